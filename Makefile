@@ -1,0 +1,50 @@
+# Two commands do everything: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types imports tests bench simulate studies docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/calibrant demo --out demo
+
+test: lint types imports tests
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local]'
+	touch $@
+
+$(VENV)/.test: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[local,test,docs]'
+	touch $@
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+imports: $(VENV)/.test
+	$(BIN)/lint-imports
+
+tests: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks
+
+simulate: $(VENV)/.test
+	$(BIN)/python -m simulations
+
+studies: $(VENV)/.test
+	$(BIN)/python -m studies
+
+docs: $(VENV)/.test
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""The verbs of calibrant as Python functions."""

@@ -1,0 +1,1 @@
+"""Endpoints that answer questions: HTTP, embedded model, replay."""

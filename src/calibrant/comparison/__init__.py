@@ -1,0 +1,1 @@
+"""Comparing models fairly when their accuracy differs."""

@@ -1,0 +1,1 @@
+"""Confidence methods: from draws and classes to scores."""

@@ -1,0 +1,71 @@
+"""Result documents: plain JSON with a schema name, the one form that all renderers take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from calibrant.core.errors import SchemaError
+from calibrant.core.estimate import Estimate
+
+__all__ = ["dump_document", "kind_of", "load_document", "plain"]
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as plain JSON data: estimates as dictionaries, undefined numbers as None.
+
+    Examples
+    --------
+    >>> plain({"ece": Estimate(0.1, 0.0, 0.2, n=5), "x": float("nan")})
+    {'ece': {'value': 0.1, 'low': 0.0, 'high': 0.2, 'n': 5}, 'x': None}
+    """
+    if isinstance(value, Estimate):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def dump_document(document: Mapping[str, Any]) -> bytes:
+    """Return the document as indented JSON, keys in their own order, with a final newline."""
+    return orjson.dumps(plain(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def load_document(path: str | Path) -> dict[str, Any]:
+    """Read a result document and check that it names its schema."""
+    try:
+        document = orjson.loads(Path(path).read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise SchemaError(f"not a JSON document: {error}", source=str(path)) from None
+    if not isinstance(document, dict) or "schema" not in document:
+        raise SchemaError(
+            "a result document has a 'schema' such as calibrant.audit/1", source=str(path)
+        )
+    return document
+
+
+def kind_of(document: Mapping[str, Any]) -> str:
+    """Return the kind: ``audit`` for ``calibrant.audit/1``."""
+    schema = str(document.get("schema", ""))
+    name, _, version = schema.partition("/")
+    if not name.startswith("calibrant.") or version != "1":
+        raise SchemaError(
+            f"this version reads calibrant.*/1 documents, got schema {schema!r}",
+            hint="write the document again with this version",
+        )
+    return name.removeprefix("calibrant.")

@@ -1,0 +1,58 @@
+"""An estimate: a value that never travels without its interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Estimate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its interval.
+
+    Parameters
+    ----------
+    value
+        Point estimate; NaN where it is undefined.
+    low, high
+        Ends of the interval at `level`.
+    n
+        Units behind the estimate (questions, where a question has many rows).
+    level
+        Nominal coverage of the interval.
+    interval
+        How the interval was made, for example ``"bootstrap-percentile"`` or ``"delong"``.
+
+    Examples
+    --------
+    >>> Estimate(0.1, 0.08, 0.13, n=200).to_dict()
+    {'value': 0.1, 'low': 0.08, 'high': 0.13, 'n': 200}
+    >>> print(Estimate(0.1, 0.08, 0.13, n=200))
+    0.100 [0.080, 0.130]
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    level: float = 0.95
+    interval: str = "bootstrap"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form; undefined numbers become ``None``."""
+        return {
+            "value": _json_number(self.value),
+            "low": _json_number(self.low),
+            "high": _json_number(self.high),
+            "n": int(self.n),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def _json_number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

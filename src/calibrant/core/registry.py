@@ -1,0 +1,67 @@
+"""A small registry with 'did you mean'."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from calibrant.core.errors import InputError
+
+__all__ = ["Registry", "did_you_mean"]
+
+T = TypeVar("T")
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """Return a hint that names the closest known names, or all of them when none is close."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if close:
+        return "did you mean " + " or ".join(repr(item) for item in close) + "?"
+    return "known: " + ", ".join(sorted(known))
+
+
+class Registry(Generic[T]):
+    """Names to entries, in order of registration.
+
+    Examples
+    --------
+    >>> colours: Registry[int] = Registry("colour")
+    >>> colours.add("red", 1)
+    >>> colours["rde"]
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: there is no colour 'rde'
+      -> did you mean 'red'?
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+
+    def add(self, name: str, entry: T) -> None:
+        """Register `entry`; a name is given once."""
+        if name in self._entries:
+            raise InputError(f"the {self.kind} {name!r} is registered already")
+        self._entries[name] = entry
+
+    def __getitem__(self, name: str) -> T:
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise InputError(
+                f"there is no {self.kind} {name!r}", hint=did_you_mean(name, list(self._entries))
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def values(self) -> list[T]:
+        """Return the entries in order of registration."""
+        return list(self._entries.values())

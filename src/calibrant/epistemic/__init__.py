@@ -1,0 +1,1 @@
+"""Where confidence is wrong, what it costs and when to defer."""

@@ -1,0 +1,1 @@
+"""Calibration, scoring and discrimination metrics on arrays."""

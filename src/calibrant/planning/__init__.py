@@ -1,0 +1,1 @@
+"""What a label budget can and cannot show."""

@@ -1,0 +1,1 @@
+"""Tables, their schemas, studies and the ledger."""

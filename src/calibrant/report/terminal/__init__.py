@@ -1,0 +1,72 @@
+"""Terminal and Markdown tables: a module per kind of document gives neutral blocks."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from calibrant.core.document import kind_of
+from calibrant.report.blocks import Paragraph, Table
+
+__all__ = ["render_markdown", "render_text", "terminal_blocks"]
+
+
+def _blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    module = importlib.import_module(f"calibrant.report.terminal.{kind_of(document)}")
+    blocks: list[Paragraph | Table] = module.blocks(document)
+    return blocks
+
+
+def terminal_blocks(document: Mapping[str, Any]) -> list[RenderableType]:
+    """Return what a terminal shows of the document."""
+    return [_rich(block) for block in _blocks(document)]
+
+
+def render_text(document: Mapping[str, Any], *, width: int = 120) -> str:
+    """Return the terminal view as plain text."""
+    console = Console(width=width, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        for block in terminal_blocks(document):
+            console.print(block)
+    return capture.get().rstrip("\n")
+
+
+def render_markdown(document: Mapping[str, Any]) -> str:
+    """Return the same blocks as Markdown."""
+    return "\n\n".join(_markdown(block) for block in _blocks(document)) + "\n"
+
+
+def _rich(block: Paragraph | Table) -> RenderableType:
+    if isinstance(block, Paragraph):
+        return Text(block.text, style="bold" if block.strong else "")
+    table = RichTable(title=block.title, title_justify="left", caption=block.note)
+    for position, name in enumerate(block.columns):
+        table.add_column(name, justify="left" if position < block.labels else "right")
+    for row in block.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _markdown(block: Paragraph | Table) -> str:
+    if isinstance(block, Paragraph):
+        return f"**{_escape(block.text)}**" if block.strong else _escape(block.text)
+    lines = [f"### {_escape(block.title)}", ""] if block.title else []
+    lines.append("| " + " | ".join(_escape(name) for name in block.columns) + " |")
+    rule = ["---"] * block.labels + ["---:"] * (len(block.columns) - block.labels)
+    lines.append("| " + " | ".join(rule) + " |")
+    lines.extend("| " + " | ".join(_escape(cell) for cell in row) + " |" for row in block.rows)
+    if block.note:
+        lines.extend(["", _escape(block.note)])
+    return "\n".join(lines)
+
+
+def _escape(text: str) -> str:
+    """Neutralise what Markdown or HTML would interpret: model output is hostile."""
+    for mark, safe in (("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), (">", "&gt;"), ("`", "\\`")):
+        text = text.replace(mark, safe)
+    return " ".join(text.split())

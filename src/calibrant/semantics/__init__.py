@@ -1,0 +1,1 @@
+"""Which answers mean the same, and which are right."""

@@ -1,0 +1,1 @@
+"""Questions: files, public question sets, generated benchmarks."""

@@ -1,0 +1,1 @@
+"""Statistics on plain arrays (numpy and scipy only)."""

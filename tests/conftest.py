@@ -1,0 +1,21 @@
+"""Fixtures that all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def shared_data_folder() -> Path:
+    return Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data; tests that read it are skipped, loudly, where it is absent."""
+    folder = shared_data_folder()
+    if not folder.is_dir():
+        pytest.skip(f"REAL DATA ABSENT: {folder} (set CALIBRANT_DATA to the folder that holds it)")
+    return folder
