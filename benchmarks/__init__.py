@@ -1,0 +1,1 @@
+"""Benchmarks: what calibrant costs beside its peers, as ratios in one run."""

@@ -1,0 +1,1 @@
+"""Slow simulations: coverage of intervals and the like, run by `make simulate`."""

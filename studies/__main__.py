@@ -1,0 +1,8 @@
+"""Run all parts, or the named ones: `python -m studies [part ...]`."""
+
+import sys
+
+from benchmarks.runner import run_parts
+
+if __name__ == "__main__":
+    sys.exit(run_parts("studies", sys.argv[1:]))
