@@ -1,0 +1,110 @@
+"""The rules a row of scores must keep, each with a name, a reason and a way out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+__all__ = ["RULES", "Rule", "broken_rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule with the sentence and the hint that a reader sees."""
+
+    name: str
+    sentence: str
+    hint: str
+
+
+_DROP = "use --on-invalid drop to leave such rows out and have them counted"
+
+_ALL = (
+    Rule("confidence_not_number", "the confidence must be a number", "mend the value, or " + _DROP),
+    Rule("confidence_missing", "the confidence is missing", _DROP),
+    Rule("confidence_nan", "the confidence is NaN", _DROP),
+    Rule("confidence_infinite", "the confidence is infinite", _DROP),
+    Rule(
+        "confidence_minus_one",
+        "the confidence is -1, which usually codes a refusal or a parse failure",
+        _DROP,
+    ),
+    Rule("confidence_below_0", "the confidence must be at least 0", _DROP),
+    Rule(
+        "confidence_above_1",
+        "the confidence must be at most 1",
+        "if the column holds percentages, use --scale percent; otherwise " + _DROP,
+    ),
+    Rule(
+        "correct_not_number",
+        "the outcome must be 0, 1, true or false",
+        "map the values to 0 and 1, or " + _DROP,
+    ),
+    Rule("correct_missing", "the outcome is missing", "label the row, or " + _DROP),
+    Rule(
+        "correct_not_binary",
+        "the outcome must be 0 or 1",
+        "use --graded if grades between 0 and 1 are meant; otherwise " + _DROP,
+    ),
+    Rule(
+        "answer_missing",
+        "there is no answer: a question that was not attempted is not a wrong answer",
+        _DROP,
+    ),
+    Rule("weights_not_number", "the weight must be a number", _DROP),
+    Rule("weights_invalid", "the weight must be finite and not negative", _DROP),
+    Rule(
+        "duplicate_row",
+        "the question appears more than once for this model and method",
+        "name all columns that make up the id (--question id,prompt), split with --by, or use "
+        "--repeats if the rows are repeated answers to one question",
+    ),
+)
+RULES = {rule.name: rule for rule in _ALL}
+
+
+def broken_rule(*, ranking: frozenset[str], graded: bool, labels: bool, answer: bool) -> pl.Expr:
+    """Return an expression with the name of the first rule that each row breaks, or null.
+
+    Parameters
+    ----------
+    ranking
+        Methods whose score is no probability: their range is not checked.
+    graded
+        Whether outcomes between 0 and 1 are allowed.
+    labels
+        Whether an outcome is required in each row.
+    answer
+        Whether an answer is required in each row.
+    """
+    confidence, correct = pl.col("confidence"), pl.col("correct")
+    bounded = ~pl.col("method").is_in(list(ranking)) if ranking else pl.lit(True)
+    checks: list[tuple[str, pl.Expr]] = [
+        ("confidence_not_number", pl.col("_confidence_text")),
+        ("confidence_missing", confidence.is_null()),
+        ("confidence_nan", confidence.is_nan()),
+        ("confidence_infinite", confidence.is_infinite()),
+        ("confidence_minus_one", bounded & (confidence == -1)),
+        ("confidence_below_0", bounded & (confidence < 0)),
+        ("confidence_above_1", bounded & (confidence > 1)),
+        ("correct_not_number", pl.col("_correct_text")),
+        (
+            "correct_missing",
+            (correct.is_null() | correct.is_nan()) if labels else correct.is_nan().fill_null(False),
+        ),
+        (
+            "correct_not_binary",
+            ~correct.is_between(0, 1) if graded else ~correct.is_in([0.0, 1.0]),
+        ),
+        ("weights_not_number", pl.col("_weights_text")),
+        (
+            "weights_invalid",
+            pl.col("weights").is_null() | ~pl.col("weights").is_finite() | (pl.col("weights") < 0),
+        ),
+    ]
+    if answer:
+        checks.append(("answer_missing", pl.col("answer").is_null()))
+    return pl.coalesce(
+        [pl.when(broken.fill_null(False)).then(pl.lit(name)) for name, broken in checks]
+    )

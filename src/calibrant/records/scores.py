@@ -1,0 +1,343 @@
+"""The scores table: one row per question, model and method, checked rule by rule."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.records.rules import RULES, broken_rule
+from calibrant.records.tables import collect, column_names, scan_table, source_name
+
+__all__ = ["Block", "Scores", "load_scores"]
+
+_MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
+_ROWS_NAMED = 10
+_ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The rows of one model, method and group, as arrays.
+
+    `units` holds an integer code per question where a question has several rows, else None.
+    """
+
+    keys: Mapping[str, str]
+    confidence: npt.NDArray[np.floating[Any]]
+    correct: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
+    units: npt.NDArray[np.int64] | None
+    frame: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A checked scores table.
+
+    `dropped` counts rows left out by rule, `dropped_rows` names the first few of each
+    (1-based data rows), `rejected` holds all of them with the column ``rule``.
+    """
+
+    frame: pl.DataFrame
+    source: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped_rows: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    def blocks(self, *, by: Sequence[str] = ()) -> Iterator[Block]:
+        """Yield a block per (model, method), then per value of each column in `by`."""
+        for column in by:
+            _require(column, self.frame.columns, self.source, role="by")
+        for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
+            yield _block(pair, ())
+            for column in by:
+                for part in pair.partition_by(column, maintain_order=True):
+                    yield _block(part, (column,))
+
+
+def load_scores(
+    source: Any,
+    *,
+    confidence: str | None = None,
+    correct: str | None = None,
+    model: str | None = None,
+    method: str | None = None,
+    question: str | None = None,
+    answer: str | None = None,
+    weights: str | None = None,
+    on_invalid: str = "error",
+    labels: str = "required",
+    graded: bool = False,
+    scale: str = "fraction",
+    repeats: bool = False,
+    ranking: Collection[str] = (),
+    features: Sequence[str] | None = None,
+) -> Scores:
+    """Read and check a scores table.
+
+    Parameters
+    ----------
+    source
+        Path, dataframe or mapping of columns.
+    confidence, correct, model, method, question, answer, weights
+        Column names. Default: the names of the scores schema. `question` may name several
+        columns, separated by commas, that make up the id together; `confidence` may name
+        several columns, each of which becomes a method.
+    on_invalid
+        ``"error"`` stops at the first row that breaks a rule; ``"drop"`` leaves such rows out
+        and counts them.
+    labels
+        ``"required"``, or ``"optional"`` where rows without an outcome are wanted (labelling).
+    graded
+        Allow outcomes between 0 and 1.
+    scale
+        ``"fraction"``, or ``"percent"`` to divide the confidence by 100.
+    repeats
+        Several rows of one question are repeated answers, not an error.
+    ranking
+        Methods whose score is not a probability: their range is not checked.
+    features
+        Further columns to keep; None keeps all.
+
+    Examples
+    --------
+    >>> table = {"confidence": [0.9, 0.4, 1.7], "correct": [1, 0, 1]}
+    >>> load_scores(table, on_invalid="drop").dropped
+    {'confidence_above_1': 1}
+    >>> load_scores(table)
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: <dict>, row 3: the confidence must be at most 1 \
+(confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
+      -> if the column holds percentages, use --scale percent; otherwise use \
+--on-invalid drop to leave such rows out and have them counted
+    """
+    _check_choice("on_invalid", on_invalid, ("error", "drop"))
+    _check_choice("labels", labels, ("required", "optional"))
+    _check_choice("scale", scale, ("fraction", "percent"))
+    name = source_name(source)
+    lazy = scan_table(source)
+    names = column_names(lazy, source)
+    roles = _resolve(
+        names,
+        name,
+        confidence=confidence,
+        correct=correct,
+        question_id=question,
+        model=model,
+        method=method,
+        answer=answer,
+        weights=weights,
+    )
+    frame = collect(_select(lazy, names, roles, features, name), source)
+    if frame.height == 0:
+        raise InputError("the table has no rows", source=name)
+    frame = _typed(frame, scale)
+    return _checked(
+        frame,
+        name,
+        on_invalid=on_invalid,
+        repeats=repeats,
+        rule=broken_rule(
+            ranking=frozenset(ranking),
+            graded=graded,
+            labels=labels == "required",
+            answer=bool(roles["answer"]),
+        ),
+    )
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def _require(column: str, names: Sequence[str], source: str, *, role: str) -> str:
+    if column not in names:
+        raise InputError(
+            f"there is no column {column!r} for {role}",
+            source=source,
+            hint=did_you_mean(column, list(names)),
+        )
+    return column
+
+
+def _resolve(names: list[str], source: str, **asked: str | None) -> dict[str, list[str]]:
+    """Map each role to its columns; only confidence and correct must exist."""
+    roles: dict[str, list[str]] = {}
+    for role in _ROLES:
+        wanted = asked[role]
+        if wanted is None:
+            needed = role in ("confidence", "correct")
+            if needed and role not in names:
+                _require(role, names, source, role=f"{role} (or name it with --{role})")
+            roles[role] = [role] if role in names else []
+        elif wanted in names or "," not in wanted:
+            roles[role] = [_require(wanted, names, source, role=role)]
+        else:
+            roles[role] = [
+                _require(part.strip(), names, source, role=role) for part in wanted.split(",")
+            ]
+    return roles
+
+
+def _select(
+    lazy: pl.LazyFrame,
+    names: list[str],
+    roles: Mapping[str, list[str]],
+    features: Sequence[str] | None,
+    source: str,
+) -> pl.LazyFrame:
+    """Select the roles under their own names, the features beside them, rows numbered from 1."""
+    used = {columns[0] for role, columns in roles.items() if len(columns) == 1}
+    used.update(roles["confidence"])
+    if features is None:
+        features = [name for name in names if name not in used and name not in _ROLES]
+    extra = [
+        _require(name, names, source, role="a further column")
+        for name in dict.fromkeys(features)
+        if name not in _ROLES
+    ]
+    row = pl.col("_row")
+    ids = [pl.col(name).cast(pl.String) for name in roles["question_id"]]
+    columns = [
+        row.cast(pl.Int64),
+        pl.col(roles["correct"][0]).alias("correct"),
+        (pl.concat_str(ids, separator="|") if ids else row.cast(pl.String)).alias("question_id"),
+        (pl.col(roles["model"][0]).cast(pl.String) if roles["model"] else pl.lit("model")).alias(
+            "model"
+        ),
+        *(pl.col(roles[role][0]).alias(role) for role in ("answer", "weights") if roles[role]),
+        *(pl.col(name) for name in extra),
+    ]
+    lazy = lazy.with_row_index("_row", offset=1)
+    many = len(roles["confidence"]) > 1
+    return pl.concat(
+        [lazy.select(*columns, *_scored(name, roles, many=many)) for name in roles["confidence"]]
+    )
+
+
+def _scored(column: str, roles: Mapping[str, list[str]], *, many: bool) -> list[pl.Expr]:
+    named = pl.col(roles["method"][0]).cast(pl.String()) if roles["method"] else pl.lit(column)
+    if roles["method"] and many:
+        named = pl.concat_str([named, pl.lit(column)], separator=":")
+    return [pl.col(column).alias("confidence"), named.alias("method")]
+
+
+def _typed(frame: pl.DataFrame, scale: str) -> pl.DataFrame:
+    """Read numbers, remembering which cells hold text that is no number."""
+    frame = _number(frame, "confidence", keep_single=True)
+    if scale == "percent":
+        frame = frame.with_columns(pl.col("confidence") / 100)
+    frame = _number(frame, "correct", flags=True)
+    if "weights" not in frame.columns:
+        return frame.with_columns(weights=pl.lit(1.0), _weights_text=pl.lit(False), _weighted=False)
+    return _number(frame, "weights").with_columns(_weighted=pl.lit(True))
+
+
+def _number(
+    frame: pl.DataFrame, column: str, *, flags: bool = False, keep_single: bool = False
+) -> pl.DataFrame:
+    mark, dtype = f"_{column}_text", frame.schema[column]
+    if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
+        text = pl.col(column).cast(pl.String).str.strip_chars()
+        lowered = text.str.to_lowercase()
+        number = text.cast(pl.Float64, strict=False)
+        if flags:
+            word = lowered.replace_strict({"true": 1.0, "false": 0.0}, default=None)
+            number = pl.coalesce(word, number)
+        missing = lowered.is_in(_MISSING_TEXT) | text.is_null()
+        value = pl.when(~missing).then(number).alias(column)
+        return frame.with_columns(value, (~missing & number.is_null()).alias(mark))
+    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+        raise InputError(f"the column for {column} must hold numbers, it holds {dtype}")
+    # Single precision is kept: binning knows that 0.7 stored in 32 bits was meant as 0.7.
+    keep = keep_single and dtype == pl.Float32
+    number = pl.col(column) if keep else pl.col(column).cast(pl.Float64)
+    return frame.with_columns(number, pl.lit(False).alias(mark))
+
+
+def _checked(
+    frame: pl.DataFrame, source: str, *, on_invalid: str, repeats: bool, rule: pl.Expr
+) -> Scores:
+    frame = frame.with_columns(rule.alias("rule"))
+    if not repeats:
+        frame = frame.with_columns(_with_duplicates())
+    bad = frame.filter(pl.col("rule").is_not_null())
+    if bad.height == 0:
+        return Scores(_clean(frame), source)
+    if on_invalid == "error" or bad["rule"].eq("duplicate_row").any():
+        raise _row_error(bad, source, total=frame.height)
+    kept = frame.filter(pl.col("rule").is_null())
+    if kept.height == 0:
+        raise InputError(
+            f"no row keeps the rules: {_counts_text(bad)}", source=source, hint="check the columns"
+        )
+    counts = dict(bad["rule"].value_counts(sort=True, name="n").iter_rows())
+    rows = {
+        name: bad.filter(pl.col("rule") == name)["_row"].head(_ROWS_NAMED).to_list()
+        for name in counts
+    }
+    rejected = bad.drop([c for c in bad.columns if c.startswith("_") and c != "_row"])
+    return Scores(_clean(kept), source, counts, rows, rejected.rename({"_row": "row"}))
+
+
+def _with_duplicates() -> pl.Expr:
+    """Mark second and later valid rows of a question; choosing one of them would be a guess."""
+    valid = pl.col("rule").is_null()
+    seen = valid.cast(pl.Int64).cum_sum().over("model", "method", "question_id")
+    return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
+
+
+def _counts_text(bad: pl.DataFrame) -> str:
+    counts = bad["rule"].value_counts(sort=True, name="n").iter_rows()
+    return ", ".join(f"{name} {n}" for name, n in counts)
+
+
+def _row_error(bad: pl.DataFrame, source: str, *, total: int) -> InputError:
+    duplicates = bad.filter(pl.col("rule") == "duplicate_row")
+    first = (duplicates if duplicates.height else bad).row(0, named=True)
+    rule = RULES[first["rule"]]
+    column = rule.name.split("_")[0]
+    shown = {
+        "duplicate": f"question_id = {first['question_id']!r}, model = {first['model']!r}, "
+        f"method = {first['method']!r}",
+        "answer": "answer = null",
+    }.get(column) or f"{column} = {first.get(column)}"
+    return InputError(
+        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
+        f"{_counts_text(bad)}",
+        source=source,
+        row=first["_row"],
+        hint=rule.hint,
+    )
+
+
+def _clean(frame: pl.DataFrame) -> pl.DataFrame:
+    weighted = bool(frame["_weighted"].any())
+    if weighted and frame["weights"].sum() <= 0:
+        raise InputError("the weights must not all be 0")
+    hidden = [name for name in frame.columns if name.startswith("_") or name == "rule"]
+    return frame.drop(hidden if weighted else [*hidden, "weights"])
+
+
+def _block(frame: pl.DataFrame, by: Sequence[str]) -> Block:
+    first = frame.row(0, named=True)
+    keys = {name: str(first[name]) for name in ("model", "method", *by)}
+    ids = frame["question_id"]
+    repeated = ids.n_unique() < frame.height
+    return Block(
+        keys=keys,
+        confidence=frame["confidence"].to_numpy(),
+        correct=frame["correct"].to_numpy(),
+        weights=frame["weights"].to_numpy() if "weights" in frame.columns else None,
+        units=ids.rank("dense").cast(pl.Int64).to_numpy() - 1 if repeated else None,
+        frame=frame,
+    )

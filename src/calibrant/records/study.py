@@ -1,0 +1,129 @@
+"""A study: one folder that holds everything, so that it can be moved, resumed and shown."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.document import dump_document, kind_of, load_document
+from calibrant.core.errors import InputError, SchemaError
+from calibrant.records.schemas import TABLES, check_table
+
+__all__ = ["Study"]
+
+_VERSION_KEY = "calibrant.table"
+
+
+class Study:
+    """A folder with ``study.toml``, ``ledger.sqlite``, ``tables/``, ``results/``, ``report.html``.
+
+    Parameters
+    ----------
+    path
+        The folder. It is not created until something is written.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @staticmethod
+    def is_study(path: str | Path) -> bool:
+        """Return whether `path` is a study folder."""
+        folder = Path(path)
+        return folder.is_dir() and (
+            (folder / "study.toml").is_file() or (folder / "tables").is_dir()
+        )
+
+    @property
+    def config_path(self) -> Path:
+        """Path of ``study.toml``."""
+        return self.path / "study.toml"
+
+    @property
+    def ledger_path(self) -> Path:
+        """Path of the ledger, the only part that costs money to rebuild."""
+        return self.path / "ledger.sqlite"
+
+    @property
+    def report_path(self) -> Path:
+        """Path of the report."""
+        return self.path / "report.html"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The parsed ``study.toml``."""
+        if not self.config_path.is_file():
+            raise InputError("a study has a study.toml", source=str(self.path))
+        try:
+            return tomllib.loads(self.config_path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"not valid TOML: {error}", source=str(self.config_path)) from None
+
+    def table_path(self, name: str) -> Path:
+        """Path of a table."""
+        return self.path / "tables" / f"{name}.parquet"
+
+    def has(self, name: str) -> bool:
+        """Return whether the study holds this table."""
+        return self.table_path(name).is_file()
+
+    def read(self, name: str) -> pl.DataFrame:
+        """Return a table; another version is refused, never read as if it were this one."""
+        path = self.table_path(name)
+        if not path.is_file():
+            raise InputError(
+                f"the study has no {name} table yet",
+                source=str(self.path),
+                hint=f"run `calibrant run {self.path}` first",
+            )
+        frame = pl.read_parquet(path)
+        if name not in TABLES:
+            return frame
+        _check_version(path, name)
+        return check_table(frame, TABLES[name], source=str(path))
+
+    def write(self, name: str, frame: pl.DataFrame) -> Path:
+        """Write a table with its schema version; a half-written file is never left behind."""
+        path = self.table_path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        metadata = {}
+        if name in TABLES:
+            frame = check_table(frame, TABLES[name], source=name)
+            metadata = {_VERSION_KEY: f"{name}/{TABLES[name].version}"}
+        partial = path.with_suffix(".partial")
+        frame.write_parquet(partial, metadata=metadata)
+        partial.replace(path)
+        return path
+
+    def write_result(self, kind: str, document: Mapping[str, Any]) -> Path:
+        """Write a result document as ``results/<kind>.json``."""
+        path = self.path / "results" / f"{kind}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(dump_document(document))
+        partial.replace(path)
+        return path
+
+    def results(self) -> dict[str, dict[str, Any]]:
+        """Return the result documents by file name, in order of name."""
+        documents = {}
+        for path in sorted((self.path / "results").glob("*.json")):
+            document = load_document(path)
+            kind_of(document)
+            documents[path.stem] = document
+        return documents
+
+
+def _check_version(path: Path, name: str) -> None:
+    expected = f"{name}/{TABLES[name].version}"
+    found = pl.read_parquet_metadata(path).get(_VERSION_KEY, expected)
+    if found != expected:
+        raise SchemaError(
+            f"this version reads {expected}, the table is {found}",
+            source=str(path),
+            hint="install the version of calibrant that wrote it, or run the study again",
+        )

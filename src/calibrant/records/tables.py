@@ -1,0 +1,129 @@
+"""Reading tables: files by their content, dataframes of any library."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+from polars.exceptions import PolarsError
+
+from calibrant.core.errors import InputError
+
+__all__ = ["column_names", "file_format", "read_table", "scan_table", "source_name"]
+
+_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+
+
+def source_name(source: Any) -> str:
+    """Return how messages call this source: the path, or the kind of dataframe."""
+    return str(source) if isinstance(source, str | Path) else f"<{type(source).__name__}>"
+
+
+def file_format(path: Path) -> str:
+    """Return ``parquet``, ``jsonl``, ``json`` or ``csv``, recognised by content, not by name."""
+    with path.open("rb") as file:
+        head = file.read(4)
+        if head == _PARQUET:
+            return "parquet"
+    with gzip.open(path) if head[:2] == _GZIP else path.open("rb") as file:
+        try:
+            text = file.read(65_536).lstrip(b"\xef\xbb\xbf \t\r\n")
+        except (OSError, EOFError) as error:
+            raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
+    if not text:
+        raise InputError(
+            "the file is empty; a table has a header and at least one row", source=str(path)
+        )
+    return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+
+
+def scan_table(source: Any) -> pl.LazyFrame:
+    """Return a lazy view of a table, so that only the columns in use are ever loaded.
+
+    Parameters
+    ----------
+    source
+        Path of a csv, jsonl, json or parquet file (csv and jsonl may be gzipped), a folder or
+        glob of parquet files, any dataframe that narwhals knows, or a mapping of columns.
+    """
+    if isinstance(source, str | Path):
+        return _scan_path(Path(source))
+    if isinstance(source, pl.LazyFrame):
+        return source
+    if isinstance(source, pl.DataFrame):
+        return source.lazy()
+    if isinstance(source, Mapping):
+        return pl.DataFrame(dict(source)).lazy()
+    try:
+        frame = nw.from_native(source, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"a table is a path, a dataframe or a mapping of columns, got {type(source).__name__}"
+        ) from None
+    polars: pl.DataFrame = frame.to_polars()
+    return polars.lazy()
+
+
+def read_table(source: Any, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the table, or just `columns` of it, as a polars frame."""
+    lazy = scan_table(source)
+    if columns is not None:
+        lazy = lazy.select(columns)
+    return collect(lazy, source)
+
+
+def collect(lazy: pl.LazyFrame, source: Any) -> pl.DataFrame:
+    """Collect a lazy table; what polars cannot read becomes a message that names the file."""
+    try:
+        return lazy.collect(engine="streaming")
+    except PolarsError as error:
+        raise InputError(
+            f"the table cannot be read: {error}",
+            source=source_name(source),
+            hint="mend the row that is named, or save the table as parquet",
+        ) from None
+
+
+def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
+    """Return the columns of a lazy table."""
+    try:
+        return lazy.collect_schema().names()
+    except PolarsError as error:
+        raise InputError(
+            f"the table cannot be read: {error}",
+            source=source_name(source),
+            hint="a table has a header and rows of equal length",
+        ) from None
+
+
+def _scan_path(path: Path) -> pl.LazyFrame:
+    if any(mark in str(path) for mark in "*?["):
+        return _scan_parquet(path)
+    if not path.exists():
+        raise InputError("there is no such file", source=str(path), hint="check the path")
+    if path.is_dir():
+        if not any(path.rglob("*.parquet")):
+            raise InputError("the folder holds no parquet files", source=str(path))
+        return _scan_parquet(path)
+    kind = file_format(path)
+    if kind == "parquet":
+        return _scan_parquet(path)
+    try:
+        if kind == "csv":
+            return pl.scan_csv(path, infer_schema_length=None, try_parse_dates=False)
+        if kind == "json":
+            return pl.read_json(path, infer_schema_length=None).lazy()
+        return pl.scan_ndjson(path, infer_schema_length=None)
+    except PolarsError as error:
+        raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
+
+
+def _scan_parquet(path: Path) -> pl.LazyFrame:
+    try:
+        return pl.scan_parquet(path)
+    except (PolarsError, OSError) as error:
+        raise InputError(f"the parquet data cannot be read: {error}", source=str(path)) from None
