@@ -1,0 +1,348 @@
+"""The verification block of an audit: what these labels can show about this model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.planning.refusal import require_labels
+from calibrant.planning.verdict import verdict_word
+from calibrant.stats import floors
+from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
+
+__all__ = ["verification_block"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+# 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so
+# that one resampling serves all of them.
+_CELLS = 60
+_SLOPE_BINS = (20, 10)
+_ECE_BINS = 15
+_NULL_DRAWS = 400
+_Z = float(ndtri(0.975))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Weighted sums per cell, axis 0 over resamples: weight, right answers, confidence."""
+
+    weight: Floats
+    hits: Floats
+    confidence: Floats
+
+    def merged(self, bins: int) -> _Cells:
+        shape = (self.weight.shape[0], bins, _CELLS // bins)
+        return _Cells(
+            self.weight.reshape(shape).sum(axis=2),
+            self.hits.reshape(shape).sum(axis=2),
+            self.confidence.reshape(shape).sum(axis=2),
+        )
+
+
+def verification_block(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    units: ArrayLike | None = None,
+    resamples: int = 150,
+    rng: RngLike = 0,
+) -> dict[str, Any]:
+    """Say what these labels can show: error rate, steepness of the gap, floors, verdict.
+
+    Parameters
+    ----------
+    confidence
+        Confidences in [0, 1], shape (n,).
+    correct
+        Outcomes in [0, 1], shape (n,), without gaps.
+    weights
+        Row weights; the number of labels is then Kish's effective number.
+    units
+        Unit of each row (question); labels are counted, and resampled, by unit.
+    resamples
+        Bootstrap resamples behind the interval of the Lipschitz constant and the resolution.
+    rng
+        Seed or generator.
+
+    Returns
+    -------
+    dict
+        ``error_rate``, ``lipschitz``, ``passive_floor``, ``active_floor``, ``accuracy_floor``
+        (estimates), ``lipschitz_resolutions`` (one entry per binning), ``lipschitz_note`` (why
+        it cannot be estimated, or None), ``optimal_bins``, ``resolution`` (what this very data
+        resolves), ``verdict`` on the claim 'the model is miscalibrated', and ``text``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.5, 1.0, size=5000)
+    >>> block = verification_block(p, rng.uniform(size=p.size) < p - 0.2)
+    >>> block["verdict"], round(block["error_rate"].value, 2)
+    ('verified', 0.46)
+    """
+    p, y, w, u = _checked(confidence, correct, weights, units)
+    generator = as_generator(rng)
+    observed = _observed(p, y, w)
+    plain = u is None and bool(np.all(w == 1.0)) and bool(np.isin(y, (0.0, 1.0)).all())
+    draws = (
+        _resample_cells(observed, len(p), resamples, generator)
+        if plain
+        else _resample_rows(p, y, w, u, resamples, generator)
+    )
+    labels = _label_count(w, u)
+    error_rate = _error_rate(observed, draws, labels, plain)
+    slopes, note = _lipschitz(observed, draws, labels)
+    lipschitz: Estimate = slopes["estimate"]
+    resolution = _resolution(p, w, observed, draws, error_rate, generator)
+    block: dict[str, Any] = {
+        "labels": labels,
+        "error_rate": error_rate,
+        "lipschitz": lipschitz,
+        "lipschitz_resolutions": slopes["resolutions"],
+        "lipschitz_note": note,
+        **_floors(error_rate, lipschitz, labels),
+        "resolution": resolution,
+    }
+    return block | _verdict(block)
+
+
+def _checked(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    weights: ArrayLike | None,
+    units: ArrayLike | None,
+) -> tuple[Floats, Floats, Floats, Indices | None]:
+    require_labels(correct)
+    p = np.asarray(confidence, dtype=np.float64)
+    y = np.asarray(correct, dtype=np.float64)
+    w = np.ones_like(p) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not p.shape == y.shape == w.shape or p.ndim != 1:
+        raise InputError(
+            f"confidence, correct and weights are vectors of one length, got {p.shape}, {y.shape} "
+            f"and {w.shape}"
+        )
+    for name, values, upper in (("confidence", p, 1.0), ("correct", y, 1.0), ("weights", w, None)):
+        bad = ~((values >= 0.0) & (values <= (np.inf if upper is None else upper)))
+        if bad.any():
+            row = int(np.argmax(bad))
+            limit = "at least 0" if upper is None else "in [0, 1]"
+            raise InputError(f"{name} is {limit}, got {values[row]}", row=row + 1)
+    if not w.sum() > 0.0:
+        raise InputError("the weights add up to 0")
+    if units is None:
+        return p, y, w, None
+    names, index = np.unique(np.asarray(units), return_inverse=True)
+    return p, y, w, None if names.size == p.size else index.astype(np.intp)
+
+
+def _label_count(w: Floats, u: Indices | None) -> int:
+    if u is not None:
+        w = np.asarray(np.bincount(u, weights=w), dtype=np.float64)
+    return max(1, round(float(w.sum() ** 2 / (w**2).sum())))
+
+
+def _cell_of(p: Floats) -> NDArray[np.intp]:
+    return np.minimum((p * _CELLS).astype(np.intp), _CELLS - 1)
+
+
+def _observed(p: Floats, y: Floats, w: Floats) -> _Cells:
+    cell = _cell_of(p)
+    sums = [np.bincount(cell, weights=v, minlength=_CELLS)[None] for v in (w, w * y, w * p)]
+    return _Cells(*(np.asarray(values, dtype=np.float64) for values in sums))
+
+
+def _resample_cells(
+    observed: _Cells, n: int, resamples: int, generator: np.random.Generator
+) -> _Cells:
+    """Resample (cell, outcome) counts: exact for the counts, cell means held fixed."""
+    weight, hits = observed.weight[0], observed.hits[0]
+    share = np.concatenate([hits, weight - hits]) / n
+    draws = generator.multinomial(n, share / share.sum(), size=resamples).astype(np.float64)
+    count = draws[:, :_CELLS] + draws[:, _CELLS:]
+    mean = np.divide(observed.confidence[0], weight, out=np.zeros(_CELLS), where=weight > 0)
+    return _Cells(count, draws[:, :_CELLS], count * mean)
+
+
+def _resample_rows(
+    p: Floats,
+    y: Floats,
+    w: Floats,
+    u: Indices | None,
+    resamples: int,
+    generator: np.random.Generator,
+) -> _Cells:
+    """Resample whole units, with their weights; cell means of confidence held fixed."""
+    index = np.arange(p.size) if u is None else u
+    size, cell = int(index.max()) + 1, _cell_of(p)
+    means = _observed(p, y, w)
+    mean = np.divide(
+        means.confidence[0], means.weight[0], out=np.zeros(_CELLS), where=means.weight[0] > 0
+    )
+    weight, hits = np.empty((resamples, _CELLS)), np.empty((resamples, _CELLS))
+    for draw in range(resamples):
+        times = np.bincount(generator.integers(0, size, size=size), minlength=size)[index] * w
+        weight[draw] = np.bincount(cell, weights=times, minlength=_CELLS)
+        hits[draw] = np.bincount(cell, weights=times * y, minlength=_CELLS)
+    return _Cells(weight, hits, weight * mean)
+
+
+def _error_rate(observed: _Cells, draws: _Cells, labels: int, plain: bool) -> Estimate:
+    value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
+    value = min(max(value, 0.0), 1.0)
+    if plain or value in (0.0, 1.0):
+        # Wilson's interval stays open when no error was seen, where resampling says [0, 0].
+        centre = (value + _Z**2 / (2 * labels)) / (1 + _Z**2 / labels)
+        half = _Z * np.sqrt(value * (1 - value) / labels + _Z**2 / (4 * labels**2))
+        half /= 1 + _Z**2 / labels
+        low = 0.0 if value == 0.0 else centre - half
+        high = 1.0 if value == 1.0 else centre + half
+        return Estimate(value, float(low), float(high), n=labels, interval="wilson")
+    rates = 1.0 - draws.hits.sum(axis=1) / draws.weight.sum(axis=1)
+    low, high = np.quantile(rates, (0.025, 0.975))
+    return Estimate(value, float(low), float(high), n=labels)
+
+
+def _lipschitz(observed: _Cells, draws: _Cells, labels: int) -> tuple[dict[str, Any], str | None]:
+    entries = []
+    scale = labels / observed.weight.sum()
+    for bins in _SLOPE_BINS:
+        seen, drawn = observed.merged(bins), draws.merged(bins)
+        usable = seen.weight[0] * scale >= MINIMUM_PER_BIN
+        slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
+        low = high = float("nan")
+        if slope.pairs:
+            spread = gap_slopes(drawn.weight, drawn.hits, usable)
+            values = np.minimum(np.percentile(spread, 75.0, axis=1), LIPSCHITZ_CAP)
+            low, high = _bias_corrected(values, slope.value)
+        estimate = Estimate(slope.value, low, high, n=labels, interval="bootstrap-bc")
+        entries.append(
+            {"bins": bins, "estimate": estimate, "pairs": slope.pairs, "capped": slope.capped}
+        )
+    chosen = next((entry for entry in entries if entry["pairs"]), entries[0])
+    note = None
+    if not chosen["pairs"]:
+        note = (
+            f"the Lipschitz constant cannot be estimated: no two adjacent bins hold "
+            f"{MINIMUM_PER_BIN} labels each, neither with 20 bins nor with 10; the confidences "
+            "are too concentrated or the labels too few"
+        )
+    elif chosen["bins"] != _SLOPE_BINS[0]:
+        note = "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
+    elif chosen["capped"]:
+        note = "the estimate reached its cap of 5"
+    return {"estimate": chosen["estimate"], "resolutions": entries}, note
+
+
+def _bias_corrected(values: Floats, observed: float) -> tuple[float, float]:
+    """Return the bias-corrected percentile interval: noise pushes resampled slopes upwards."""
+    below = (np.sum(values < observed) + np.sum(values == observed) / 2) / values.size
+    shift = ndtri(np.clip(below, 1 / (values.size + 1), values.size / (values.size + 1)))
+    levels = ndtr(2 * shift + np.array([-_Z, _Z]))
+    low, high = np.quantile(values, levels)
+    return float(min(low, observed)), float(max(high, observed))
+
+
+def _floors(error_rate: Estimate, lipschitz: Estimate, labels: int) -> dict[str, Any]:
+    rates, slopes = _ends(error_rate), np.maximum(_ends(lipschitz), 1e-12)
+
+    def box(values: list[float], *extra: float) -> Estimate:
+        low, high = min(values[1:]), max(*values[1:], *extra)
+        return Estimate(values[0], low, high, n=labels, interval="box of the inputs' intervals")
+
+    # The accuracy floor is largest at an error rate of 1/2, which may lie inside the interval.
+    half = [0.5] if error_rate.low <= 0.5 <= error_rate.high else []
+    defined = error_rate.value > 0 and slopes[0] == slopes[0]
+    return {
+        "passive_floor": box(
+            [
+                floors.passive_floor(error_rate=rate, labels=labels, lipschitz=slope)
+                if slope == slope
+                else float("nan")
+                for rate, slope in zip(rates, slopes, strict=True)
+            ]
+        ),
+        "active_floor": box([floors.active_floor(error_rate=r, labels=labels) for r in rates]),
+        "accuracy_floor": box(
+            [floors.accuracy_floor(error_rate=rate, labels=labels) for rate in rates],
+            *(floors.accuracy_floor(error_rate=rate, labels=labels) for rate in half),
+        ),
+        "optimal_bins": floors.optimal_bins(
+            error_rate=error_rate.value, labels=labels, lipschitz=float(slopes[0])
+        )
+        if defined
+        else None,
+    }
+
+
+def _ends(estimate: Estimate) -> Floats:
+    return np.array([estimate.value, estimate.low, estimate.high])
+
+
+def _ece(cells: _Cells) -> Floats:
+    binned = cells.merged(_ECE_BINS)
+    gap = np.abs(binned.hits - binned.confidence).sum(axis=1)
+    return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
+
+
+def _resolution(
+    p: Floats,
+    w: Floats,
+    observed: _Cells,
+    draws: _Cells,
+    error_rate: Estimate,
+    generator: np.random.Generator,
+) -> dict[str, Any]:
+    """Return the spread of the ECE on this data, and what it were under perfect calibration."""
+    value, spread, labels = float(_ece(observed)[0]), _ece(draws), error_rate.n
+    # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
+    low, high = np.quantile(spread - 2 * (spread.mean() - value), (0.025, 0.975))
+    if error_rate.value in (0.0, 1.0):
+        # All outcomes alike: resampling sees no spread, the interval of the rate does.
+        slack = error_rate.high - error_rate.low
+        low, high = value - slack, value + slack
+    # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
+    # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
+    cell = _cell_of(p) // (_CELLS // _ECE_BINS)
+    variance = np.bincount(cell, weights=w * p * (1 - p), minlength=_ECE_BINS)
+    variance *= labels / w.sum()
+    null = np.abs(generator.poisson(variance, size=(_NULL_DRAWS, _ECE_BINS)) - variance)
+    return {
+        "ece": Estimate(value, max(0.0, min(float(low), value)), max(float(high), value), n=labels),
+        "bins": _ECE_BINS,
+        "half_width": float(high - low) / 2,
+        "if_calibrated": float(np.quantile(null.sum(axis=1) / labels, 0.95)),
+    }
+
+
+_PHRASES = {
+    "verified": "miscalibration is verified",
+    "tie": "no miscalibration is shown (a tie with perfect calibration)",
+    "unverifiable": "miscalibration is unverifiable",
+}
+
+
+def _verdict(block: dict[str, Any]) -> dict[str, Any]:
+    resolution, labels = block["resolution"], block["labels"]
+    ece, null = resolution["ece"].value, resolution["if_calibrated"]
+    floor, name = block["passive_floor"].value, "worst-case floor"
+    if floor != floor:
+        floor, name = block["active_floor"].value, "floor for an unknown steepness"
+    shown, above = ece > null, bool(ece >= floor)
+    word = verdict_word(shown=shown, above_floor=above)
+    text = (
+        f"{_PHRASES[word]} with {labels:,} labels: the ECE {ece:.3f} is "
+        f"{'more' if shown else 'not more'} than chance would give a calibrated model "
+        f"({null:.3f}) and {'above' if above else 'below'} the {name} {floor:.3f} (a rate with "
+        f"constant 1); on this data the ECE is resolved to +/- {resolution['half_width']:.3f}"
+    )
+    return {"verdict": word, "text": text}

@@ -1,0 +1,40 @@
+"""No labels, no claim: why a label-free 'calibration' number is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core.errors import UnavailableError
+
+__all__ = ["NO_LABELS_REASON", "require_labels"]
+
+NO_LABELS_REASON = (
+    "calibration cannot be estimated without labels: a perfectly calibrated model and one that "
+    "is wrong by a constant produce the same confidences, so every label-free number errs by at "
+    "least min(L, 1)/2 on one of them, however many rows there are (The Verification Tax, "
+    "Theorem 7)"
+)
+NO_LABELS_HINT = (
+    "label a small batch: `calibrant label next TABLE --out batch.csv`, fill the column "
+    "`correct`, then `calibrant label add`; a judge's verdicts are noisy labels: give them as "
+    "--judge beside a few gold labels"
+)
+
+
+def require_labels(correct: ArrayLike | None, *, source: str | None = None) -> None:
+    """Refuse an input that has not a single label, with the reason and the next step.
+
+    Examples
+    --------
+    >>> require_labels([float("nan"), 1.0])
+    >>> require_labels(None)
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.UnavailableError: calibration cannot be estimated without labels: ...
+    """
+    if correct is not None:
+        values = np.asarray(correct, dtype=np.float64)
+        if np.isfinite(values).any():
+            return
+    raise UnavailableError(NO_LABELS_REASON, source=source, hint=NO_LABELS_HINT)

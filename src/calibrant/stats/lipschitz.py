@@ -1,0 +1,104 @@
+"""How steep is the calibration gap? A finite-difference estimate of its Lipschitz constant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LIPSCHITZ_CAP", "MINIMUM_PER_BIN", "SlopeEstimate", "gap_slopes", "lipschitz_slope"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LIPSCHITZ_CAP = 5.0
+MINIMUM_PER_BIN = 30
+_PERCENTILE = 75.0
+
+
+@dataclass(frozen=True, slots=True)
+class SlopeEstimate:
+    """The estimate of one resolution.
+
+    Parameters
+    ----------
+    value
+        75th percentile of the adjacent slopes, at most `LIPSCHITZ_CAP`; NaN without slopes.
+    bins
+        Equal-width bins used.
+    pairs
+        Adjacent pairs of bins that both hold at least `MINIMUM_PER_BIN` labels.
+    capped
+        Whether the cap decided the value.
+    """
+
+    value: float
+    bins: int
+    pairs: int
+    capped: bool
+
+
+def gap_slopes(count: Floats, hits: Floats, usable: NDArray[np.bool_]) -> Floats:
+    """Return the slopes between neighbouring usable bins (last axis), gap taken at the centre.
+
+    Parameters
+    ----------
+    count, hits
+        Labels and right answers per bin; the last axis runs over equal-width bins of [0, 1].
+    usable
+        Which bins take part; both bins of a pair must.
+
+    Examples
+    --------
+    >>> count, hits = np.array([50.0, 50.0]), np.array([10.0, 40.0])
+    >>> gap_slopes(count, hits, count >= 30)
+    array([0.2])
+    """
+    bins = count.shape[-1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gap = hits / count - (np.arange(bins) + 0.5) / bins
+    pair = usable[:-1] & usable[1:]
+    return np.asarray(np.abs(np.diff(gap, axis=-1))[..., pair] * bins, dtype=np.float64)
+
+
+def lipschitz_slope(confidence: Floats, correct: Floats, *, bins: int = 20) -> SlopeEstimate:
+    """Estimate the Lipschitz constant of the calibration gap from adjacent bins.
+
+    In [0, 5]; larger means that the gap changes faster with confidence, so that more labels
+    are needed. Noise pushes it upwards: report it from two resolutions, with an interval.
+
+    Parameters
+    ----------
+    confidence
+        Confidences in [0, 1], shape (n,).
+    correct
+        Outcomes 0 or 1, shape (n,).
+    bins
+        Equal-width bins.
+
+    References
+    ----------
+    The Verification Tax, Appendix S.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=200_000)
+    >>> y = (rng.uniform(size=p.size) < p / 2).astype(float)
+    >>> round(lipschitz_slope(p, y).value, 1)
+    0.6
+    """
+    cell = np.minimum((confidence * bins).astype(np.intp), bins - 1)
+    count = np.bincount(cell, minlength=bins).astype(np.float64)
+    hits = np.asarray(np.bincount(cell, weights=correct, minlength=bins), dtype=np.float64)
+    slopes = gap_slopes(count, hits, count >= MINIMUM_PER_BIN)
+    return summarise_slopes(slopes, bins)
+
+
+def summarise_slopes(slopes: Floats, bins: int) -> SlopeEstimate:
+    """Return the capped 75th percentile of the slopes, NaN when there is none."""
+    if slopes.size == 0:
+        return SlopeEstimate(float("nan"), bins, 0, capped=False)
+    raw = float(np.percentile(slopes, _PERCENTILE))
+    return SlopeEstimate(min(raw, LIPSCHITZ_CAP), bins, slopes.size, capped=raw > LIPSCHITZ_CAP)
