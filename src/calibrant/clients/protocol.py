@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-__all__ = ["Capabilities", "Client", "Completion", "Message", "Request", "TokenLogprob", "Usage"]
+from calibrant.core.errors import PermanentClientError
+
+__all__ = [
+    "Capabilities",
+    "Client",
+    "Completion",
+    "EndpointRefusedError",
+    "Message",
+    "PreparingClient",
+    "ReplayingClient",
+    "Request",
+    "TokenLogprob",
+    "Usage",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation; `role` is ``system``, ``user`` or ``assistant``."""
 
     role: str
     content: str
@@ -21,8 +34,29 @@ class Message:
 class Request:
     """Everything that decides the distribution of the answer, and nothing else.
 
-    `n` asks for n independent draws of the same request. `schema` is a JSON schema for
-    structured output. `sampler` holds further sampling settings (top_p, top_k, min_p).
+    Parameters
+    ----------
+    model
+        Name of the model as the endpoint knows it.
+    messages
+        The conversation so far.
+    n
+        Number of independent draws of the same request.
+    temperature
+        0 is greedy; 1 is the model's own distribution.
+    max_tokens
+        Longest answer.
+    logprobs, top_logprobs
+        Whether to return the log-probability of each token, and of how many alternatives.
+    seed
+        Seed of the first draw; draw i of the request uses ``seed + i``. None where the
+        endpoint takes no seed (see `Capabilities.seed`) or none is wanted.
+    stop
+        Texts that end the answer.
+    schema
+        JSON schema of a structured answer.
+    sampler
+        Further sampling settings: ``top_p``, ``top_k``, ``min_p``.
     """
 
     model: str
@@ -38,9 +72,11 @@ class Request:
     sampler: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class TokenLogprob:
-    """One token, its natural log-probability at temperature 1, and the alternatives shown."""
+class TokenLogprob(NamedTuple):
+    """One token, its natural log-probability at temperature 1, and the alternatives shown.
+
+    A named tuple, because a single answer may carry thousands of them.
+    """
 
     token: str
     logprob: float
@@ -49,7 +85,11 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that one completion cost."""
+    """Tokens that one completion cost.
+
+    Where one call makes several draws, the prompt is paid once: its tokens stand with the
+    first draw of the call and are 0 for the others, so that sums over draws are what was paid.
+    """
 
     prompt_tokens: int
     completion_tokens: int
@@ -57,7 +97,34 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One independent draw. `logprobs` is None where none were asked for or given."""
+    """One independent draw.
+
+    Parameters
+    ----------
+    text
+        The answer.
+    finish_reason
+        ``stop``, ``length``, ``content_filter`` or what else the endpoint said.
+    usage
+        Tokens paid for this draw.
+    logprobs
+        One entry per token; None where none were asked for or given.
+    model
+        Name of the model that the endpoint says has answered.
+    request_id
+        The endpoint's own name of the call.
+    seed
+        Seed that was sent for this very draw.
+    native_n
+        True where the endpoint made several draws in one call (its own `n`); False where the
+        draw had a call of its own.
+    latency_s
+        Seconds from sending to the whole answer.
+    sampler
+        Sampling settings that were in force.
+    logprobs_refused
+        Why returned log-probs were not believed (``logprobs`` is then None).
+    """
 
     text: str
     finish_reason: str
@@ -69,11 +136,30 @@ class Completion:
     native_n: bool = True
     latency_s: float = 0.0
     sampler: Mapping[str, float] = field(default_factory=dict)
+    logprobs_refused: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint can give; asking for more is an error before anything is sent."""
+    """What an endpoint can give; asking for more is an error before anything is sent.
+
+    Parameters
+    ----------
+    native_n
+        Most draws in one call; 1 means that every draw needs a call of its own.
+    logprobs, top_logprobs
+        Whether token log-probs are returned, and of how many alternatives at most.
+    seed, json_schema
+        Whether a seed and a JSON schema are taken.
+    temperature
+        Whether a temperature may be set at all.
+    max_temperature
+        The highest temperature taken.
+    samplers
+        Further sampling settings that the endpoint understands.
+    concurrency
+        Most calls at the same time that make sense; None where the dispatcher finds out.
+    """
 
     native_n: int = 1
     logprobs: bool = False
@@ -81,8 +167,19 @@ class Capabilities:
     seed: bool = False
     temperature: bool = True
     json_schema: bool = False
+    max_temperature: float = 2.0
+    samplers: tuple[str, ...] = ("top_p",)
+    concurrency: int | None = None
 
 
+class EndpointRefusedError(PermanentClientError):
+    """The endpoint refuses every request (wrong key, no such model, no credit left).
+
+    Unlike another permanent error it is no property of one question: the run stops.
+    """
+
+
+@runtime_checkable
 class Client(Protocol):
     """An endpoint that answers requests."""
 
@@ -95,7 +192,31 @@ class Client(Protocol):
         """What this endpoint can give."""
 
     async def ask(self, request: Request) -> list[Completion]:
-        """Return exactly `request.n` independent completions or raise a ClientError."""
+        """Return at least one and at most `request.n` independent completions.
+
+        Fewer than n come back where the endpoint gives fewer; the dispatcher, which knows what
+        is in the ledger already, asks for the rest. Where `request.n` is above
+        `capabilities.native_n` the call is fanned out.
+        """
 
     async def close(self) -> None:
         """Release connections and memory."""
+
+
+@runtime_checkable
+class PreparingClient(Client, Protocol):
+    """A client that fills in what its endpoint needs before a request becomes a ledger key."""
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request as it will be sent, or raise CapabilityError."""
+
+    def resolve(self, model: str) -> str:
+        """Return the exact model behind the name (for a file: with its hash)."""
+
+
+@runtime_checkable
+class ReplayingClient(Client, Protocol):
+    """A client that has no distribution to draw from, only the draws of another ledger."""
+
+    async def replay(self, request: Request, *, purpose: str, first_draw: int) -> list[Completion]:
+        """Return draws ``first_draw`` to ``first_draw + request.n - 1`` or raise."""
