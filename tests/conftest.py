@@ -1,15 +1,9 @@
 """Fixtures that all tests share."""
 
-import os
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def shared_data_folder() -> Path:
-    return Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+from places import shared_data_folder
 
 
 @pytest.fixture(scope="session")

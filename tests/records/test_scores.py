@@ -204,3 +204,12 @@ def test_mmlu_pro_unanswered_questions_are_not_wrong_answers(shared_data):
     assert (
         scores.dropped["answer_missing"] == pl.read_parquet(path)["extracted_answer"].null_count()
     )
+
+
+def test_several_files_are_one_table_and_name_their_models(tmp_path):
+    for name in ("small", "large"):
+        table().write_csv(tmp_path / f"{name}.csv")
+    scores = load_scores([tmp_path / "small.csv", tmp_path / "large.csv"])
+    assert [block.keys["model"] for block in scores.blocks()] == ["small", "large"]
+    with pytest.raises(InputError, match="two tables hold the same question"):
+        load_scores([tmp_path / "small.csv", tmp_path / "small.csv"])

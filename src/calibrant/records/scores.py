@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,17 @@ class Scores:
     """A checked scores table.
 
     `dropped` counts rows left out by rule, `dropped_rows` names the first few of each
-    (1-based data rows), `rejected` holds all of them with the column ``rule``.
+    (1-based data rows), `rejected` holds all of them with the column ``rule``. `assumed` lists
+    the roles that no column filled: the question id is then the row number, the model
+    ``"model"`` and the method the name of the confidence column.
     """
 
     frame: pl.DataFrame
     source: str
     dropped: Mapping[str, int] = field(default_factory=dict)
-    dropped_rows: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
+    assumed: tuple[str, ...] = ()
 
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[Block]:
         """Yield a block per (model, method), then per value of each column in `by`."""
@@ -85,7 +89,8 @@ def load_scores(
     Parameters
     ----------
     source
-        Path, dataframe or mapping of columns.
+        Path, dataframe or mapping of columns; or a list of them, read one after the other. Where
+        a file of a list has no model column, its name is the model.
     confidence, correct, model, method, question, answer, weights
         Column names. Default: the names of the scores schema. `question` may name several
         columns, separated by commas, that make up the id together; `confidence` may name
@@ -122,6 +127,9 @@ def load_scores(
     _check_choice("on_invalid", on_invalid, ("error", "drop"))
     _check_choice("labels", labels, ("required", "optional"))
     _check_choice("scale", scale, ("fraction", "percent"))
+    options = {name: value for name, value in locals().items() if name != "source"}
+    if isinstance(source, list | tuple):
+        return _load_many(source, options)
     name = source_name(source)
     lazy = scan_table(source)
     names = column_names(lazy, source)
@@ -140,7 +148,7 @@ def load_scores(
     if frame.height == 0:
         raise InputError("the table has no rows", source=name)
     frame = _typed(frame, scale)
-    return _checked(
+    checked = _checked(
         frame,
         name,
         on_invalid=on_invalid,
@@ -152,6 +160,40 @@ def load_scores(
             answer=bool(roles["answer"]),
         ),
     )
+    assumed = tuple(role for role in ("question_id", "model", "method") if not roles[role])
+    return replace(checked, assumed=assumed)
+
+
+def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
+    parts = [_named_after_file(load_scores(source, **options), source) for source in sources]
+    if not parts:
+        raise InputError("at least one table is needed")
+    if len(parts) == 1:
+        return parts[0]
+    dropped: dict[str, int] = {}
+    rows: dict[str, list[str]] = {}
+    for part in parts:
+        for rule, count in part.dropped.items():
+            dropped[rule] = dropped.get(rule, 0) + count
+            rows.setdefault(rule, []).extend(f"{part.source}:{n}" for n in part.dropped_rows[rule])
+    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    keys = ["model", "method", "question_id"]
+    if not options["repeats"] and frame.select(pl.struct(keys).is_duplicated().any()).item():
+        again = frame.filter(pl.struct(keys).is_duplicated()).row(0, named=True)
+        raise InputError(
+            f"two tables hold the same question, model and method: {[again[key] for key in keys]}",
+            source=", ".join(part.source for part in parts),
+            hint=RULES["duplicate_row"].hint,
+        )
+    rejected = pl.concat([part.rejected for part in parts], how="diagonal_relaxed")
+    return Scores(frame, ", ".join(part.source for part in parts), dropped, rows, rejected)
+
+
+def _named_after_file(scores: Scores, source: Any) -> Scores:
+    if not isinstance(source, str | Path) or "model" not in scores.assumed:
+        return scores
+    frame = scores.frame.with_columns(model=pl.lit(Path(source).name.split(".")[0]))
+    return replace(scores, frame=frame)
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

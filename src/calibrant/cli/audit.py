@@ -1,0 +1,95 @@
+"""`calibrant audit`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from calibrant.api.audit import audit
+from calibrant.api.claims import failed_claims, parse_claim
+from calibrant.cli.emit import emit
+from calibrant.cli.options import (
+    AnswerColumn,
+    By,
+    ConfidenceColumn,
+    CorrectColumn,
+    HtmlPath,
+    Inputs,
+    JsonPath,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Seed,
+    WeightsColumn,
+)
+from calibrant.core.errors import ClaimFailed
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def command(
+    inputs: Inputs,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    weights: WeightsColumn = None,
+    by: By = None,
+    bins: Annotated[int, typer.Option(help="Equal-width bins of the calibration error.")] = 15,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
+    recalibrate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Recalibrate first, cross-fitted: temperature, platt, isotonic, beta, histogram.",
+        ),
+    ] = None,
+    on_invalid: OnInvalid = "error",
+    graded: Annotated[bool, typer.Option("--graded", help="Outcomes may lie in [0, 1].")] = False,
+    scale: Annotated[
+        str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")
+    ] = "fraction",
+    repeats: Annotated[
+        bool,
+        typer.Option("--repeats", help="Rows of one question are repeated answers to it."),
+    ] = False,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLAIM", help="Exit with 1 where this holds: 'ece>0.05'."),
+    ] = None,
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Is this confidence calibrated, and how sure can we be?"""
+    claims = [parse_claim(text) for text in fail_if or []]
+    result = audit(
+        inputs[0] if len(inputs) == 1 else inputs,
+        correct,
+        confidence=confidence,
+        model=model,
+        method=method,
+        question=question,
+        answer=answer,
+        weights=weights,
+        by=by or (),
+        bins=bins,
+        level=level,
+        resamples=resamples,
+        recalibrate=recalibrate,
+        on_invalid=on_invalid,
+        graded=graded,
+        scale=scale,
+        repeats=repeats,
+        seed=seed,
+    )
+    emit(result, json=json, html=html)
+    failures = failed_claims(result["results"], claims)
+    if failures:
+        raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
