@@ -1,0 +1,134 @@
+"""One question with exactly k right answers, and the JSONL form that it travels in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from calibrant.core.errors import InputError
+from calibrant.sources.mace.names import normalised
+
+__all__ = ["Question", "question_rows", "read_questions", "write_questions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question whose right answers are known in full.
+
+    Parameters
+    ----------
+    text
+        What the model is asked.
+    references
+        Every right answer as a tuple of its names; the first one is the main name.
+    domain, subtype
+        For example ``math`` and ``prime``.
+    source
+        Where the ground truth comes from, in words.
+    kind
+        ``number`` or ``open``: how an answer is to be compared with the references.
+    meta
+        What the builder knew: subjects and bounds. `bench check` does not trust it.
+
+    Examples
+    --------
+    >>> one = Question("Name one prime from 8 to 12.", (("11",),), "math", "prime", "rule")
+    >>> one.k, one.question_id
+    (1, 'math-1-421dedd918')
+    """
+
+    text: str
+    references: tuple[tuple[str, ...], ...]
+    domain: str
+    subtype: str
+    source: str
+    kind: str = "open"
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def k(self) -> int:
+        """Number of right answers."""
+        return len(self.references)
+
+    @property
+    def question_id(self) -> str:
+        """An id that follows from the content: the same question has it under every seed."""
+        digest = hashlib.blake2b(self.text.encode(), digest_size=5).hexdigest()
+        return f"{self.domain}-{self.k}-{digest}"
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """Normalised main names of the right answers."""
+        return frozenset(normalised(names[0]) for names in self.references)
+
+    def row(self) -> dict[str, Any]:
+        """Return the row of a questions table; `meta` is a JSON text, the same for all rows."""
+        return {
+            "question_id": self.question_id,
+            "text": self.text,
+            "references": [list(names) for names in self.references],
+            "k": self.k,
+            "domain": self.domain,
+            "subtype": self.subtype,
+            "kind": self.kind,
+            "source": self.source,
+            "meta": orjson.dumps(dict(self.meta)).decode(),
+        }
+
+
+def question_rows(questions: Iterable[Question]) -> bytes:
+    """Return the questions as JSON lines."""
+    return b"".join(orjson.dumps(question.row()) + b"\n" for question in questions)
+
+
+def write_questions(questions: Iterable[Question], path: str | Path) -> None:
+    """Write the questions as JSON lines; the same questions give the same bytes."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(question_rows(questions))
+
+
+def read_questions(path: str | Path) -> list[Question]:
+    """Read questions that `write_questions` wrote, or any JSON lines with the same columns."""
+    source = Path(path)
+    if not source.is_file():
+        raise InputError("the file of questions does not exist", source=str(path))
+    found = []
+    for number, line in enumerate(source.read_bytes().splitlines(), start=1):
+        if line.strip():
+            found.append(_question(line, str(path), number))
+    return found
+
+
+def _question(line: bytes, source: str, row: int) -> Question:
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise InputError(
+            f"every line is one JSON object: {error}", source=source, row=row
+        ) from None
+    missing = {"text", "references", "domain"} - set(record)
+    if missing:
+        raise InputError(
+            f"a question has text, references and domain; missing: {', '.join(sorted(missing))}",
+            source=source,
+            row=row,
+        )
+    meta = record.get("meta") or {}
+    return Question(
+        text=record["text"],
+        references=tuple(
+            tuple(names) if isinstance(names, list) else (str(names),)
+            for names in record["references"]
+        ),
+        domain=record["domain"],
+        subtype=record.get("subtype") or "",
+        source=record.get("source") or source,
+        kind=record.get("kind") or "open",
+        meta=orjson.loads(meta) if isinstance(meta, str) else meta,
+    )

@@ -1,0 +1,191 @@
+"""How a relation is put into words, and how the words are read back.
+
+`bench check` trusts no side information: it reads subjects and bounds out of the text that a
+model sees, and derives the answers again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from calibrant.core.registry import Registry
+
+__all__ = ["WORDINGS", "Bounds", "Parsed", "Wording", "read_text"]
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a question asks for: subjects of a relation, where it has them with bounds."""
+
+    relation: str
+    subjects: tuple[str, ...]
+    bounds: Bounds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The frame of a relation's questions.
+
+    Parameters
+    ----------
+    relation, domain
+        For example ``flows_through`` and ``river``.
+    frame
+        The sentence with ``{subjects}`` and, for a window, ``{bounds}``.
+    unit
+        ``year``, ``area`` or ``letter`` for a window; None for a union of subjects.
+    article
+        What stands before each subject.
+    """
+
+    relation: str
+    domain: str
+    frame: str
+    unit: str | None = None
+    article: str = ""
+
+    def union_text(self, subjects: Sequence[str]) -> str:
+        """Return the question about one to three subjects."""
+        named = [self.article + subject for subject in subjects]
+        head, last = named[:-1], named[-1]
+        return self.frame.format(subjects=f"{', '.join(head)} or {last}" if head else last)
+
+    def window_text(self, subject: str, bounds: Bounds) -> str:
+        """Return the question about one subject within bounds, both included."""
+        unit = _UNITS[str(self.unit)]
+        return self.frame.format(subjects=self.article + subject, bounds=unit.write(*bounds))
+
+    def read(self, text: str, subjects: Collection[str]) -> Parsed | None:
+        """Return what `text` asks for, or None when it is not of this frame."""
+        pattern = re.escape(self.frame).replace(r"\{subjects\}", "(?P<subjects>.+)")
+        unit = _UNITS[self.unit] if self.unit else None
+        if unit is not None:
+            pattern = pattern.replace(r"\{bounds\}", f"(?P<bounds>{unit.pattern})")
+        match = re.fullmatch(pattern, text)
+        if match is None:
+            return None
+        named = match["subjects"]
+        bounds = unit.read(match["bounds"]) if unit is not None else None
+        found = (
+            (named.removeprefix(self.article),)
+            if unit is not None
+            else _split(named, self.article, frozenset(subjects))
+        )
+        return Parsed(self.relation, found, bounds) if found else None
+
+
+def _split(text: str, article: str, subjects: frozenset[str]) -> tuple[str, ...]:
+    """Split 'A, B or C' into known subjects; names may hold commas and 'or' themselves."""
+    whole = text.removeprefix(article)
+    if whole in subjects:
+        return (whole,)
+    for match in re.finditer(r" or |, or ", text):
+        last = text[match.end() :].removeprefix(article)
+        if last not in subjects:
+            continue
+        head = text[: match.start()]
+        if head.removeprefix(article) in subjects:
+            return (head.removeprefix(article), last)
+        for comma in re.finditer(", ", head):
+            pair = (head[: comma.start()], head[comma.end() :])
+            first, second = (part.removeprefix(article) for part in pair)
+            if first in subjects and second in subjects:
+                return (first, second, last)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    write: Callable[[float, float], str]
+    pattern: str
+    read: Callable[[str], Bounds]
+
+
+def _write_years(low: float, high: float) -> str:
+    if low == high:
+        return f"in {low:.0f}"
+    return f"from {low:.0f} to {high:.0f}, both years included"
+
+
+def _write_letters(low: float, high: float) -> str:
+    first, last = (chr(ord("A") + round(value)) for value in (low, high))
+    return f"the letter {first}" if first == last else f"a letter from {first} to {last}"
+
+
+def _read_numbers(text: str) -> Bounds:
+    numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
+    return numbers[0], numbers[-1]
+
+
+def _read_letters(text: str) -> Bounds:
+    letters = [ord(letter) - ord("A") for letter in re.findall(r"\b[A-Z]\b", text)]
+    return float(letters[0]), float(letters[-1])
+
+
+_UNITS = {
+    "year": _Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", _read_numbers),
+    "area": _Unit(
+        lambda low, high: f"{low:.15g} to {high:.15g} square kilometres",
+        r"[\d.]+ to [\d.]+ square kilometres",
+        _read_numbers,
+    ),
+    "letter": _Unit(
+        _write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters
+    ),
+}
+
+_FRAMES = {
+    "awarded_to": ("award", "Name one person who was given the award {subjects} {bounds}."),
+    "held_by": ("office", "Name one person who took office as {subjects} {bounds}."),
+    "division_of": (
+        "region",
+        "Name one first-level administrative division of {subjects} with an area of {bounds}.",
+    ),
+    "iso_division_of": (
+        "region",
+        "Name one {subjects} whose name in ISO 3166-2 begins with {bounds}.",
+    ),
+    "spoken_in": ("language", "Name one country where native speakers of {subjects} live."),
+    "official_in": (
+        "language",
+        "Name one country or territory where {subjects} is an official language, "
+        "in law or in fact.",
+    ),
+    "official_of": (
+        "language",
+        "Name one language that is official, in law or in fact, in {subjects}.",
+    ),
+    "majority_in": (
+        "language",
+        "Name one country or territory where more than half of the people speak {subjects}.",
+    ),
+    "flows_through": ("river", "Name one country that {subjects} flows through."),
+}
+_UNIT_OF = {
+    "awarded_to": "year",
+    "held_by": "year",
+    "division_of": "area",
+    "iso_division_of": "letter",
+}
+_ARTICLE_OF = {"flows_through": "the "}
+
+WORDINGS: Registry[Wording] = Registry("relation")
+for _relation, (_domain, _frame) in _FRAMES.items():
+    _unit, _article = _UNIT_OF.get(_relation), _ARTICLE_OF.get(_relation, "")
+    WORDINGS.add(_relation, Wording(_relation, _domain, _frame, _unit, _article))
+
+
+def read_text(text: str, relation: str, subjects: Collection[str]) -> Parsed | None:
+    """Return what a generated question of this relation asks for.
+
+    Examples
+    --------
+    >>> read_text("Name one country that the Inn or the Drava flows through.",
+    ...           "flows_through", ["Inn", "Drava"])
+    Parsed(relation='flows_through', subjects=('Inn', 'Drava'), bounds=None)
+    """
+    return WORDINGS[relation].read(text, subjects) if relation in WORDINGS else None
