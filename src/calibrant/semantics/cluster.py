@@ -1,0 +1,134 @@
+"""Classes of meaning: exact strings and rules. Judges and embeddings build on this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from calibrant.semantics.forms import Cues, Form, FormReader, read_cues
+from calibrant.semantics.partition import Partition, first_appearance
+from calibrant.semantics.refusals import not_attempted
+from calibrant.semantics.rules import Relation, relate
+
+__all__ = ["Clusters", "cluster_exact", "cluster_forms", "cluster_rules", "distinct_forms"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Classes of the distinct answers of one question.
+
+    `ids` has one entry per answer given, numbered by first appearance; `decided_by` says how
+    often each rule, the embeddings or the judge decided; `conflicts` are pairs of texts whose
+    verdicts contradict the rest; `judge_calls` is what was asked.
+    """
+
+    ids: list[int]
+    decided_by: dict[str, int] = field(default_factory=dict)
+    conflicts: list[tuple[str, str]] = field(default_factory=list)
+    judge_calls: int = 0
+
+
+def distinct_forms(
+    answers: Sequence[str], reader: FormReader
+) -> tuple[list[Form], list[int], list[int]]:
+    """Return the forms that differ after normalisation, their counts, and each answer's form."""
+    index: dict[str, int] = {}
+    forms: list[Form] = []
+    counts: list[int] = []
+    which: list[int] = []
+    for answer in answers:
+        form = reader(answer)
+        place = index.setdefault(form.key, len(forms))
+        if place == len(forms):
+            forms.append(form)
+            counts.append(0)
+        counts[place] += 1
+        which.append(place)
+    return forms, counts, which
+
+
+def cluster_exact(answers: Sequence[str], *, reader: FormReader | None = None) -> Clusters:
+    """Join answers that are the same string after normalisation.
+
+    Examples
+    --------
+    >>> cluster_exact(["Paris.", "paris", "Rome"]).ids
+    [0, 0, 1]
+    """
+    read = reader or FormReader()
+    ids = first_appearance([_empty_key(read(answer)) for answer in answers])
+    return Clusters(ids, {"exact": len(answers)})
+
+
+def _empty_key(form: Form) -> str:
+    return "" if not_attempted(form.raw) == "empty" else "=" + form.key
+
+
+def cluster_rules(
+    answers: Sequence[str],
+    *,
+    question: str | None = None,
+    reader: FormReader | None = None,
+    tolerance: float = 1e-9,
+) -> Clusters:
+    """Join answers that lexical and numeric rules call the same.
+
+    Examples
+    --------
+    >>> cluster_rules(["Robert C. Gallo", "Robert Gallo", "Tore Godal"]).ids
+    [0, 0, 1]
+    """
+    read = reader or FormReader()
+    forms, _, which = distinct_forms(answers, read)
+    partition, decided = cluster_forms(forms, read_cues(question), tolerance=tolerance)
+    ids = partition.ids()
+    return Clusters(
+        first_appearance([ids[place] for place in which]),
+        decided,
+        [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
+    )
+
+
+def cluster_forms(
+    forms: Sequence[Form], cues: Cues, *, tolerance: float = 1e-9
+) -> tuple[Partition, dict[str, int]]:
+    """Join distinct forms by rules; likely pairs only where one class alone is meant."""
+    partition = Partition(len(forms))
+    decided: dict[str, int] = {}
+    likely: dict[int, set[int]] = {}
+    joins: list[tuple[int, int, str]] = []
+    for a, b in candidate_pairs(forms):
+        relation, rule = relate(forms[a], forms[b], cues, tolerance=tolerance)
+        if relation is Relation.SAME:
+            joins.append((a, b, rule))
+        elif relation is Relation.DIFFERENT:
+            partition.forbid(a, b)
+        elif relation is Relation.LIKELY:
+            short, long = (a, b) if len(forms[a].words) < len(forms[b].words) else (b, a)
+            likely.setdefault(short, set()).add(long)
+    for a, b, rule in joins:
+        if partition.join(a, b):
+            decided[rule] = decided.get(rule, 0) + 1
+    for short, longs in likely.items():
+        classes = {partition.find(item) for item in longs}
+        if len(classes) == 1 and partition.join(short, classes.pop()):
+            decided["surname"] = decided.get("surname", 0) + 1
+    return partition, decided
+
+
+def candidate_pairs(forms: Sequence[Form]) -> list[tuple[int, int]]:
+    """Return the pairs that share a block: the only ones that a rule could join."""
+    if len(forms) < 2:
+        return []
+    by_block: dict[str, list[int]] = {}
+    for place, form in enumerate(forms):
+        for block in form.blocks:
+            by_block.setdefault(block, []).append(place)
+    pairs = {
+        (members[i], members[j])
+        for members in by_block.values()
+        if len(members) > 1
+        for i in range(len(members))
+        for j in range(i + 1, len(members))
+    }
+    return sorted(pairs)

@@ -1,0 +1,123 @@
+"""How strongly an answer's words speak for a reference: a few numbers, then one probability."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from calibrant.semantics.forms import STOP_WORDS
+from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.phrase_model import FEATURES, INTERCEPT, WEIGHTS
+from calibrant.semantics.words import near_word
+
+__all__ = ["Bag", "BagReader", "evidence", "phrase_probability"]
+
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
+_ENDINGS = frozenset(("st", "nd", "rd", "th"))
+_UNSURE = re.compile(
+    r"\b(?:do not|don't|cannot|can't|unable|not able|no information|not sure|unclear|sorry"
+    r"|not specified|could not find|couldn't find|no specific|more (?:context|information)"
+    r"|would require|not mention|not have)\b",
+    re.IGNORECASE,
+)
+# A footnote mark is often glued to a year ('20102').
+_GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """The words of a text, in order and as a set, with an index by first letter."""
+
+    raw: str
+    key: str
+    words: tuple[str, ...]
+    known: frozenset[str]
+    content: tuple[str, ...]
+    by_letter: dict[str, list[str]] = field(default_factory=dict)
+
+    def has(self, word: str) -> bool:
+        """Return whether the word or a near spelling of it is there."""
+        return word in self.known or near_word(word, self.by_letter.get(word[0], []))
+
+
+class BagReader:
+    """Turn texts into bags of words, each distinct text once."""
+
+    def __init__(self, normaliser: Normaliser | None = None, *, keep: int = 200_000) -> None:
+        self.normaliser = normaliser or Normaliser().without("places")
+        self._keep = keep
+        self._known: dict[str, Bag] = {}
+
+    def __call__(self, text: str) -> Bag:
+        """Return the bag of one text."""
+        bag = self._known.get(text)
+        if bag is None:
+            bag = self._read(text)
+            if len(self._known) < self._keep:
+                self._known[text] = bag
+        return bag
+
+    def _read(self, text: str) -> Bag:
+        key = self.normaliser(text[:6000])
+        words: list[str] = []
+        for word in _TOKEN.findall(key):
+            if not (word in _ENDINGS and words and words[-1].isdigit()):
+                words.append(word)
+        known = set(words) | {word[:4] for word in words if _GLUED_YEAR.match(word)}
+        content = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
+        by_letter: dict[str, list[str]] = {}
+        for word in known:
+            if len(word) > 4:
+                by_letter.setdefault(word[0], []).append(word)
+        return Bag(text, key, tuple(words), frozenset(known), content, by_letter)
+
+
+def _share(words: Sequence[str], bag: Bag) -> float:
+    return sum(map(bag.has, words)) / len(words) if words else 0.0
+
+
+def evidence(answer: Bag, reference: Bag, question: Bag, *, aliases: int = 1) -> list[float] | None:
+    """Return the features named in `phrase_model.FEATURES`, or None without a common word."""
+    gold = reference.content
+    if not gold:
+        return None
+    asked = question.known
+    fresh = [word for word in gold if word not in asked] or list(gold)
+    share = _share(gold, answer)
+    told = [word for word in answer.content if word not in asked]
+    precision = _share(told, reference)
+    if share == 0.0 and precision == 0.0:
+        return None
+    figures = [word for word in gold if word[0].isdigit()]
+    missing = sum(word not in answer.known for word in figures) / len(figures) if figures else 0.0
+    other_figures = any(word[0].isdigit() and word not in asked for word in answer.known)
+    places = [i for i, word in enumerate(answer.words) if word in fresh]
+    contained = f" {' '.join(reference.words)} " in f" {' '.join(answer.words)} "
+    values = {
+        "share": share,
+        "exact_share": sum(word in answer.known for word in gold) / len(gold),
+        "fresh_share": _share(fresh, answer),
+        "contained": float(contained),
+        "figures_missing": missing,
+        "figures_conflict": float(bool(figures) and missing == 1.0 and other_figures),
+        "precision": precision,
+        "all_precise": float(bool(told) and precision == 1.0),
+        "last_word": float(answer.has(gold[-1])),
+        "first_word": float(answer.has(gold[0])),
+        "has_figures": float(bool(figures)),
+        "position": places[0] / len(answer.words) if places else 1.0,
+        "reference_length": math.log1p(len(gold)),
+        "answer_length": math.log1p(len(answer.words)),
+        "unsure": float(bool(_UNSURE.search(answer.raw))),
+        "aliases": math.log1p(aliases),
+        "short": float(len(answer.words) < 8),
+    }
+    return [values[name] for name in FEATURES]
+
+
+def phrase_probability(features: Sequence[float]) -> float:
+    """Return the probability that people accept the answer, from its features."""
+    total = INTERCEPT + sum(w * x for w, x in zip(WEIGHTS, features, strict=True))
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))

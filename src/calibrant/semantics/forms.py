@@ -1,0 +1,153 @@
+"""An answer seen from the sides that rules compare: words, number, date, proper name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from calibrant.semantics.dates import Date, parse_date
+from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.numbers import Quantity, parse_quantity
+
+__all__ = ["STOP_WORDS", "Cues", "Form", "FormReader", "read_cues"]
+
+STOP_WORDS = frozenset(
+    "a an the of in on at to for by and or with from as is was were are be been it its that this "
+    "his her their he she they who which".split()
+)
+_BRACKET = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
+_HAS_NUMBER = re.compile(r"\d")
+_NUMERAL = re.compile(r"\d+(?:\.\d+)?")
+_ROMAN = re.compile(r"^[ivx]{1,5}$")
+_WORD = re.compile(r"[^\W\d_]+")
+_LIST = re.compile(r"[,;\n/|]|\b(?:and|or)\b", re.IGNORECASE)
+_ACRONYM = re.compile(r"^(?:[A-Z]\.?){2,6}$")
+_WHO = re.compile(
+    r"\b(?:who|whom|whose|person|people|actor|actress|author|singer|winner|president|king|queen"
+    r"|player|scientist|writer|director|name of the (?:man|woman))\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b(?:what|which|in what|in which)\s+year\b|\byear\s+did\b", re.IGNORECASE)
+_PLACE_FRONT = frozenset(
+    "new north south east west saint san santa los las el la fort lake mount river port united "
+    "northern southern eastern western upper lower great central republic isle cape bay".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """What the question says about its answers."""
+
+    person: bool = False
+    year: bool = False
+    known: bool = False
+
+
+def read_cues(question: str | None) -> Cues:
+    """Return what a question says about its answers.
+
+    Examples
+    --------
+    >>> read_cues("Who wrote Hamlet?").person, read_cues("In what year did it end?").year
+    (True, True)
+    """
+    if not question:
+        return Cues()
+    return Cues(bool(_WHO.search(question)), bool(_YEAR.search(question)), known=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One distinct answer, read once."""
+
+    raw: str
+    key: str
+    words: tuple[str, ...]
+    content: tuple[str, ...]
+    bare: str
+    numbers: frozenset[str]
+    quantity: Quantity | None
+    date: Date | None
+    proper: bool
+    listing: bool
+    acronym: str
+    blocks: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def place_like(self) -> bool:
+        """Return whether the first word is one that starts names of places."""
+        return bool(self.words) and self.words[0] in _PLACE_FRONT
+
+
+class FormReader:
+    """Read answers into forms, each distinct text once.
+
+    Examples
+    --------
+    >>> reader = FormReader()
+    >>> form = reader("The United Nations (UN)")
+    >>> form.key, form.bare, form.acronym
+    ('united nation un', 'united nation', '')
+    """
+
+    def __init__(self, normaliser: Normaliser | None = None) -> None:
+        self.normaliser = normaliser or Normaliser()
+        self._known: dict[str, Form] = {}
+
+    def __call__(self, text: str) -> Form:
+        """Return the form of one answer."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._read(text)
+            if len(self._known) < 200_000:
+                self._known[text] = found
+        return found
+
+    def _read(self, text: str) -> Form:
+        key = self.normaliser(text)
+        words = tuple(key.split())
+        content = tuple(word for word in words if word not in STOP_WORDS) or words
+        bare = key
+        if "(" in text or "[" in text:
+            without = _BRACKET.sub(" ", text).strip()
+            bare = self.normaliser(without) if without else key
+        numbers = frozenset(_NUMERAL.findall(key)) if _HAS_NUMBER.search(key) else frozenset()
+        romans = {word for word in words[1:] if _ROMAN.match(word)}
+        short = len(text) <= 80 and bool(numbers)
+        compact = text.strip().rstrip(".")
+        acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
+        form = Form(
+            raw=text,
+            key=key,
+            words=words,
+            content=content,
+            bare=bare,
+            numbers=numbers | romans,
+            quantity=parse_quantity(text) if short else None,
+            date=parse_date(text) if short else None,
+            proper=_is_proper(text),
+            listing=bool(_LIST.search(text)),
+            acronym=acronym,
+        )
+        object.__setattr__(form, "blocks", _blocks(form))
+        return form
+
+
+def _is_proper(text: str) -> bool:
+    plain = text.replace("\u2019", "'").replace("'s", "")
+    words = [word for word in _WORD.findall(plain) if word.lower() not in STOP_WORDS]
+    return bool(words) and len(words) <= 6 and all(word[0].isupper() for word in words)
+
+
+def _blocks(form: Form) -> tuple[str, ...]:
+    """Return keys of which two forms share at least one wherever a rule could join them."""
+    blocks = {word[:3] for word in form.content} | {form.bare}
+    if form.quantity is not None:
+        blocks.add("number")
+    if form.date is not None:
+        blocks.add("date")
+    if form.acronym:
+        blocks.add("=" + form.acronym)
+    elif 2 <= len(form.content) <= 6:
+        blocks.add("=" + "".join(word[0] for word in form.content))
+    return tuple(sorted(blocks))

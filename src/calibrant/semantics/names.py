@@ -1,0 +1,174 @@
+"""Personal names: honorifics, initials, short forms, spelling variants."""
+
+from __future__ import annotations
+
+import re
+
+from calibrant.semantics.words import singular
+
+__all__ = [
+    "HONORIFICS",
+    "drop_honorifics",
+    "initials_of",
+    "merge_initials",
+    "same_name",
+    "spelling_variant",
+]
+
+HONORIFICS = frozenset(
+    "mr mrs ms miss dr doctor prof professor sir dame rev reverend hon honorable fr capt captain "
+    "lt sgt col gen".split()
+)
+# Offices and titles that a name may carry or not without becoming somebody else.
+TITLES = HONORIFICS | frozenset(
+    "president king queen prince princess pope saint st emperor empress lord lady count duke "
+    "senator governor chancellor minister pm ceo coach general admiral colonel major judge "
+    "justice rabbi imam cardinal bishop archbishop".split()
+)
+_SUFFIXES = frozenset("jr junior sr senior ii iii iv".split())
+_SHORT_FORMS: dict[str, str] = {}
+for _full, _shorts in {
+    "alexander": "alex", "andrew": "andy", "anthony": "tony", "barbara": "barb",
+    "benjamin": "ben", "bernard": "bernie", "carolyn": "carol", "catherine": "cathy kate",
+    "charles": "charlie chuck", "christopher": "chris", "daniel": "dan danny",
+    "david": "dave", "donald": "don", "dorothy": "dot", "edward": "ed eddie ted",
+    "elizabeth": "liz beth betty", "frances": "fran", "francis": "frank",
+    "frederick": "fred freddie", "gerald": "jerry", "gregory": "greg", "henry": "harry hank",
+    "jacob": "jake", "james": "jim jimmy", "jeffrey": "jeff", "jennifer": "jen jenny",
+    "jonathan": "jon", "john": "johnny jack", "joseph": "joe", "joshua": "josh",
+    "katherine": "kathy katie", "kenneth": "ken", "lawrence": "larry", "leonard": "len leo",
+    "margaret": "maggie peggy", "matthew": "matt", "michael": "mike mick", "nathaniel": "nate",
+    "nicholas": "nick", "pamela": "pam", "patricia": "pat", "patrick": "paddy",
+    "peter": "pete", "philip": "phil", "raymond": "ray", "rebecca": "becky",
+    "richard": "rich rick dick", "robert": "bob rob bobby robbie", "ronald": "ron ronnie",
+    "samuel": "sam", "stephen": "steve", "steven": "steve", "susan": "sue", "theodore": "teddy",
+    "thomas": "tom tommy", "timothy": "tim", "victoria": "vicky", "vincent": "vince",
+    "walter": "walt", "william": "bill will billy", "zachary": "zach",
+}.items():  # fmt: skip
+    for _short in _shorts.split():
+        # The words compared here have lost their plural endings, and with them some last s.
+        _SHORT_FORMS[singular(_short)] = singular(_full)
+_FRONT_TITLE = re.compile(
+    r"^(?:(?:" + "|".join(sorted(HONORIFICS, key=len, reverse=True)) + r")\b\.?\s+)+(?=\w{3})",
+    re.IGNORECASE,
+)
+_INITIAL_RUN = re.compile(r"\b((?:[A-Z]\.[ ]?){2,})(?=[A-Z][a-z])")
+_VOWELS = frozenset("aeiouy")
+
+
+def drop_honorifics(text: str) -> str:
+    """Return the text without honorifics in front.
+
+    Examples
+    --------
+    >>> drop_honorifics("Dr. Jane Goodall"), drop_honorifics("Dr. No")
+    ('Jane Goodall', 'Dr. No')
+    """
+    return _FRONT_TITLE.sub("", text)
+
+
+def merge_initials(text: str) -> str:
+    """Return the text with initials spaced alike: ``J.R.R. Tolkien`` as ``J. R. R. Tolkien``.
+
+    Examples
+    --------
+    >>> merge_initials("J.R.R. Tolkien")
+    'J. R. R. Tolkien'
+    """
+    if "." not in text:
+        return text
+    return _INITIAL_RUN.sub(
+        lambda match: " ".join(part + "." for part in re.findall(r"[A-Z]", match[1])) + " ", text
+    )
+
+
+def initials_of(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the one-letter tokens."""
+    return tuple(token for token in tokens if len(token) == 1 and token.isalpha())
+
+
+def spelling_variant(a: str, b: str) -> bool:
+    """Return whether two words of a name are likely spellings of one.
+
+    One doubled letter more or less, or one vowel for another, in words of five letters or more:
+    'Johan' and 'Johann', 'Brendan' and 'Brendon'; not 'Martin' and 'Marvin'.
+
+    Examples
+    --------
+    >>> spelling_variant("johan", "johann"), spelling_variant("brendan", "brendon")
+    (True, True)
+    >>> spelling_variant("martin", "marvin"), spelling_variant("austria", "australia")
+    (False, False)
+    """
+    if a == b:
+        return True
+    if min(len(a), len(b)) < 5 or a[0] != b[0]:
+        return False
+    if len(a) == len(b):
+        wrong = [(x, y) for x, y in zip(a, b, strict=True) if x != y]
+        return len(wrong) == 1 and wrong[0][0] in _VOWELS and wrong[0][1] in _VOWELS
+    short, long = (a, b) if len(a) < len(b) else (b, a)
+    if len(long) - len(short) != 1:
+        return False
+    for index in range(len(long)):
+        if long[:index] + long[index + 1 :] == short:
+            letter = long[index]
+            neighbours = long[max(0, index - 1) : index] + long[index + 1 : index + 2]
+            return letter in neighbours or letter == "h"
+    return False
+
+
+def _same_given(a: str, b: str) -> bool:
+    if a == b or spelling_variant(a, b):
+        return True
+    if len(a) == 1 or len(b) == 1:
+        return a[0] == b[0]
+    full_a, full_b = _SHORT_FORMS.get(a, a), _SHORT_FORMS.get(b, b)
+    return full_a == full_b
+
+
+def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
+    """Compare two personal names given as normalised words.
+
+    Returns
+    -------
+    same
+        True where every part that both give agrees, False where one part contradicts the
+        other, None where the names share too little to tell.
+
+    Examples
+    --------
+    >>> same_name(("robert", "c", "gallo"), ("robert", "gallo"))
+    True
+    >>> same_name(("john", "h", "adams"), ("john", "q", "adams"))
+    False
+    >>> same_name(("fran", "allen"), ("frances", "e", "allen"))
+    True
+    >>> same_name(("gary", "ablett", "jr"), ("gary", "ablett", "sr"))
+    False
+    >>> same_name(("einstein",), ("albert", "einstein")) is None
+    True
+    """
+    suffix_a = {word for word in a if word in _SUFFIXES}
+    suffix_b = {word for word in b if word in _SUFFIXES}
+    if suffix_a and suffix_b and suffix_a != suffix_b:
+        return False
+    left = [word for word in a if word not in _SUFFIXES and word not in TITLES]
+    right = [word for word in b if word not in _SUFFIXES and word not in TITLES]
+    if len(left) < 2 or len(right) < 2:
+        return True if left == right and left else None
+    if not spelling_variant(left[-1], right[-1]):
+        return None
+    if left[-1] != right[-1] and left[0] != right[0]:
+        return None
+    if not _same_given(left[0], right[0]):
+        # 'N. R. Narayana Murthy' and 'Narayana Murthy': the shorter is the longer's end.
+        short, long = sorted((left, right), key=len)
+        return True if len(short) < len(long) and long[-len(short) :] == short else False
+    return _same_middle(left[1:-1], right[1:-1])
+
+
+def _same_middle(a: list[str], b: list[str]) -> bool:
+    if not a or not b:
+        return True
+    return all(_same_given(x, y) for x, y in zip(a, b, strict=False))

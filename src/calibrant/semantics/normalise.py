@@ -1,0 +1,138 @@
+"""Normalisation in named steps, each of which can be switched off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from calibrant.core import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.semantics.dates import unify_dates, unify_years
+from calibrant.semantics.names import drop_honorifics, merge_initials
+from calibrant.semantics.numbers import UNIT_WORDS, digits_for_words, join_thousands
+from calibrant.semantics.places import one_country_name
+from calibrant.semantics.text import clean_text, repair_mojibake, strip_accents, unify_unicode
+from calibrant.semantics.words import singular
+
+__all__ = ["STEPS", "Normaliser", "normalise"]
+
+_DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
+_POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)
+# Kept: a point or comma inside a number, a minus before a number, the plus and sharp of C++, C#.
+_PUNCTUATION = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[^\w\s.,+#%$€£°-]|(?<![A-Za-z+])[+#]|-(?!\d)")
+_INNER_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
+_ARTICLE = re.compile(r"(?:^(?:an?|the)|(?<=\s)(?:a|an|the|The))\s+(?=\S)")
+_FIRST_ARTICLE = re.compile(r"^(?:An?|The)\s+(?=\S)", re.IGNORECASE)
+_UNIT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(%|°\s?[cf]\b|°|[a-z]+)", re.IGNORECASE)
+_MONEY = re.compile(r"(?:us|u\.s\.)?\s?([$€£])\s?(\d+(?:\.\d+)?)", re.IGNORECASE)
+
+
+def _punctuation(text: str) -> str:
+    text = _DOTTED_ABBREVIATION.sub(lambda match: match[0].replace(".", ""), text)
+    text = _POSSESSIVE.sub("", text).replace("&", " and ")
+    text = _INNER_HYPHEN.sub(" ", text)
+    return _PUNCTUATION.sub(" ", text)
+
+
+def _articles(text: str) -> str:
+    # 'Vitamin A' and option 'A' keep their letter: only an article before a word goes.
+    return _ARTICLE.sub("", _FIRST_ARTICLE.sub("", text.strip()))
+
+
+def _units(text: str) -> str:
+    if not any(character.isdigit() for character in text):
+        return text
+    text = _MONEY.sub(lambda match: f"{match[2]} {UNIT_WORDS[match[1]]}", text)
+    return _UNIT.sub(_one_unit, text)
+
+
+def _one_unit(match: re.Match[str]) -> str:
+    unit = UNIT_WORDS.get(match[2].lower().replace(" ", ""))
+    return f"{match[1]} {unit}" if unit else match[0]
+
+
+def _plurals(text: str) -> str:
+    return " ".join(map(singular, text.split()))
+
+
+STEPS: dict[str, Callable[[str], str]] = {
+    "mojibake": repair_mojibake,
+    "unicode": unify_unicode,
+    "accents": strip_accents,
+    "thousands": join_thousands,
+    "dates": unify_dates,
+    "years": unify_years,
+    "numbers": digits_for_words,
+    "units": _units,
+    "initials": merge_initials,
+    "honorifics": drop_honorifics,
+    "articles": _articles,
+    "punctuation": _punctuation,
+    "case": str.casefold,
+    "plurals": _plurals,
+    "places": one_country_name,
+}
+
+
+class Normaliser:
+    """Bring a text to its plain form by the named steps, always in the order of `STEPS`.
+
+    Parameters
+    ----------
+    steps
+        Names of the steps to take; all by default.
+
+    Examples
+    --------
+    >>> plain = Normaliser()
+    >>> plain("The 1,000 Islands"), plain("one thousand islands")
+    ('1000 island', '1000 island')
+    >>> Normaliser().without("plurals", "numbers")("The Two Towers")
+    'two towers'
+    >>> Normaliser(["case"]).steps
+    ('case',)
+    """
+
+    def __init__(self, steps: Iterable[str] | None = None) -> None:
+        wanted = list(STEPS) if steps is None else list(steps)
+        for name in wanted:
+            if name not in STEPS:
+                raise InputError(
+                    f"there is no normalisation step {name!r}", hint=did_you_mean(name, list(STEPS))
+                )
+        self.steps: tuple[str, ...] = tuple(name for name in STEPS if name in wanted)
+        self._functions = tuple(STEPS[name] for name in self.steps)
+        self._known: dict[str, str] = {}
+
+    def without(self, *names: str) -> Normaliser:
+        """Return a normaliser with these steps switched off."""
+        Normaliser(names)
+        return Normaliser([name for name in self.steps if name not in names])
+
+    def __call__(self, text: str) -> str:
+        """Return the plain form; a text of symbols alone stays itself (``+`` is not ``-``)."""
+        found = self._known.get(text)
+        if found is None:
+            found = self._compute(text)
+            if len(self._known) < 500_000:
+                self._known[text] = found
+        return found
+
+    def _compute(self, text: str) -> str:
+        value = clean_text(text)[0]
+        for function in self._functions:
+            value = function(value)
+        return " ".join(value.split()) or " ".join(text.casefold().split())
+
+
+def normalise(text: str, *, steps: Iterable[str] | None = None) -> str:
+    """Return the plain form of one text.
+
+    Examples
+    --------
+    >>> normalise("Côte d'Ivoire.")
+    'ivory coast'
+    >>> normalise("July 20th, 1969") == normalise("20 July 1969")
+    True
+    """
+    return Normaliser(steps)(text)

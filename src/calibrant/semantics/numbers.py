@@ -1,0 +1,264 @@
+"""Numbers in words and digits, with separators, scales and units."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+__all__ = ["Quantity", "digits_for_words", "join_thousands", "parse_quantity", "same_quantity"]
+
+_ONES = {
+    word: value
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen".split()
+    )
+}
+_TENS = {
+    word: 10 * value
+    for value, word in enumerate(
+        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+    )
+}
+_SCALES = {
+    "hundred": 100,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+}
+_ORDINALS = {
+    word: value
+    for value, word in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+        "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split(),
+        start=1,
+    )
+} | {word[:-1] + "ieth": value for word, value in _TENS.items()}
+_CARDINAL = "|".join(sorted([*_ONES, *_TENS, *_SCALES], key=len, reverse=True))
+_ORDINAL = "|".join(sorted(_ORDINALS, key=len, reverse=True))
+_RUN = re.compile(
+    rf"\b(?:{_CARDINAL})(?:(?:[\s-]+and)?[\s-]+(?:{_CARDINAL}))*(?:[\s-]+(?:{_ORDINAL}))?\b"
+    rf"|\b(?:{_ORDINAL})\b",
+    re.IGNORECASE,
+)
+_MAYBE_WORDS = re.compile(
+    r"zero|one|two|three|four|five|six|seven|eight|nin|ten|elev|twel|twent|thirt|fift|hundred"
+    r"|thousand|illion|first|second|third",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[a-z]+", re.IGNORECASE)
+_THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:[,' ]\d{3})+)(?![\d])")
+_DOTTED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3}){2,})(?!\d|[.,]\d)")
+_SCALED = re.compile(
+    r"(?<![\w.])(\d+(?:\.\d+)?)[\s-]*(hundred|thousand|million|billion|trillion)s?\b", re.IGNORECASE
+)
+_MONEY = "dollar"
+_UNITS = {
+    "km": ("length", 1000.0),
+    "m": ("length", 1.0),
+    "cm": ("length", 0.01),
+    "mm": ("length", 0.001),
+    "mile": ("length", 1609.344),
+    "yard": ("length", 0.9144),
+    "ft": ("length", 0.3048),
+    "inch": ("length", 0.0254),
+    "kg": ("mass", 1.0),
+    "g": ("mass", 0.001),
+    "mg": ("mass", 1e-6),
+    "lb": ("mass", 0.45359237),
+    "ounce": ("mass", 0.028349523125),
+    "tonne": ("mass", 1000.0),
+    "s": ("time", 1.0),
+    "min": ("time", 60.0),
+    "h": ("time", 3600.0),
+    "day": ("time", 86400.0),
+    "week": ("time", 604800.0),
+    "percent": ("share", 0.01),
+}
+UNIT_WORDS = {
+    "kilometer": "km", "kilometers": "km", "kilometre": "km", "kilometres": "km", "km": "km",
+    "kms": "km", "meter": "m", "meters": "m", "metre": "m", "metres": "m", "m": "m",
+    "centimeter": "cm", "centimeters": "cm", "centimetre": "cm", "centimetres": "cm", "cm": "cm",
+    "millimeter": "mm", "millimeters": "mm", "millimetre": "mm", "millimetres": "mm", "mm": "mm",
+    "mile": "mile", "miles": "mile", "mi": "mile", "yard": "yard", "yards": "yard", "yd": "yard",
+    "foot": "ft", "feet": "ft", "ft": "ft", "inch": "inch", "inches": "inch",
+    "kilogram": "kg", "kilograms": "kg", "kg": "kg", "kgs": "kg", "kilo": "kg", "kilos": "kg",
+    "gram": "g", "grams": "g", "g": "g", "milligram": "mg", "milligrams": "mg", "mg": "mg",
+    "pound": "lb", "pounds": "lb", "lb": "lb", "lbs": "lb", "ounce": "ounce", "ounces": "ounce",
+    "oz": "ounce", "tonne": "tonne", "tonnes": "tonne",
+    "second": "s", "seconds": "s", "sec": "s", "secs": "s", "s": "s", "minute": "min",
+    "minutes": "min", "min": "min", "mins": "min", "hour": "h", "hours": "h", "hr": "h",
+    "hrs": "h", "h": "h", "day": "day", "days": "day", "week": "week", "weeks": "week",
+    "month": "month", "months": "month", "year": "year", "years": "year", "yr": "year",
+    "yrs": "year", "percent": "percent", "percentage": "percent", "pct": "percent", "%": "percent",
+    "dollar": _MONEY, "dollars": _MONEY, "usd": _MONEY, "$": _MONEY, "euro": "euro",
+    "euros": "euro", "eur": "euro", "€": "euro", "£": "sterling", "gbp": "sterling",
+    "degree": "degree", "degrees": "degree", "°": "degree", "°c": "celsius", "celsius": "celsius",
+    "°f": "fahrenheit", "fahrenheit": "fahrenheit", "kelvin": "kelvin",
+}  # fmt: skip
+_QUANTITY = re.compile(
+    r"^\s*(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|exactly|~|≈|=)?\s*"
+    r"(?P<front>[$€£])?\s*(?P<number>[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*"
+    r"(?P<unit>%|°\s?[cf]?|[a-z][a-z ]{0,24})?\s*[.!]?\s*$",
+    re.IGNORECASE,
+)
+_FRACTION = re.compile(r"^\s*([-+]?\d+)\s*/\s*(\d+)\s*[.]?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number with its unit; `unit` is empty for a bare number."""
+
+    value: float
+    unit: str = ""
+
+
+def digits_for_words(text: str) -> str:
+    """Return the text with number words as digits and ordinals as ``5th``.
+
+    Examples
+    --------
+    >>> digits_for_words("one thousand and twenty-three soldiers of the fifth legion")
+    '1023 soldiers of the 5th legion'
+    >>> digits_for_words("1.5 million")
+    '1500000'
+    """
+    if any(character.isdigit() for character in text):
+        text = _SCALED.sub(_scaled, text)
+    if not _MAYBE_WORDS.search(text):
+        return text
+    return _RUN.sub(_run, text)
+
+
+def _scaled(match: re.Match[str]) -> str:
+    value = float(match[1]) * _SCALES[match[2].lower()]
+    return str(int(value)) if value.is_integer() and value < 1e15 else match[0]
+
+
+def _run(match: re.Match[str]) -> str:
+    words = [word.lower() for word in _WORD.findall(match[0]) if word.lower() != "and"]
+    # 'seconds' after a number are a unit of time, not an order.
+    if words == ["second"] and re.search(r"\d\s*$", match.string[: match.start()]):
+        return match[0]
+    ordinal = words[-1] in _ORDINALS
+    if len(words) > 1 and words[-1] == "second" and words[-2] not in _TENS:
+        return f"{_value(words[:-1])} second"
+    value = _value(words)
+    return _ordinal(value) if ordinal else str(value)
+
+
+def _value(words: list[str]) -> int | str:
+    total = current = 0
+    previous = math.inf
+    for word in words:
+        if word in _SCALES:
+            scale = _SCALES[word]
+            if scale == 100:
+                current = max(current, 1) * 100
+                previous = 100
+            else:
+                total += max(current, 1) * scale
+                current, previous = 0, math.inf
+            continue
+        step = _ONES.get(word, _TENS.get(word, _ORDINALS.get(word, 0)))
+        # 'nineteen eighty' and 'one two' are no sums: keep the parts side by side.
+        if current and step >= previous or (current % 100 and current % 100 < 20):
+            return _side_by_side(words)
+        current += step
+        previous = step if step >= 20 else min(previous, 10)
+        if step < 20:
+            previous = 1
+    return total + current
+
+
+def _side_by_side(words: list[str]) -> str:
+    if len(words) in (2, 3) and words[0] in _ONES and 10 <= _ONES[words[0]] < 20:
+        tail = _value(words[1:])
+        if isinstance(tail, int) and 10 <= tail < 100:
+            return str(_ONES[words[0]] * 100 + tail)
+    return " ".join(
+        str(_SCALES.get(word, _ONES.get(word, _TENS.get(word, _ORDINALS.get(word, word)))))
+        for word in words
+    )
+
+
+def _ordinal(value: int | str) -> str:
+    if isinstance(value, str):
+        return value
+    last = value % 100
+    ending = "th" if 10 <= last <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
+    return f"{value}{ending}"
+
+
+def join_thousands(text: str) -> str:
+    """Return the text with thousands separators taken out.
+
+    Examples
+    --------
+    >>> join_thousands("1,000 or 1 000 000 or 1.000.000, but 3,14")
+    '1000 or 1000000 or 1000000, but 3,14'
+    """
+    joined = _THOUSANDS.sub(lambda m: m[1] + re.sub(r"[,' ]", "", m[2]), text)
+    return _DOTTED.sub(lambda m: m[1].replace(".", ""), joined)
+
+
+def parse_quantity(text: str) -> Quantity | None:
+    """Read a text that is a number, with a unit or not, and nothing else.
+
+    Examples
+    --------
+    >>> parse_quantity("1,000 km")
+    Quantity(value=1000.0, unit='km')
+    >>> parse_quantity("about two million dollars")
+    Quantity(value=2000000.0, unit='dollar')
+    >>> parse_quantity("the year 2000") is None
+    True
+    """
+    if len(text) > 80:
+        return None
+    plain = digits_for_words(join_thousands(text.strip().strip("*_").strip()))
+    fraction = _FRACTION.match(plain)
+    if fraction and int(fraction[2]):
+        return Quantity(int(fraction[1]) / int(fraction[2]))
+    match = _QUANTITY.match(plain)
+    if match is None:
+        return None
+    unit = (match["unit"] or "").strip().lower().replace(" ", "")
+    front = match["front"]
+    value = float(match["number"])
+    if not math.isfinite(value):
+        return None
+    if not unit and not front:
+        return Quantity(value)
+    known = UNIT_WORDS.get(unit)
+    if unit and known is None:
+        # A counted thing ('360 members'): the noun is the unit, singular.
+        return Quantity(value, unit.removesuffix("s")) if len(unit) > 2 else None
+    return Quantity(value, known or UNIT_WORDS[front])
+
+
+def same_quantity(a: Quantity, b: Quantity, *, tolerance: float = 1e-9) -> bool:
+    """Return whether two quantities agree within a relative tolerance, units converted.
+
+    A missing unit is no contradiction; units of different kinds are.
+
+    Examples
+    --------
+    >>> same_quantity(Quantity(1, "km"), Quantity(1000, "m"))
+    True
+    >>> same_quantity(Quantity(5, "km"), Quantity(5, "mile"))
+    False
+    >>> same_quantity(Quantity(5, "km"), Quantity(5))
+    True
+    """
+    if a.unit == b.unit or not a.unit or not b.unit:
+        return math.isclose(a.value, b.value, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+    left, right = _UNITS.get(a.unit), _UNITS.get(b.unit)
+    if left is None or right is None:
+        # Two counted nouns are compared by their number only when one contains the other.
+        return a.value == b.value and (a.unit in b.unit or b.unit in a.unit)
+    return left[0] == right[0] and math.isclose(
+        a.value * left[1], b.value * right[1], rel_tol=max(tolerance, 1e-6)
+    )

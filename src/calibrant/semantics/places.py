@@ -1,0 +1,67 @@
+"""Countries that go by several names, written as normalised strings."""
+
+from __future__ import annotations
+
+__all__ = ["COUNTRY_NAMES", "one_country_name"]
+
+_GROUPS = (
+    "united states|usa|us|united states of america|america|us of a",
+    "united kingdom|uk|united kingdom of great britain and northern ireland",
+    "myanmar|burma|burma myanmar|myanmar burma",
+    "ivory coast|cote d ivoire|cote divoire|republic of cote d ivoire",
+    "east timor|timor leste|democratic republic of timor leste",
+    "eswatini|swaziland|kingdom of eswatini",
+    "democratic republic of congo|dr congo|drc|d r congo|congo kinshasa|zaire|dem rep congo",
+    "republic of congo|congo brazzaville",
+    "netherlands|holland|kingdom of netherlands",
+    "czech republic|czechia",
+    "cape verde|cabo verde",
+    "north macedonia|macedonia|republic of north macedonia",
+    "turkey|turkiye|republic of turkey",
+    "united arab emirates|uae|emirates",
+    "soviet union|ussr|union of soviet socialist republics",
+    "china|prc|people republic of china|peoples republic of china",
+    "south korea|republic of korea|korea south",
+    "north korea|dprk|democratic people republic of korea|korea north",
+    "vatican city|vatican|holy see|vatican city state",
+    "russia|russian federation",
+    "bosnia and herzegovina|bosnia|bosnia herzegovina",
+    "gambia|republic of gambia",
+    "sri lanka|ceylon",
+    "iran|islamic republic of iran",
+    "syria|syrian arab republic",
+    "laos|lao people democratic republic",
+    "moldova|republic of moldova",
+    "tanzania|united republic of tanzania",
+    "micronesia|federated states of micronesia",
+    "south africa|republic of south africa",
+    "ireland|republic of ireland|eire",
+    "mexico|united mexican states",
+    "brunei|brunei darussalam",
+    "sao tome and principe|sao tome",
+    "trinidad and tobago|trinidad",
+    "papua new guinea|png",
+    "saudi arabia|kingdom of saudi arabia|ksa",
+    "new york city|nyc|new york new york",
+    "washington dc|washington d c|district of columbia",
+    "los angeles|la los angeles",
+    "saint petersburg|st petersburg|leningrad",
+    "mumbai|bombay",
+    "beijing|peking",
+    "istanbul|constantinople",
+    "ho chi minh city|saigon",
+)
+COUNTRY_NAMES: dict[str, str] = {
+    name: group.split("|", maxsplit=1)[0] for group in _GROUPS for name in group.split("|")
+}
+
+
+def one_country_name(text: str) -> str:
+    """Return one name for a country, when the whole text is such a name.
+
+    Examples
+    --------
+    >>> one_country_name("burma"), one_country_name("the road to burma")
+    ('myanmar', 'the road to burma')
+    """
+    return COUNTRY_NAMES.get(text, text)

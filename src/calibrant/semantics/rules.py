@@ -1,0 +1,155 @@
+"""Lexical and numeric rules: the same, different, or not for rules to decide."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from calibrant.semantics.dates import Date
+from calibrant.semantics.forms import Cues, Form
+from calibrant.semantics.names import same_name, spelling_variant
+from calibrant.semantics.numbers import same_quantity
+
+__all__ = ["Relation", "relate"]
+
+_OFFICIAL = re.compile(
+    r"^(?:(?:federal|democratic|people|islamic|united|grand|principality|arab|socialist) )*"
+    r"(?:republic|kingdom|state|commonwealth|federation|city|province|duchy|empire|county|town) of "
+)
+
+
+class Relation(Enum):
+    """What rules say about two answers.
+
+    LIKELY joins only where it points to one class alone (a surname and one full name);
+    UNSURE is left to embeddings or a judge, and means 'not joined' without them.
+    """
+
+    SAME = "same"
+    LIKELY = "likely"
+    UNSURE = "unsure"
+    DIFFERENT = "different"
+
+
+def relate(
+    a: Form, b: Form, cues: Cues | None = None, *, tolerance: float = 1e-9
+) -> tuple[Relation, str]:
+    """Compare two answers to one question.
+
+    Returns
+    -------
+    relation, rule
+        The verdict (symmetric in `a` and `b`) and the rule that gave it.
+
+    Examples
+    --------
+    >>> from calibrant.semantics.forms import FormReader
+    >>> read = FormReader()
+    >>> relate(read("1,000"), read("one thousand"))[0].value
+    'same'
+    >>> relate(read("13"), read("17"))[0].value
+    'different'
+    >>> relate(read("Shakespeare"), read("Marlowe"))[0].value
+    'unsure'
+    """
+    cues = cues or Cues()
+    if a.key == b.key:
+        return Relation.SAME, "exact"
+    for verdict in (
+        _by_number(a, b, tolerance),
+        _by_date(a, b, cues),
+        _by_figures(a, b),
+        _by_words(a, b, cues),
+    ):
+        if verdict is not None:
+            return verdict
+    shared = set(a.content) & set(b.content)
+    return Relation.UNSURE, "overlap" if shared else "unrelated"
+
+
+def _by_number(a: Form, b: Form, tolerance: float) -> tuple[Relation, str] | None:
+    if a.quantity is None or b.quantity is None:
+        return None
+    same = same_quantity(a.quantity, b.quantity, tolerance=tolerance)
+    return (Relation.SAME if same else Relation.DIFFERENT), "number"
+
+
+def _by_date(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
+    if a.date is None or b.date is None:
+        return None
+    if a.date == b.date:
+        return Relation.SAME, "date"
+    if cues.year and a.date.year is not None and b.date.year is not None:
+        return (Relation.SAME if a.date.year == b.date.year else Relation.DIFFERENT), "year"
+    compatible = a.date.contains(b.date) or b.date.contains(a.date) or _parts_agree(a.date, b.date)
+    return (Relation.UNSURE if compatible else Relation.DIFFERENT), "date"
+
+
+def _parts_agree(a: Date, b: Date) -> bool:
+    pairs = ((a.year, b.year), (a.month, b.month), (a.day, b.day))
+    return all(x is None or y is None or x == y for x, y in pairs)
+
+
+def _by_figures(a: Form, b: Form) -> tuple[Relation, str] | None:
+    """Two phrases that both hold figures, none in common, mean different things."""
+    if a.numbers and b.numbers and not a.numbers & b.numbers:
+        return Relation.DIFFERENT, "figures"
+    return None
+
+
+def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
+    if a.bare == b.bare or a.bare == b.key or a.key == b.bare:
+        return Relation.SAME, "brackets"
+    if a.acronym or b.acronym:
+        return _by_acronym(a, b)
+    if not (a.proper and b.proper):
+        return None
+    if a.numbers != b.numbers:
+        return Relation.UNSURE, "figures"
+    if len(a.content) == len(b.content) <= 4 and sorted(a.content) == sorted(b.content):
+        return Relation.SAME, "order"
+    if not a.listing and not b.listing and (cues.person or not cues.known):
+        verdict = _by_name(a, b, cues)
+        if verdict is not None:
+            return verdict
+    return _by_official(a, b) or _by_spelling(a, b)
+
+
+def _by_official(a: Form, b: Form) -> tuple[Relation, str] | None:
+    """'Moldova' and 'Republic of Moldova': meant alike where only one such state is named."""
+    if a.listing or b.listing:
+        return None
+    plain_a, plain_b = _OFFICIAL.sub("", a.key), _OFFICIAL.sub("", b.key)
+    if plain_a == plain_b and (plain_a == a.key) != (plain_b == b.key):
+        return Relation.LIKELY, "official name"
+    return None
+
+
+def _by_acronym(a: Form, b: Form) -> tuple[Relation, str] | None:
+    short, long = (a, b) if a.acronym else (b, a)
+    if long.acronym or len(short.acronym) < 2 or len(long.content) < 2:
+        return None
+    letters = ("".join(word[0] for word in words) for words in (long.content, long.words))
+    return (Relation.SAME, "acronym") if short.acronym in letters else None
+
+
+def _by_name(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
+    if a.place_like or b.place_like or max(len(a.words), len(b.words)) > 6:
+        return None
+    same = same_name(a.words, b.words)
+    if same is not None:
+        return (Relation.SAME if same else Relation.DIFFERENT), "name"
+    short, long = (a, b) if len(a.words) < len(b.words) else (b, a)
+    if cues.person and short.words and long.words[-len(short.words) :] == short.words:
+        return Relation.LIKELY, "surname"
+    return None
+
+
+def _by_spelling(a: Form, b: Form) -> tuple[Relation, str] | None:
+    if len(a.words) != len(b.words):
+        return None
+    wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
+    if len(wrong) != 1 or not spelling_variant(*wrong[0]):
+        return None
+    enough = len(a.words) > 1 or min(map(len, wrong[0])) >= 9
+    return (Relation.SAME, "spelling") if enough else (Relation.UNSURE, "spelling")

@@ -1,0 +1,70 @@
+"""Single words: plural endings and near spellings."""
+
+from __future__ import annotations
+
+__all__ = ["near_word", "singular", "within_edits"]
+
+_KEEP_S = frozenset("was his this has is us as its yes does gas bus plus thus series species".split())
+
+
+def singular(word: str) -> str:
+    """Return a word without its plural ending, in a way that is the same for both sides.
+
+    Examples
+    --------
+    >>> [singular(word) for word in ("cities", "boxes", "glass", "Paris", "prophets")]
+    ['city', 'box', 'glass', 'Paris', 'prophet']
+    """
+    if len(word) < 4 or not word.endswith("s") or word in _KEEP_S:
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "ches", "shes", "xes", "zes")):
+        return word[:-2]
+    if word.endswith(("ss", "us", "is")) or word[-2].isdigit():
+        return word
+    return word[:-1]
+
+
+def within_edits(a: str, b: str, limit: int) -> bool:
+    """Return whether at most `limit` letters must be changed, added or dropped.
+
+    Examples
+    --------
+    >>> within_edits("kitten", "sitten", 1), within_edits("kitten", "sitting", 2)
+    (True, False)
+    """
+    if abs(len(a) - len(b)) > limit:
+        return False
+    previous = list(range(len(b) + 1))
+    for row, letter in enumerate(a, start=1):
+        current = [row]
+        for column, other in enumerate(b, start=1):
+            change = previous[column - 1] + (letter != other)
+            current.append(min(previous[column] + 1, current[-1] + 1, change))
+        if min(current) > limit:
+            return False
+        previous = current
+    return previous[-1] <= limit
+
+
+def near_word(word: str, others: list[str]) -> bool:
+    """Return whether one of `others` (same first letter) is a spelling or inflection of `word`.
+
+    Examples
+    --------
+    >>> near_word("england", ["english"]), near_word("1984", ["1985"])
+    (True, False)
+    >>> near_word("iran", ["iraq"])
+    False
+    """
+    length = len(word)
+    if length < 5 or word[0].isdigit():
+        return False
+    limit = 1 if length < 8 else 2
+    for other in others:
+        if len(other) < 5 or abs(len(other) - length) > 3:
+            continue
+        if other[:5] == word[:5] or within_edits(word, other, limit):
+            return True
+    return False
