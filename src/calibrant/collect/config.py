@@ -1,0 +1,272 @@
+"""``study.toml`` as typed settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calibrant.collect.probes import PROBES, PROMPT_NAMES
+from calibrant.collect.settings import Settings
+from calibrant.records import Study
+
+__all__ = [
+    "BudgetConfig",
+    "Example",
+    "ModelConfig",
+    "PromptsConfig",
+    "QuestionsConfig",
+    "SamplingConfig",
+    "StudyConfig",
+    "load_config",
+    "parse_config",
+]
+
+CLIENTS = ("embedded", "openai", "anthropic", "gemini", "replay")
+STYLES = ("plain", "short")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsConfig:
+    """Where the questions come from."""
+
+    path: Path
+    layout: str = "auto"
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A model: how the tables call it, and which client reaches it with which options."""
+
+    name: str
+    client: str
+    model: str
+    price: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingConfig:
+    """How often and how warm.
+
+    `draws` independent draws at `temperature` for the methods that sample, one at temperature 0
+    for the others. `votes` and `restatements` are the numbers of P(True) votes and of verbalised
+    answers, `draws` where they are not given.
+    """
+
+    draws: int = 20
+    temperature: float = 1.0
+    votes: int | None = None
+    restatements: int | None = None
+    candidates: int = 5
+    topk: int = 3
+    max_tokens: Mapping[str, int] = field(default_factory=dict)
+
+    def times(self, probe: str) -> int:
+        """Return how many draws this probe gets.
+
+        Examples
+        --------
+        >>> SamplingConfig(draws=8, votes=4).times("p_true")
+        4
+        """
+        if not PROBES[probe].sampled:
+            return 1
+        if probe.startswith("p_true") and self.votes is not None:
+            return self.votes
+        if probe.startswith("verb") and self.restatements is not None:
+            return self.restatements
+        return self.draws
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question with its answer, shown to the model before the question."""
+
+    question: str
+    answer: str
+    confidence: float = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class PromptsConfig:
+    """Which prompt serves which purpose; names of shipped ones, or paths."""
+
+    style: str = "plain"
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetConfig:
+    """Caps of the whole study, all its runs together.
+
+    `when` says what a cap does: ``refuse`` sends nothing unless the most that the study can cost
+    fits; ``stop`` sends until the next call could break the cap.
+    """
+
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    max_calls: int | None = None
+    when: str = "refuse"
+    prices: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyConfig:
+    """Everything that study.toml says."""
+
+    folder: Path
+    name: str
+    seed: int
+    questions: QuestionsConfig
+    models: tuple[ModelConfig, ...]
+    methods: tuple[str, ...] | None
+    candidate_pool: bool
+    sampling: SamplingConfig
+    prompts: PromptsConfig
+    budget: BudgetConfig
+    concurrency: int = 64
+
+
+def load_config(study: Study) -> StudyConfig:
+    """Read and check the study.toml of a study."""
+    return parse_config(study.config, folder=study.path, source=str(study.config_path))
+
+
+def parse_config(values: Mapping[str, Any], *, folder: Path, source: str) -> StudyConfig:
+    """Check the parsed file and return it typed; paths are relative to the study's folder.
+
+    Examples
+    --------
+    >>> config = parse_config(
+    ...     {"questions": "q.jsonl", "models": [{"name": "small", "client": "embedded"}]},
+    ...     folder=Path("study"), source="study.toml")
+    >>> config.sampling.draws, config.methods is None
+    (20, True)
+    """
+    root = Settings(values, source=source)
+    config = StudyConfig(
+        folder=folder,
+        name=root.text("name", folder.resolve().name),
+        seed=root.whole("seed", 0),
+        questions=_questions(root, folder),
+        models=_models(root, folder),
+        methods=_methods(root),
+        candidate_pool=root.flag("candidate_pool", False),
+        sampling=_sampling(root.table("sampling")),
+        prompts=_prompts(root.table("prompts")),
+        budget=_budget(root.table("budget"), folder),
+        concurrency=root.whole("concurrency", 64, low=1),
+    )
+    root.finish()
+    return config
+
+
+def _questions(root: Settings, folder: Path) -> QuestionsConfig:
+    if isinstance(root.raw("questions"), str):
+        return QuestionsConfig(folder / root.text("questions"))
+    table = root.table("questions")
+    config = QuestionsConfig(
+        path=folder / table.text("path"),
+        layout=table.text("layout", "auto"),
+        limit=table.whole("limit", None, low=1),
+    )
+    table.finish()
+    return config
+
+
+def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
+    models: list[ModelConfig] = []
+    for table in root.tables("models"):
+        client = table.text("client", choices=CLIENTS)
+        name = table.text("name")
+        model = table.text("model", "default" if client == "embedded" else name)
+        price = table.text("price", model)
+        if any(name == other.name for other in models):
+            table.refuse("name", f"every model has a name of its own, got {name!r} twice")
+        if table.has("api_key"):
+            table.refuse(
+                "api_key",
+                "a key is never written into a study",
+                hint="put it into an environment variable and name that with api_key_env",
+            )
+        models.append(ModelConfig(name, client, model, price, _resolved(table.rest(), folder)))
+    if not models:
+        root.refuse("models", "a study asks at least one model", hint="add a [[models]] table")
+    return tuple(models)
+
+
+def _resolved(options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make file options relative to the study's folder."""
+    for key in ("ledger", "weights"):
+        if isinstance(options.get(key), str):
+            options[key] = str(folder / Path(options[key]).expanduser())
+    return options
+
+
+def _methods(root: Settings) -> tuple[str, ...] | None:
+    if root.raw("methods", "all") == "all":
+        return None
+    methods = root.texts("methods")
+    if not methods:
+        root.refuse("methods", 'is "all" or a list of names', hint="see `calibrant methods`")
+    return tuple(dict.fromkeys(methods))
+
+
+def _sampling(table: Settings) -> SamplingConfig:
+    limits = table.table("max_tokens")
+    max_tokens = {name: limits.whole(name, low=1) for name in PROMPT_NAMES if limits.has(name)}
+    for name in PROMPT_NAMES:
+        limits.raw(name, None)
+    limits.finish()
+    config = SamplingConfig(
+        draws=table.whole("draws", 20, low=1),
+        temperature=table.real("temperature", 1.0, low=0.0, high=2.0),
+        votes=table.whole("votes", None, low=1),
+        restatements=table.whole("restatements", None, low=1),
+        candidates=table.whole("candidates", 5, low=1),
+        topk=table.whole("topk", 3, low=1),
+        max_tokens=max_tokens,
+    )
+    table.finish()
+    if config.temperature == 0.0 and config.draws > 1:
+        table.refuse(
+            "temperature",
+            "draws at temperature 0 are all the same, so draws must be 1",
+            hint="use temperature = 1.0: the greedy answer is asked for on its own",
+        )
+    return config
+
+
+def _prompts(table: Settings) -> PromptsConfig:
+    chosen = {name: table.text(name, None) for name in PROMPT_NAMES}
+    examples = []
+    for example in table.tables("examples"):
+        examples.append(
+            Example(
+                example.text("question"),
+                example.text("answer"),
+                example.real("confidence", 0.9, low=0.0, high=1.0),
+            )
+        )
+        example.finish()
+    style = table.text("style", "plain", choices=STYLES)
+    table.finish()
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return PromptsConfig(style, given, tuple(examples))
+
+
+def _budget(table: Settings, folder: Path) -> BudgetConfig:
+    prices = table.text("prices", None)
+    config = BudgetConfig(
+        max_cost=table.real("max_cost", None),
+        max_tokens=table.whole("max_tokens", None),
+        max_calls=table.whole("max_calls", None),
+        when=table.text("when", "refuse", choices=("refuse", "stop")),
+        prices=None if prices is None else folder / prices,
+    )
+    table.finish()
+    return config

@@ -1,0 +1,146 @@
+"""From what the wanted methods need to the probes that bring it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from calibrant.clients.protocol import Capabilities
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.plan import Wanted, close_over_needs
+from calibrant.collect.probes import POOL, PROBES
+from calibrant.core.errors import CapabilityError
+
+__all__ = ["NEEDS", "Need", "Selection", "select_probes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What brings one kind of input.
+
+    Parameters
+    ----------
+    probe
+        The probe to ask.
+    logprobs, top
+        Whether its draws must carry token log-probs, and alternatives of the first token.
+    repeated
+        Whether one draw is not enough (votes).
+    kinds
+        Kinds of question that can bring it; empty for all.
+    """
+
+    probe: str
+    logprobs: bool = False
+    top: bool = False
+    repeated: bool = False
+    kinds: tuple[str, ...] = ()
+
+
+NEEDS: dict[str, Need] = {
+    "samples": Need("samples"),
+    "texts": Need("samples"),
+    "clusters": Need("samples"),
+    "similarity": Need("samples"),
+    "embeddings": Need("samples"),
+    "token_logprobs": Need("samples", logprobs=True),
+    "greedy": Need("greedy"),
+    "greedy_token_logprobs": Need("greedy", logprobs=True),
+    "greedy_top_logprobs": Need("greedy", logprobs=True, top=True),
+    "option_logprobs": Need("greedy", logprobs=True, top=True, kinds=("choice", "binary")),
+    "yes_no_logprobs": Need("greedy", logprobs=True, top=True, kinds=("binary",)),
+    "verb": Need("verb"),
+    "verb_samples": Need("verb_samples"),
+    "verb_clusters": Need("verb_samples"),
+    "verb_topk": Need("verb_topk"),
+    "verb_topk_samples": Need("verb_topk_samples"),
+    "verb_topk_clusters": Need("verb_topk_samples"),
+    "p_true_votes": Need("p_true", repeated=True),
+    "p_true_logprobs": Need("p_true", logprobs=True, top=True),
+    "p_true_cand_votes": Need("p_true_cand", repeated=True),
+    "p_true_cand_logprobs": Need("p_true_cand", logprobs=True, top=True),
+    "self_ask": Need("self_ask"),
+    "self_ask_cand": Need("self_ask_cand"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one model is asked for, and which methods it cannot serve, with the reason."""
+
+    wanted: Wanted
+    unavailable: Mapping[str, str]
+
+
+def select_probes(
+    methods: Mapping[str, Collection[str]],
+    config: StudyConfig,
+    able: Capabilities,
+    *,
+    kinds: Collection[str],
+    model: str,
+) -> Selection:
+    """Return the probes that the methods need, each once.
+
+    Parameters
+    ----------
+    methods
+        Needs of each wanted method.
+    config
+        The study.
+    able
+        What the model's endpoint can give.
+    kinds
+        Kinds of question in the study.
+    model
+        Name of the model, for messages.
+
+    Raises
+    ------
+    CapabilityError
+        Where study.toml names a method that the endpoint cannot serve. With ``methods = "all"``
+        such methods are listed as unavailable instead.
+    """
+    unavailable: dict[str, str] = {}
+    needs: list[Need] = []
+    for method, names in methods.items():
+        lack = next(filter(None, (_lack(name, able, kinds) for name in names)), None)
+        if lack is None:
+            needs.extend(NEEDS[name] for name in names)
+            continue
+        if config.methods is not None:
+            raise CapabilityError(
+                f"the method {method} cannot be used with the model {model}: {lack}; "
+                "nothing was sent\n  -> take it off `methods` in study.toml, or use another "
+                "endpoint"
+            )
+        unavailable[method] = lack
+    return Selection(_wanted(needs, config, able), unavailable)
+
+
+def _lack(name: str, able: Capabilities, kinds: Collection[str]) -> str | None:
+    need = NEEDS.get(name)
+    if need is None:
+        return f"it needs {name}, which a study does not collect"
+    if need.logprobs and not able.logprobs:
+        return "the endpoint gives no log-probs"
+    if need.top and able.top_logprobs < 2:
+        return "the endpoint shows no alternatives of the first token"
+    if need.kinds and not set(need.kinds) & set(kinds):
+        return f"no question is of the kind {' or '.join(need.kinds)}"
+    return None
+
+
+def _wanted(needs: list[Need], config: StudyConfig, able: Capabilities) -> Wanted:
+    asked = {need.probe for need in needs} | ({POOL} if config.candidate_pool else set())
+    repeated = {need.probe for need in needs if need.repeated}
+    draws = {}
+    for name in close_over_needs(asked):
+        votes_not_needed = PROBES[name].first_token and name not in repeated and able.logprobs
+        draws[name] = 1 if votes_not_needed else config.sampling.times(name)
+    readable = {POOL} if able.top_logprobs >= 2 else set[str]()
+    return Wanted(
+        draws=draws,
+        logprobs=frozenset({need.probe for need in needs if need.logprobs} | readable),
+        top=frozenset({need.probe for need in needs if need.top} | readable),
+    )

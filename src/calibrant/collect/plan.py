@@ -1,0 +1,163 @@
+"""From wanted probes to requests: each asked once and shared by all methods."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from calibrant.clients.asks import Ask
+from calibrant.clients.protocol import Capabilities, Request
+from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.collect.probes import PROBES, TOP_TOKENS, Probe
+from calibrant.collect.prompts import Prompt, PromptBook, lettered, listed
+from calibrant.collect.questions import Question
+
+__all__ = ["Asker", "Subject", "Tag", "Wanted", "close_over_needs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How many draws of each probe are wanted, which of them with token log-probs, and which
+    with alternatives of every token.
+
+    Examples
+    --------
+    >>> Wanted({"samples": 8}).draws["samples"]
+    8
+    """
+
+    draws: Mapping[str, int]
+    logprobs: frozenset[str] = frozenset()
+    top: frozenset[str] = frozenset()
+
+    def probes(self, turn: int) -> list[Probe]:
+        """Return the wanted probes of a turn in the order of `PROBES`."""
+        return [
+            probe for name, probe in PROBES.items() if name in self.draws and probe.turn == turn
+        ]
+
+
+def close_over_needs(probes: Iterable[str]) -> list[str]:
+    """Return the probes together with those that must be asked before them.
+
+    Examples
+    --------
+    >>> close_over_needs(["self_ask_cand"])
+    ['greedy', 'samples', 'self_ask_cand']
+    """
+    wanted = set(probes)
+    for name in tuple(wanted):
+        wanted.update(PROBES[name].needs)
+    return [name for name in PROBES if name in wanted]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a second turn asks about."""
+
+    answer: str
+    response: str
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """What lets the runner recognise an outcome."""
+
+    question: Question
+    probe: Probe
+    about: str | None = None
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Turns questions into asks for one model.
+
+    The request depends on the study file and the question alone, never on when or in which order
+    it is sent: that is what lets a second run find everything in the ledger.
+    """
+
+    config: StudyConfig
+    model: ModelConfig
+    wanted: Wanted
+    able: Capabilities
+    book: PromptBook = field(repr=False)
+
+    def first_turn(self, questions: Sequence[Question]) -> Iterator[Ask]:
+        """Yield the asks that need nothing but the question."""
+        for probe in self.wanted.probes(1):
+            for question in questions:
+                yield self._ask(question, probe, {})
+
+    def second_turn(
+        self, questions: Sequence[Question], subjects: Mapping[str, Subject]
+    ) -> Iterator[Ask]:
+        """Yield the asks about greedy answers; questions without one are left out."""
+        for probe in self.wanted.probes(2):
+            for question in questions:
+                subject = subjects.get(question.question_id)
+                if subject is not None:
+                    yield self._about(question, probe, subject)
+
+    def pool_turn(
+        self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]
+    ) -> Iterator[Ask]:
+        """Yield the asks about every candidate of the pool that the models share."""
+        for probe in self.wanted.probes(3):
+            for question in questions:
+                for position, candidate in enumerate(pools.get(question.question_id, ())):
+                    subject = Subject(candidate, candidate)
+                    yield self._about(question, probe, subject, position=position)
+
+    def _about(
+        self, question: Question, probe: Probe, subject: Subject, *, position: int = 0
+    ) -> Ask:
+        prompt = self.book.find(probe.prompt, question.kind)
+        about = subject.response if prompt.shows == "response" else subject.answer
+        values = {"answer": about, "candidates": listed(subject.candidates)}
+        return self._ask(question, probe, values, about=about, position=position)
+
+    def _ask(
+        self,
+        question: Question,
+        probe: Probe,
+        values: Mapping[str, str],
+        *,
+        about: str | None = None,
+        position: int = 0,
+    ) -> Ask:
+        prompt = self.book.find(probe.prompt, question.kind)
+        filled = {
+            "question": question.text,
+            "choices": lettered(question.choices),
+            "k": str(self.config.sampling.topk),
+            **values,
+        }
+        request = self._request(question, probe, prompt, filled)
+        tag = Tag(question, probe, about, position)
+        return Ask(request, probe.ledger_purpose, draws=self.wanted.draws[probe.name], tag=tag)
+
+    def _request(
+        self, question: Question, probe: Probe, prompt: Prompt, values: Mapping[str, str]
+    ) -> Request:
+        sampling = self.config.sampling
+        alternatives = TOP_TOKENS if probe.name in self.wanted.top else 0
+        temperature = sampling.temperature if probe.sampled else 0.0
+        return Request(
+            model=self.model.model,
+            messages=prompt.messages(values),
+            temperature=temperature,
+            max_tokens=sampling.max_tokens.get(probe.prompt, prompt.max_tokens),
+            logprobs=probe.name in self.wanted.logprobs,
+            top_logprobs=min(alternatives, self.able.top_logprobs),
+            seed=self._seed(question, probe) if self.able.seed and temperature > 0 else None,
+            stop=prompt.stop,
+        )
+
+    def _seed(self, question: Question, probe: Probe) -> int:
+        # Seeds are stepped by draw, so two questions must be far apart: 31 bits of a hash.
+        key = (self.config.seed, self.model.name, question.question_id, probe.ledger_purpose)
+        digest = hashlib.blake2b(repr(key).encode(), digest_size=4).digest()
+        return int.from_bytes(digest) >> 1

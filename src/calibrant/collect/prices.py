@@ -1,0 +1,68 @@
+"""What a call costs, from a table that the user can edit."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+from calibrant.clients.asks import Price
+from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.collect.settings import Settings
+from calibrant.core.errors import BudgetError, InputError
+
+__all__ = ["load_prices", "price_of", "study_prices"]
+
+
+FREE = Price(0.0, 0.0)
+
+
+def load_prices(path: Path | None = None) -> dict[str, Price]:
+    """Return the price table: the shipped one, overlaid with the user's where there is one."""
+    shipped = resources.files("calibrant.collect") / "prices.toml"
+    prices = _parse(shipped.read_text(encoding="utf-8"), source="shipped prices.toml")
+    if path is not None:
+        if not path.is_file():
+            raise InputError("there is no such price table", source=str(path))
+        prices |= _parse(path.read_text(encoding="utf-8"), source=str(path))
+    return prices
+
+
+def price_of(model: ModelConfig, prices: dict[str, Price]) -> Price | None:
+    """Return the price of a model, or ``None`` where it is unknown.
+
+    The embedded model and replays cost nothing. A dated name finds the price of its family, the
+    longest name first.
+    """
+    if model.client in ("embedded", "replay"):
+        return FREE
+    for name in sorted(prices, key=len, reverse=True):
+        if model.price == name or model.price.startswith(f"{name}-"):
+            return prices[name]
+    return None
+
+
+def study_prices(config: StudyConfig) -> dict[str, Price | None]:
+    """Return the price of every model of the study; a cap on money needs all of them."""
+    table = load_prices(config.budget.prices)
+    prices = {model.name: price_of(model, table) for model in config.models}
+    unknown = [name for name, price in prices.items() if price is None]
+    if unknown and config.budget.max_cost is not None:
+        raise BudgetError(
+            f"budget.max_cost is set, but the price of {', '.join(unknown)} is unknown\n"
+            '  -> add it to a price table and name that: [budget] prices = "prices.toml"'
+        )
+    return prices
+
+
+def _parse(text: str, *, source: str) -> dict[str, Price]:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not valid TOML: {error}", source=source) from None
+    prices = {}
+    for name, entry in values.items():
+        table = Settings(entry, source=source, path=name)
+        prices[name] = Price(table.real("prompt"), table.real("completion"))
+        table.finish()
+    return prices

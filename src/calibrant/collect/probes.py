@@ -1,0 +1,105 @@
+"""What a model can be asked for, what each asking depends on, and where its draws end up.
+
+In the draws table a row is named by question, model, purpose and draw:
+
+- ``answer``: sampled answers, draws 0, 1, ..
+- ``greedy``: the answer at temperature 0, draw 0; all second turns ask about this answer.
+- ``verb``, ``verb_topk``: draw 0 at temperature 0 (the single-sample methods), draws 1, 2, .. at
+  the study's temperature (the multi-sample ones).
+- ``p_true``, ``p_true_cand``: votes at temperature 1, draws 0, 1, ..
+- ``self_ask``, ``self_ask_cand``: draw 0 at temperature 0.
+- ``p_true_pool``: draw j is this model's verdict on candidate j of the pool that all models of
+  the study share; the column ``about`` holds the candidate.
+
+Rows of second turns name the answer they ask about in the column ``about``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["POOL", "PROBES", "PROMPT_NAMES", "Probe"]
+
+POOL = "p_true_pool"
+TOP_TOKENS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One kind of asking.
+
+    Parameters
+    ----------
+    name
+        Name of the probe; the confidence methods call their inputs the same.
+    purpose
+        Value of the column ``purpose``.
+    prompt
+        Which prompt it uses (a key of ``[prompts]`` in study.toml).
+    turn
+        1: needs the question alone. 2: asks about the greedy answer. 3: asks about the answers
+        of all models of the study, so it waits for all of them.
+    sampled
+        Drawn many times at the study's temperature, or once at temperature 0.
+    first_draw
+        Draw index of its first row in the table.
+    candidates
+        Whether the prompt shows the distinct sampled answers.
+    first_token
+        Whether the score is read from the alternatives of the first token.
+    """
+
+    name: str
+    purpose: str
+    prompt: str
+    turn: int
+    sampled: bool
+    first_draw: int = 0
+    candidates: bool = False
+    first_token: bool = False
+
+    @property
+    def ledger_purpose(self) -> str:
+        """Purpose in the ledger: a verdict on one's own answer serves the pool as well."""
+        return "p_true" if self.name == POOL else self.purpose
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Probes that must be there before this one can be asked."""
+        if self.turn == 1:
+            return ()
+        return ("greedy", "samples") if self.candidates else ("greedy",)
+
+
+PROBES: dict[str, Probe] = {
+    probe.name: probe
+    for probe in (
+        Probe("greedy", "greedy", "answer", turn=1, sampled=False),
+        Probe("samples", "answer", "answer", turn=1, sampled=True),
+        Probe("verb", "verb", "verb", turn=1, sampled=False),
+        Probe("verb_samples", "verb", "verb", turn=1, sampled=True, first_draw=1),
+        Probe("verb_topk", "verb_topk", "verb_topk", turn=1, sampled=False),
+        Probe("verb_topk_samples", "verb_topk", "verb_topk", turn=1, sampled=True, first_draw=1),
+        Probe("p_true", "p_true", "p_true", turn=2, sampled=True, first_token=True),
+        Probe(
+            "p_true_cand",
+            "p_true_cand",
+            "p_true_cand",
+            turn=2,
+            sampled=True,
+            candidates=True,
+            first_token=True,
+        ),
+        Probe("self_ask", "self_ask", "self_ask", turn=2, sampled=False),
+        Probe(
+            "self_ask_cand",
+            "self_ask_cand",
+            "self_ask_cand",
+            turn=2,
+            sampled=False,
+            candidates=True,
+        ),
+        Probe(POOL, POOL, "p_true", turn=3, sampled=True, first_token=True),
+    )
+}
+PROMPT_NAMES = tuple(dict.fromkeys(probe.prompt for probe in PROBES.values()))

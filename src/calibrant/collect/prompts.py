@@ -1,0 +1,202 @@
+"""Prompts: files that one can read and override."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from calibrant.clients.protocol import Message
+from calibrant.collect.config import Example, PromptsConfig
+from calibrant.collect.settings import Settings
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+
+__all__ = ["Prompt", "PromptBook", "load_prompt", "shipped_prompts"]
+
+FIELDS = ("question", "choices", "answer", "candidates", "k", "confidence", "verdict")
+_FIELD = re.compile(r"\{(\w+)\}")
+_ONLY_FIELD = re.compile(r"\s*\{(\w+)\}\s*")
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+# Which shipped prompt serves a purpose, by style; `answer` also by the kind of question.
+DEFAULTS: dict[str, dict[str, str]] = {
+    "plain": {
+        "answer": "open",
+        "answer.choice": "choice",
+        "answer.number": "reasoning",
+        "answer.binary": "binary",
+        "verb": "verb",
+        "verb_topk": "verb_topk",
+        "p_true": "p_true",
+        "p_true_cand": "p_true_cand",
+        "self_ask": "self_ask",
+        "self_ask_cand": "self_ask_cand",
+    },
+    "short": {
+        "answer": "short",
+        "answer.choice": "short_choice",
+        "answer.binary": "binary",
+        "verb": "short_verb",
+        "verb_topk": "short_verb_topk",
+        "p_true": "short_p_true",
+        "p_true_cand": "short_p_true_cand",
+        "self_ask": "short_self_ask",
+        "self_ask_cand": "short_self_ask_cand",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    r"""A prompt: an optional system text, worked examples, and the user's turn.
+
+    Fields in braces are filled in: ``{question}``, ``{choices}`` (one lettered line per option),
+    ``{answer}`` (the answer asked about), ``{candidates}`` (one line per candidate), ``{k}``.
+    Other braces, such as those of ``\boxed{A}``, stay as they are written. `shows` tells whether
+    ``{answer}`` is the extracted answer or the whole response.
+    """
+
+    name: str
+    user: str
+    max_tokens: int
+    system: str = ""
+    reply: str = "{answer}"
+    stop: tuple[str, ...] = ()
+    examples: tuple[Mapping[str, str], ...] = ()
+    accepts_examples: bool = False
+    shows: str = "answer"
+
+    def messages(self, values: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return the conversation for one question."""
+        turns = [Message("system", self.system)] if self.system else []
+        for example in self.examples:
+            shown = {**values, **example}
+            turns.append(Message("user", _fill(self.user, shown)))
+            turns.append(Message("assistant", _fill(self.reply, shown)))
+        turns.append(Message("user", _fill(self.user, values)))
+        return tuple(turns)
+
+    def with_examples(self, examples: Sequence[Example]) -> Prompt:
+        """Return the prompt with the study's own examples, where it shows examples."""
+        if not examples or not self.accepts_examples:
+            return self
+        shown = tuple(
+            {
+                "question": example.question,
+                "answer": example.answer,
+                "confidence": f"{example.confidence:g}",
+            }
+            for example in examples
+        )
+        return replace(self, examples=shown)
+
+
+class PromptBook:
+    """The prompts of one study, looked up by purpose and kind of question.
+
+    Examples
+    --------
+    >>> book = PromptBook(PromptsConfig(style="short"), folder=Path("."))
+    >>> book.find("answer", "open").name
+    'short'
+    """
+
+    def __init__(self, config: PromptsConfig, *, folder: Path) -> None:
+        self._config = config
+        self._folder = folder
+        self._loaded: dict[str, Prompt] = {}
+
+    def find(self, prompt: str, kind: str) -> Prompt:
+        """Return the prompt for a purpose's prompt key and a kind of question."""
+        defaults = DEFAULTS[self._config.style]
+        default = defaults.get(f"{prompt}.{kind}", defaults[prompt])
+        name = self._config.chosen.get(prompt, default)
+        if name not in self._loaded:
+            loaded = load_prompt(name, folder=self._folder)
+            self._loaded[name] = loaded.with_examples(self._config.examples)
+        return self._loaded[name]
+
+
+def shipped_prompts() -> list[str]:
+    """Return the names of the prompts that come with calibrant."""
+    folder = resources.files("calibrant.collect") / "prompts"
+    return sorted(item.name.removesuffix(".toml") for item in folder.iterdir())
+
+
+def load_prompt(name: str, *, folder: Path) -> Prompt:
+    """Return a shipped prompt by name, or one's own by path (relative to the study)."""
+    if name in shipped_prompts():
+        file = resources.files("calibrant.collect") / "prompts" / f"{name}.toml"
+        return _parse(file.read_text(encoding="utf-8"), name=name, source=f"prompt {name}")
+    path = folder / name
+    if not path.is_file():
+        raise InputError(
+            f"there is no prompt {name!r}: neither a shipped one nor the file {path}",
+            hint=did_you_mean(name, shipped_prompts()),
+        )
+    return _parse(path.read_text(encoding="utf-8"), name=name, source=str(path))
+
+
+def _parse(text: str, *, name: str, source: str) -> Prompt:
+    try:
+        table = Settings(tomllib.loads(text), source=source)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"not valid TOML: {error}", source=source) from None
+    examples = table.raw("examples", [])
+    table.raw("about", "")
+    prompt = Prompt(
+        name=name,
+        user=_checked(table, "user"),
+        max_tokens=table.whole("max_tokens", low=1),
+        system=table.text("system", ""),
+        reply=_checked(table, "reply", "{answer}"),
+        stop=table.texts("stop"),
+        examples=tuple({key: str(value) for key, value in item.items()} for item in examples),
+        accepts_examples=table.flag("study_examples", False),
+        shows=table.text("shows", "answer", choices=("answer", "response")),
+    )
+    table.finish()
+    return prompt
+
+
+def _checked(table: Settings, key: str, default: Any = None) -> str:
+    text: str = table.text(key) if default is None else table.text(key, default)
+    for field in _FIELD.findall(text):
+        if field.islower() and len(field) > 1 and field not in FIELDS:
+            table.refuse(
+                key, f"there is no field {{{field}}}", hint=did_you_mean(field, list(FIELDS))
+            )
+    return text
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    # One pass: text from a model that happens to contain {question} is not filled in again.
+    # A line that holds nothing but an empty field ({choices} of an open question) goes.
+    lines = [
+        line
+        for line in text.strip("\n").split("\n")
+        if not (match := _ONLY_FIELD.fullmatch(line)) or values.get(match[1], line)
+    ]
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), "\n".join(lines))
+
+
+def lettered(choices: Sequence[str]) -> str:
+    """Return the options with a letter each.
+
+    Examples
+    --------
+    >>> print(lettered(["Oslo", "Bergen"]))
+    A. Oslo
+    B. Bergen
+    """
+    return "\n".join(f"{_LETTERS[i]}. {choice}" for i, choice in enumerate(choices))
+
+
+def listed(candidates: Sequence[str]) -> str:
+    """Return the candidates, one line each."""
+    return "\n".join(f"- {candidate}" for candidate in candidates)

@@ -1,0 +1,328 @@
+"""The runner: three turns over the dispatcher, each resumable because all draws are ledgered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol, cast
+
+import polars as pl
+
+from calibrant.clients.asks import Ask, Caps, Outcome, Price, Progress
+from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.protocol import Client
+from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
+from calibrant.collect.plan import Asker, Subject, Tag, Wanted
+from calibrant.collect.prompts import PromptBook
+from calibrant.collect.questions import Question
+from calibrant.collect.tables import DrawRows
+from calibrant.records.ledger import Ledger
+
+__all__ = ["Collected", "Extract", "Watch", "collect"]
+
+Extract = Callable[[Question, str], str | None]
+"""Finds the final answer in a response; None where there is none."""
+
+
+class Watch(Protocol):
+    """Something that is told how far a run is."""
+
+    def start(self, model: str, draws: int) -> None:
+        """Note that a model's turn begins; so many draws are wanted of it."""
+
+    def update(self, progress: Progress) -> None:
+        """Note the counts of the current model so far."""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a run brought home.
+
+    `failures` has a row per ask that could not be answered, `skipped` counts second turns that
+    had no answer to ask about, `counts` the dispatcher's totals by model.
+    """
+
+    draws: pl.DataFrame
+    failures: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+    skipped: dict[str, int]
+    counts: dict[str, dict[str, Any]]
+    pools: dict[str, list[str]] = field(default_factory=dict)
+
+
+async def collect(
+    config: StudyConfig,
+    questions: Sequence[Question],
+    wanted: Mapping[str, Wanted],
+    clients: Mapping[str, Client],
+    ledger: Ledger,
+    *,
+    extract: Extract,
+    prices: Mapping[str, Price | None],
+    watch: Watch | None = None,
+    retry_failures: bool = False,
+) -> Collected:
+    """Ask every model everything that is wanted and not yet in the ledger.
+
+    Parameters
+    ----------
+    config, questions
+        The study.
+    wanted
+        Probes wanted of each model, by the model's name.
+    clients
+        Where each model is reached.
+    ledger
+        Where every draw is kept before it is used.
+    extract
+        Finds the answer that second turns ask about.
+    prices
+        Price of each model, None where unknown.
+    watch
+        Is told about progress.
+    retry_failures
+        Ask again for what earlier runs set aside for good.
+    """
+    run = _Run(config, list(questions), ledger, extract, watch)
+    models = [
+        _ModelRun(run, model, wanted[model.name], clients[model.name], prices, retry_failures)
+        for model in config.models
+    ]
+    for model in models:
+        await model.first_and_second_turn()
+    run.make_pools(models)
+    for model in models:
+        await model.pool_turn()
+    names = [model.name for model in config.models]
+    return Collected(
+        draws=run.rows.frame(names, [question.question_id for question in run.questions]),
+        failures=run.failures,
+        findings=[item for model in models for item in model.findings()],
+        skipped=dict(run.skipped),
+        counts={model.config.name: model.counts() for model in models},
+        pools=run.pools,
+    )
+
+
+class _Run:
+    """What the models of one run share."""
+
+    def __init__(
+        self,
+        config: StudyConfig,
+        questions: list[Question],
+        ledger: Ledger,
+        extract: Extract,
+        watch: Watch | None,
+    ) -> None:
+        self.config = config
+        self.questions = questions
+        self.ledger = ledger
+        self.extract = extract
+        self.watch = watch
+        self.book = PromptBook(config.prompts, folder=config.folder)
+        self.rows = DrawRows()
+        self.failures: list[dict[str, Any]] = []
+        self.skipped: Counter[str] = Counter()
+        self.pools: dict[str, list[str]] = {}
+
+    def make_pools(self, models: Iterable[_ModelRun]) -> None:
+        """Gather the distinct greedy answers of all models, in the order of the study."""
+        runs = list(models)
+        if not any(run.wanted.probes(3) for run in runs):
+            return
+        for question in self.questions:
+            found = (run.subjects.get(question.question_id) for run in runs)
+            self.pools[question.question_id] = distinct(
+                subject.answer for subject in found if subject is not None
+            )
+
+
+class _ModelRun:
+    """One model's way through the turns."""
+
+    def __init__(
+        self,
+        run: _Run,
+        config: ModelConfig,
+        wanted: Wanted,
+        client: Client,
+        prices: Mapping[str, Price | None],
+        retry_failures: bool,
+    ) -> None:
+        self.run = run
+        self.config = config
+        self.wanted = wanted
+        self.asker = Asker(run.config, config, wanted, client.capabilities, run.book)
+        self.client = client
+        self.price = prices[config.name]
+        self.retry_failures = retry_failures
+        self.dispatchers: list[Dispatcher] = []
+        self.greedy: dict[str, str] = {}
+        self.samples: dict[str, list[str]] = {}
+        self.subjects: dict[str, Subject] = {}
+
+    async def first_and_second_turn(self) -> None:
+        """Ask for answers, then ask about the greedy ones."""
+        questions = self.run.questions
+        self._announce(len(questions) * sum(self.wanted.draws.values()))
+        async for outcome in self._ask(self.asker.first_turn(questions)):
+            self._keep_answers(outcome)
+        self._find_subjects()
+        async for _ in self._ask(self.asker.second_turn(questions, self.subjects)):
+            pass
+
+    async def pool_turn(self) -> None:
+        """Ask for a verdict on every candidate of the pool."""
+        pools = self.run.pools
+        if not self.wanted.probes(3) or not pools:
+            return
+        self._announce(sum(map(len, pools.values())) * sum(self.wanted.draws.values()))
+        async for _ in self._ask(self.asker.pool_turn(self.run.questions, pools)):
+            pass
+
+    def findings(self) -> list[dict[str, Any]]:
+        """Return what the endpoint was seen to do."""
+        return [
+            {"model": self.config.name, **asdict(item)}
+            for dispatcher in self.dispatchers
+            for item in dispatcher.findings
+        ]
+
+    def counts(self) -> dict[str, Any]:
+        """Return what was sent and got, summed over the turns."""
+        total: Counter[str] = Counter()
+        for dispatcher in self.dispatchers:
+            total.update(asdict(dispatcher.progress))
+        return dict(total)
+
+    def _announce(self, draws: int) -> None:
+        if self.run.watch is not None:
+            self.run.watch.start(self.config.name, draws)
+
+    def _dispatcher(self) -> Dispatcher:
+        """Return a dispatcher that knows what the whole study has spent up to now."""
+        run = self.run
+        dispatcher = Dispatcher(
+            self.client,
+            run.ledger,
+            caps=remaining_caps(run.config.budget, run.ledger),
+            prices={} if self.price is None else {self.config.model: self.price},
+            max_concurrency=run.config.concurrency,
+            retry_failures=self.retry_failures,
+            progress=None if run.watch is None else run.watch.update,
+        )
+        self.dispatchers.append(dispatcher)
+        return dispatcher
+
+    async def _ask(self, asks: Iterator[Ask]) -> AsyncIterator[Outcome]:
+        asked = cast("AsyncGenerator[Outcome]", self._dispatcher().ask_all(asks))
+        async with aclosing(asked) as outcomes:
+            async for outcome in outcomes:
+                self.run.rows.add(self.config.name, outcome)
+                if outcome.problem is not None:
+                    self.run.failures.append(self._failure(outcome))
+                yield outcome
+
+    def _failure(self, outcome: Outcome) -> dict[str, Any]:
+        tag = outcome.ask.tag
+        assert isinstance(tag, Tag)
+        assert outcome.problem is not None
+        return {
+            "question_id": tag.question.question_id,
+            "model": self.config.name,
+            "purpose": tag.probe.purpose,
+            "missing": outcome.ask.draws - len(outcome.draws),
+            "kind": outcome.problem.kind,
+            "reason": outcome.problem.message,
+        }
+
+    def _keep_answers(self, outcome: Outcome) -> None:
+        tag = outcome.ask.tag
+        assert isinstance(tag, Tag)
+        texts = [draw.completion.text for draw in outcome.draws]
+        if tag.probe.name == "greedy" and texts:
+            self.greedy[tag.question.question_id] = texts[0]
+        elif tag.probe.name == "samples" and self._wants_candidates:
+            self.samples[tag.question.question_id] = texts
+
+    @property
+    def _wants_candidates(self) -> bool:
+        return any(probe.candidates for probe in self.wanted.probes(2))
+
+    def _find_subjects(self) -> None:
+        """Find what second turns ask about; without an answer there is nothing to ask."""
+        for question in self.run.questions:
+            response = self.greedy.get(question.question_id)
+            answer = None if response is None else self.run.extract(question, response)
+            if response is None or answer is None:
+                self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
+                continue
+            sampled = (
+                self.run.extract(question, text)
+                for text in self.samples.get(question.question_id, ())
+            )
+            candidates = most_frequent(
+                [item for item in sampled if item], self.run.config.sampling.candidates
+            )
+            self.subjects[question.question_id] = Subject(answer, response, tuple(candidates))
+
+
+def remaining_caps(budget: BudgetConfig, ledger: Ledger) -> Caps | None:
+    """Return what the caps of the study leave after what its ledger has spent already."""
+    if budget.max_cost is None and budget.max_tokens is None and budget.max_calls is None:
+        return None
+    spent = ledger.totals()
+    tokens = int(spent["prompt_tokens"] + spent["completion_tokens"])
+    caps = Caps()
+    if budget.max_cost is not None:
+        caps = replace(caps, money=max(0.0, budget.max_cost - spent["cost"]))
+    if budget.max_tokens is not None:
+        caps = replace(caps, tokens=max(0, budget.max_tokens - tokens))
+    if budget.max_calls is not None:
+        caps = replace(caps, calls=max(0, budget.max_calls - int(spent["calls"])))
+    return caps
+
+
+def distinct(answers: Iterable[str]) -> list[str]:
+    """Return the answers that differ in more than case and spaces, in order.
+
+    The rule is kept this simple on purpose: prompts are built from it, and a cleverer one would
+    change prompts, and so buy draws again, whenever it became cleverer still.
+
+    Examples
+    --------
+    >>> distinct(["Paris", "paris ", "Lyon"])
+    ['Paris', 'Lyon']
+    """
+    found: dict[str, str] = {}
+    for answer in answers:
+        found.setdefault(_plain(answer), answer)
+    return list(found.values())
+
+
+def most_frequent(answers: Sequence[str], count: int) -> list[str]:
+    """Return the `count` most frequent distinct answers, the first seen among equals.
+
+    Examples
+    --------
+    >>> most_frequent(["Lyon", "Paris", "paris"], 2)
+    ['Paris', 'Lyon']
+    """
+    times = Counter(_plain(answer) for answer in answers)
+    ranked = sorted(distinct(answers), key=lambda answer: -times[_plain(answer)])
+    return ranked[:count]
+
+
+def _plain(answer: str) -> str:
+    return " ".join(answer.casefold().split())

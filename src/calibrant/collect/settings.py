@@ -1,0 +1,155 @@
+"""Reading one table of a settings file: every mistake names the file, the key and the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+
+__all__ = ["Settings"]
+
+_MISSING: Any = object()
+
+
+class Settings:
+    """A table of settings whose keys are taken one by one.
+
+    `finish` refuses the keys that nobody took, so a misspelt key never goes unnoticed.
+
+    Parameters
+    ----------
+    values
+        The table as parsed from TOML.
+    source
+        File that messages name.
+    path
+        Dotted path of this table inside the file, empty for the file itself.
+
+    Examples
+    --------
+    >>> settings = Settings({"drwas": 8}, source="study.toml", path="sampling")
+    >>> settings.whole("draws", 20, low=1)
+    20
+    >>> settings.finish()
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: study.toml: sampling.drwas: there is no such setting
+      -> did you mean 'draws'?
+    """
+
+    def __init__(self, values: Any, *, source: str, path: str = "") -> None:
+        self.source = source
+        self.path = path
+        self._taken: list[str] = []
+        if not isinstance(values, Mapping):
+            self.refuse("", f"is a table of settings, got {values!r}")
+        self._values = dict(values)
+
+    def name(self, key: str) -> str:
+        """Return the dotted name of a key."""
+        return ".".join(part for part in (self.path, key) if part)
+
+    def refuse(self, key: str, rule: str, *, hint: str | None = None) -> NoReturn:
+        """Raise the error that names file, key and rule."""
+        raise InputError(f"{self.name(key)}: {rule}", source=self.source, hint=hint)
+
+    def has(self, key: str) -> bool:
+        """Return whether the key is given."""
+        return key in self._values
+
+    def raw(self, key: str, default: Any = _MISSING) -> Any:
+        """Return the value as it stands."""
+        self._taken.append(key)
+        if key in self._values:
+            return self._values[key]
+        if default is _MISSING:
+            self.refuse(key, "this setting is needed")
+        return default
+
+    def text(
+        self, key: str, default: Any = _MISSING, *, choices: Sequence[str] | None = None
+    ) -> Any:
+        """Return a text, one of `choices` where they are given."""
+        value = self.raw(key, default)
+        if value is default:
+            return value
+        if not isinstance(value, str) or not value.strip():
+            self.refuse(key, f"is a text that is not empty, got {value!r}")
+        if choices is not None and value not in choices:
+            self.refuse(
+                key,
+                f"is one of {', '.join(choices)}, got {value!r}",
+                hint=did_you_mean(value, list(choices)),
+            )
+        return value
+
+    def whole(self, key: str, default: Any = _MISSING, *, low: int = 0) -> Any:
+        """Return a whole number from `low` upwards."""
+        value = self.raw(key, default)
+        if value is default:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int) or value < low:
+            self.refuse(key, f"is a whole number of at least {low}, got {value!r}")
+        return value
+
+    def real(
+        self, key: str, default: Any = _MISSING, *, low: float = 0.0, high: float | None = None
+    ) -> Any:
+        """Return a number within the bounds."""
+        value = self.raw(key, default)
+        if value is default:
+            return value
+        within = (
+            isinstance(value, int | float)
+            and not isinstance(value, bool)
+            and value >= low
+            and (high is None or value <= high)
+        )
+        if not within:
+            bounds = f"from {low:g} to {high:g}" if high is not None else f"of at least {low:g}"
+            self.refuse(key, f"is a number {bounds}, got {value!r}")
+        return float(value)
+
+    def flag(self, key: str, default: Any = _MISSING) -> Any:
+        """Return true or false."""
+        value = self.raw(key, default)
+        if not isinstance(value, bool):
+            self.refuse(key, f"is true or false, got {value!r}")
+        return value
+
+    def texts(self, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
+        """Return a list of texts."""
+        value = self.raw(key, default)
+        if isinstance(value, str) or not all(isinstance(item, str) for item in value):
+            self.refuse(key, f"is a list of texts, got {value!r}")
+        return tuple(value)
+
+    def table(self, key: str) -> Settings:
+        """Return a table inside this one, empty where it is not given."""
+        return Settings(self.raw(key, {}), source=self.source, path=self.name(key))
+
+    def tables(self, key: str) -> list[Settings]:
+        """Return an array of tables (``[[key]]`` in TOML)."""
+        value = self.raw(key, [])
+        if not isinstance(value, list):
+            self.refuse(key, f"is written as [[{self.name(key)}]], got {value!r}")
+        return [
+            Settings(item, source=self.source, path=f"{self.name(key)}[{position}]")
+            for position, item in enumerate(value, 1)
+        ]
+
+    def rest(self) -> dict[str, Any]:
+        """Return the keys that were not taken, and take them."""
+        left = {key: value for key, value in self._values.items() if key not in self._taken}
+        self._taken.extend(left)
+        return left
+
+    def finish(self) -> None:
+        """Refuse keys that nobody took."""
+        for key in self._values:
+            if key not in self._taken:
+                self.refuse(
+                    key, "there is no such setting", hint=did_you_mean(key, sorted(self._taken))
+                )

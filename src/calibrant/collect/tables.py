@@ -1,0 +1,97 @@
+"""The draws table, gathered outcome by outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import polars as pl
+
+from calibrant.clients.asks import LedgeredDraw, Outcome
+from calibrant.collect.plan import Tag
+from calibrant.collect.probes import PROBES
+from calibrant.records.schemas import DRAWS
+
+__all__ = ["MEASURED", "DrawRows"]
+
+CHUNK = 20_000
+EXTRA: dict[str, pl.DataType] = {
+    "about": pl.String(),
+    "answered_by": pl.String(),
+    "native_n": pl.Boolean(),
+    "sampler": pl.String(),
+    "logprobs_refused": pl.String(),
+}
+SCHEMA: dict[str, Any] = {**DRAWS.columns, **EXTRA}
+MEASURED = ("latency_s", "request_id")
+"""Columns that tell about the call, not about the answer: they differ from run to run."""
+
+
+class DrawRows:
+    """Rows of the draws table; finished chunks are kept in columns, so memory stays small."""
+
+    def __init__(self) -> None:
+        self._rows: list[dict[str, Any]] = []
+        self._chunks: list[pl.DataFrame] = []
+
+    def add(self, model: str, outcome: Outcome) -> None:
+        """Add every draw of an outcome."""
+        tag = outcome.ask.tag
+        assert isinstance(tag, Tag)
+        self._rows.extend(_row(model, tag, outcome, draw) for draw in outcome.draws)
+        if len(self._rows) >= CHUNK:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._chunks.append(pl.DataFrame(self._rows, schema=SCHEMA))
+            self._rows = []
+
+    def frame(self, models: Sequence[str], questions: Sequence[str]) -> pl.DataFrame:
+        """Return the table in the order of the study: model, question, purpose, draw."""
+        self._flush()
+        if not self._chunks:
+            return pl.DataFrame(schema=SCHEMA)
+        purposes = list(dict.fromkeys(probe.purpose for probe in PROBES.values()))
+        order = [
+            pl.col("model").cast(pl.Enum(list(models))),
+            pl.col("question_id").replace_strict(
+                list(questions), range(len(questions)), return_dtype=pl.Int64
+            ),
+            pl.col("purpose").cast(pl.Enum(purposes)),
+            pl.col("draw"),
+        ]
+        return pl.concat(self._chunks).sort(order)
+
+
+def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str, Any]:
+    done = draw.completion
+    tokens = done.logprobs
+    return {
+        "question_id": tag.question.question_id,
+        "model": model,
+        "purpose": tag.probe.purpose,
+        "draw": tag.probe.first_draw + tag.position + draw.index,
+        "text": done.text,
+        "answer": None,
+        "finish_reason": done.finish_reason,
+        "token_logprobs": None if tokens is None else [token.logprob for token in tokens],
+        "first_token_top_logprobs": (
+            [{"token": token, "logprob": logprob} for token, logprob in tokens[0].top]
+            if tokens and tokens[0].top
+            else None
+        ),
+        "temperature": outcome.ask.request.temperature,
+        "seed": done.seed,
+        "prompt_tokens": done.usage.prompt_tokens,
+        "completion_tokens": done.usage.completion_tokens,
+        "cost": draw.cost,
+        "latency_s": done.latency_s,
+        "request_id": done.request_id,
+        "about": tag.about,
+        "answered_by": done.model,
+        "native_n": done.native_n,
+        "sampler": orjson.dumps(dict(done.sampler), option=orjson.OPT_SORT_KEYS).decode(),
+        "logprobs_refused": done.logprobs_refused,
+    }

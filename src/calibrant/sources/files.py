@@ -1,0 +1,215 @@
+"""Questions from a file: calibrant's own table or a public question set, recognised by content."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.records import check_table, read_table
+from calibrant.records.schemas import QUESTIONS
+from calibrant.sources.layouts import LAYOUTS, Layout, Row
+
+__all__ = ["load_questions", "recognise"]
+
+_MMLU_HEADER = ("question", "A", "B", "C", "D", "letter")
+
+
+def load_questions(source: Any, *, layout: str = "auto", limit: int | None = None) -> pl.DataFrame:
+    """Return a ``questions`` table.
+
+    Parameters
+    ----------
+    source
+        Path of a jsonl, json, csv, tsv (each also gzipped) or parquet file, or a dataframe.
+    layout
+        Name of a layout (see `LAYOUTS`), or ``auto`` to recognise it by its columns.
+    limit
+        Keep the first `limit` questions.
+
+    Examples
+    --------
+    >>> frame = load_questions(pl.DataFrame({"question": ["2 + 2?"], "answer": ["4"]}))
+    >>> frame["references"].to_list()
+    [[['4']]]
+    """
+    name = str(source) if isinstance(source, str | Path) else f"<{type(source).__name__}>"
+    rows = _rows(source, name)
+    if not rows:
+        raise InputError("the file holds no questions", source=name)
+    reader = recognise(rows[0], source=name) if layout == "auto" else LAYOUTS[layout]
+    missing = sorted(reader.columns - rows[0].keys())
+    if missing:
+        raise InputError(
+            f"the layout {reader.name} ({reader.about}) has columns {', '.join(missing)}; "
+            f"the file has {', '.join(map(str, rows[0]))}",
+            source=name,
+        )
+    return _table(rows[:limit], reader, name)
+
+
+def recognise(row: Row, *, source: str) -> Layout:
+    """Return the first layout that a row fits."""
+    for layout in LAYOUTS.values():
+        if layout.recognises(row):
+            return layout
+    known = "; ".join(
+        f"{layout.name}: {', '.join(sorted(layout.columns))}" for layout in LAYOUTS.values()
+    )
+    raise InputError(
+        f"no known layout of questions has the columns {', '.join(map(str, row))}",
+        source=source,
+        hint=f"write a table with question_id, text and references, or one of {known}",
+    )
+
+
+def _table(rows: list[Row], layout: Layout, source: str) -> pl.DataFrame:
+    converted = []
+    for number, row in enumerate(rows, 1):
+        try:
+            entry = layout.convert(row)
+        except (KeyError, IndexError, TypeError, ValueError, SyntaxError, AttributeError) as error:
+            raise InputError(
+                f"the row does not have the layout {layout.name}: {type(error).__name__}: {error}",
+                source=source,
+                row=number,
+            ) from None
+        text = entry.get("text")
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"a question has a text, got {text!r}", source=source, row=number)
+        entry["text"] = text.strip()
+        identity = entry.get("question_id")
+        entry["question_id"] = f"q{number:06d}" if identity is None else str(identity)
+        entry.setdefault("kind", "choice" if entry.get("choices") else "open")
+        converted.append(entry)
+    _check_unique([entry["question_id"] for entry in converted], source)
+    return _frame(converted, source)
+
+
+def _frame(entries: list[dict[str, Any]], source: str) -> pl.DataFrame:
+    declared = QUESTIONS.columns
+    names = dict.fromkeys([*declared, *(key for entry in entries for key in entry)])
+    series = []
+    for name in names:
+        values = [entry.get(name) for entry in entries]
+        if name in declared and name not in QUESTIONS.required and all(v is None for v in values):
+            continue
+        try:
+            series.append(
+                pl.Series(name, values, dtype=declared.get(name), strict=name in declared)
+            )
+        except (TypeError, pl.exceptions.PolarsError) as error:
+            raise InputError(
+                f"the column {name!r} of a questions table is {declared.get(name)}: {error}",
+                source=source,
+            ) from None
+    return check_table(pl.DataFrame(series), QUESTIONS, source=source)
+
+
+def _check_unique(identities: list[str], source: str) -> None:
+    seen: dict[str, int] = {}
+    for number, identity in enumerate(identities, 1):
+        if identity in seen:
+            raise InputError(
+                f"question_id {identity!r} stands for one question, but row {seen[identity]} has "
+                "it too",
+                source=source,
+                row=number,
+            )
+        seen[identity] = number
+
+
+# -- rows of any file ------------------------------------------------------------------------
+
+
+def _rows(source: Any, name: str) -> list[Row]:
+    if not isinstance(source, str | Path):
+        return list(read_table(source).iter_rows(named=True))
+    path = Path(source)
+    if not path.is_file():
+        raise InputError("there is no such file of questions", source=name)
+    head = path.open("rb").read(4)
+    if head == b"PAR1":
+        return list(read_table(path).iter_rows(named=True))
+    data = gzip.decompress(path.read_bytes()) if head[:2] == b"\x1f\x8b" else path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"the file is not UTF-8 text: {error}", source=name) from None
+    if text.lstrip()[:1] in ("{", "["):
+        return _json_rows(text, name)
+    return _csv_rows(text, name)
+
+
+def _json_rows(text: str, source: str) -> list[Row]:
+    try:
+        whole = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return list(_json_lines(text, source))
+    if isinstance(whole, dict):  # one table around the rows, as in the original TriviaQA files
+        lists = [value for value in whole.values() if _is_rows(value)]
+        whole = lists[0] if len(lists) == 1 else [whole]
+    if not _is_rows(whole):
+        raise InputError("a JSON file of questions is a list of objects", source=source)
+    rows: list[Row] = whole
+    return rows
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(i, dict) for i in value)
+
+
+def _json_lines(text: str, source: str) -> Iterable[Row]:
+    for number, line in enumerate(filter(str.strip, text.splitlines()), 1):
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise InputError(f"not valid JSON: {error}", source=source, row=number) from None
+        if not isinstance(row, dict):
+            raise InputError(f"a row is an object, got {row!r}", source=source, row=number)
+        yield row
+
+
+def _csv_rows(text: str, source: str) -> list[Row]:
+    first = text.split("\n", 1)[0]
+    delimiter = "\t" if first.count("\t") > first.count(",") else ","
+    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    start = _header_line(lines)
+    if start is None:
+        header, body, start = list(_MMLU_HEADER), lines, -1
+    else:
+        header, body = lines[start], lines[start + 1 :]
+    rows: list[Row] = []
+    for number, cells in enumerate(body, 1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) > len(header):
+            raise InputError(
+                f"the row has {len(cells)} fields, the header {len(header)}",
+                source=source,
+                row=number,
+            )
+        rows.append({key: cell or None for key, cell in zip(header, cells, strict=False) if key})
+    return rows
+
+
+def _header_line(lines: list[list[str]]) -> int | None:
+    """Return where the header is, or None for the files that have none.
+
+    FreshQA puts notices above its header; the MMLU files start with the first question.
+    """
+    if all(len(cells) == 6 and re.fullmatch(r"\s*[A-D]\s*", cells[5]) for cells in lines if cells):
+        return None
+    for number, cells in enumerate(lines[:5]):
+        names = {cell.strip(): None for cell in cells}
+        if any(layout.columns <= names.keys() for layout in LAYOUTS.values()):
+            return number
+    return 0
