@@ -1,1 +1,55 @@
-"""Confidence methods: from draws and classes to scores."""
+"""Confidence methods: from draws and their meanings to scores.
+
+Every method declares what it needs, which answer it is about, its range and whether its value is
+a probability. Missing inputs make a method unavailable; nothing is approximated.
+"""
+
+from calibrant.confidence import frequency as _frequency
+from calibrant.confidence import graph as _graph
+from calibrant.confidence import likelihood as _likelihood
+from calibrant.confidence import probes as _probes
+from calibrant.confidence import stated as _stated
+from calibrant.confidence import tokens as _tokens
+from calibrant.confidence.compact import Classes, DrawBlock, DrawTable
+from calibrant.confidence.frames import compact_table
+from calibrant.confidence.frequency import class_entropy
+from calibrant.confidence.likelihood import class_mass
+from calibrant.confidence.method import METHODS, Method, Options
+from calibrant.confidence.needs import NEEDS, Need
+from calibrant.confidence.question import Draws, Greedy, Probes, Question, table_of
+from calibrant.confidence.scoring import (
+    Score,
+    ScoredTable,
+    availability,
+    methods,
+    score,
+    score_table,
+)
+
+__all__ = [
+    "METHODS",
+    "NEEDS",
+    "Classes",
+    "DrawBlock",
+    "DrawTable",
+    "Draws",
+    "Greedy",
+    "Method",
+    "Need",
+    "Options",
+    "Probes",
+    "Question",
+    "Score",
+    "ScoredTable",
+    "availability",
+    "class_entropy",
+    "class_mass",
+    "compact_table",
+    "methods",
+    "score",
+    "score_table",
+    "table_of",
+]
+
+# The modules are imported for the methods that they register.
+del _frequency, _graph, _likelihood, _probes, _stated, _tokens

@@ -1,0 +1,287 @@
+"""Draws in columns: flat arrays with the unit (question and model) that each row belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from calibrant.confidence.segments import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    count_by,
+    first_argmax,
+    first_index,
+    gather,
+    sum_by,
+)
+from calibrant.core.errors import InputError
+
+__all__ = ["NO_CLASS", "Classes", "DrawBlock", "DrawTable", "TopTokens"]
+
+NO_CLASS = -1
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The meanings drawn for each unit; classes of a unit are in the order first seen.
+
+    Parameters
+    ----------
+    group
+        Class of each draw, an index into the arrays below.
+    unit, count
+        Unit and number of draws of each class.
+    answered
+        False for the one class that gathers the draws without an answer (refusals, unparsed
+        texts). It counts as a meaning, but it is never the answer that a score is about.
+    row, correct
+        The draw that stands for the class, and the grade of that very draw. The grade is the one
+        that most draws of the class have (among equals the one seen first).
+    mixed
+        Classes whose draws do not all have the same grade.
+    """
+
+    group: IntArray
+    unit: IntArray
+    count: IntArray
+    answered: BoolArray
+    row: IntArray
+    correct: FloatArray
+    mixed: int
+    n_units: int
+
+    @cached_property
+    def modal(self) -> IntArray:
+        """Index of each unit's most frequent answered class, the first seen among equals."""
+        return first_argmax(self.count, self.unit, self.answered, self.n_units)
+
+    @cached_property
+    def total(self) -> FloatArray:
+        """Draws per unit."""
+        return sum_by(self.unit, self.count.astype(np.float64), self.n_units)
+
+    @cached_property
+    def local(self) -> IntArray:
+        """Position of each class among the classes of its unit."""
+        starts = np.searchsorted(self.unit, np.arange(self.n_units))
+        return np.arange(self.unit.size) - starts[self.unit]
+
+    def table(self) -> tuple[IntArray, BoolArray]:
+        """Return (units, classes) counts, zero-padded, and which of them are answered."""
+        width = int(self.local.max(initial=0)) + 1
+        counts = np.zeros((self.n_units, width), dtype=np.int64)
+        answered = np.zeros((self.n_units, width), dtype=bool)
+        counts[self.unit, self.local] = self.count
+        answered[self.unit, self.local] = self.answered
+        return counts, answered
+
+
+@dataclass(frozen=True)
+class TopTokens:
+    """Most probable first tokens of each draw, flat."""
+
+    row: IntArray
+    logprob: FloatArray
+    token: pl.Series
+
+
+@dataclass(frozen=True)
+class DrawBlock:
+    """Draws of one purpose, sorted by unit and then in the order drawn.
+
+    Parameters
+    ----------
+    unit
+        Unit of each draw, not decreasing.
+    n_units
+        Number of units of the table, with or without draws here.
+    class_id
+        Meaning of each draw, comparable between all blocks of a unit; -1: no answer.
+    correct
+        Grade 1.0 or 0.0, NaN where there is none.
+    answer
+        The answer as text.
+    string
+        Equal numbers for equal texts of a unit.
+    logprob, tokens, min_logprob
+        Log-probability of the whole text, its number of tokens, the smallest token log-prob.
+    stated
+        Confidence that the text states.
+    vote
+        1.0 for True, 0.0 for False.
+    true_mass, false_mass
+        First-token probability of saying True, and False.
+    top
+        Most probable first tokens.
+    option, option_logprob
+        Best option of a choice question, and the log of its share among all options.
+    embedding
+        (draws, dimensions) sentence embeddings.
+    """
+
+    unit: IntArray
+    n_units: int
+    class_id: IntArray
+    correct: FloatArray
+    answer: pl.Series
+    string: IntArray | None = None
+    logprob: FloatArray | None = None
+    tokens: FloatArray | None = None
+    min_logprob: FloatArray | None = None
+    stated: FloatArray | None = None
+    vote: FloatArray | None = None
+    true_mass: FloatArray | None = None
+    false_mass: FloatArray | None = None
+    top: TopTokens | None = None
+    option: pl.Series | None = None
+    option_share: FloatArray | None = None
+    option_correct: FloatArray | None = None
+    embedding: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit.size and (np.diff(self.unit) < 0).any():
+            raise InputError("the draws of a block must be sorted by unit")
+
+    def __len__(self) -> int:
+        return int(self.unit.size)
+
+    @cached_property
+    def count(self) -> IntArray:
+        """Draws per unit."""
+        return count_by(self.unit, self.n_units)
+
+    @cached_property
+    def first(self) -> IntArray:
+        """First draw of each unit, -1 for none."""
+        return first_index(self.unit, np.ones(len(self), dtype=bool), self.n_units)
+
+    def complete(self, values: FloatArray | None) -> BoolArray:
+        """Return which units have draws, all of them with a value."""
+        if values is None:
+            return np.zeros(self.n_units, dtype=bool)
+        missing = sum_by(self.unit, np.isnan(values), self.n_units)
+        whole: BoolArray = (self.count > 0) & (missing == 0)
+        return whole
+
+    def some(self, values: FloatArray | None) -> BoolArray:
+        """Return which units have at least one draw with a value."""
+        if values is None:
+            return np.zeros(self.n_units, dtype=bool)
+        return sum_by(self.unit, ~np.isnan(values), self.n_units) > 0
+
+    def of_first(self, values: FloatArray | None) -> FloatArray:
+        """Return the value of each unit's first draw."""
+        if values is None:
+            return np.full(self.n_units, np.nan)
+        return gather(values, self.first)
+
+    @cached_property
+    def first_class(self) -> IntArray:
+        """Meaning of each unit's first draw, -1 for none."""
+        if not len(self):
+            return np.full(self.n_units, NO_CLASS, dtype=np.int64)
+        return np.where(self.first >= 0, self.class_id[self.first], NO_CLASS)
+
+    @cached_property
+    def probability(self) -> FloatArray:
+        """Probability of each drawn text."""
+        if self.logprob is None:
+            return np.full(len(self), np.nan)
+        return np.exp(self.logprob)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The meanings of the draws."""
+        span = int(self.class_id.max(initial=0)) + 2
+        key = self.unit * span + (self.class_id + 1)
+        _, start, inverse = np.unique(key, return_index=True, return_inverse=True)
+        order = np.argsort(start)  # by first draw, hence by unit and first seen
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        group = place[inverse.reshape(-1)]
+        start = start[order]
+        size = start.size
+        right = sum_by(group, self.correct == 1.0, size)
+        wrong = sum_by(group, self.correct == 0.0, size)
+        graded = first_index(group, ~np.isnan(self.correct), size)
+        grade = np.where(right > wrong, 1.0, np.where(right < wrong, 0.0, np.nan))
+        tied = (right == wrong) & (right > 0)
+        grade = np.where(tied, gather(self.correct, graded), grade)
+        witness = first_index(group, self.correct == grade[group], size)
+        return Classes(
+            group=group,
+            unit=self.unit[start],
+            count=count_by(group, size),
+            answered=self.class_id[start] != NO_CLASS,
+            row=np.where(witness >= 0, witness, start),
+            correct=grade,
+            mixed=int(((right > 0) & (wrong > 0)).sum()),
+            n_units=self.n_units,
+        )
+
+    @cached_property
+    def distinct(self) -> BoolArray:
+        """Whether a draw is the first one with its text in its unit."""
+        if self.string is None:
+            return np.ones(len(self), dtype=bool)
+        key = self.unit * (int(self.string.max(initial=0)) + 2) + self.string + 1
+        _, start = np.unique(key, return_index=True)
+        first = np.zeros(len(self), dtype=bool)
+        first[start] = True
+        return first
+
+
+@dataclass(frozen=True)
+class DrawTable:
+    """All draws of many questions and models, one block per purpose.
+
+    Parameters
+    ----------
+    question_id, model
+        Key of each unit.
+    blocks
+        ``samples`` and ``greedy`` answers; ``verb``, ``verb_topk`` (one draw per unit) and
+        ``verb_samples``, ``verb_topk_samples``; probes ``p_true``, ``p_true_cand``, ``self_ask``,
+        ``self_ask_cand`` about the greedy answer.
+    similarity
+        One (draws, draws) matrix of similarities in [0, 1] per unit, or None.
+    """
+
+    question_id: pl.Series
+    model: pl.Series
+    blocks: dict[str, DrawBlock]
+    similarity: list[FloatArray | None] | None = None
+    notes: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.question_id)
+
+    def block(self, name: str) -> DrawBlock:
+        """Return a block, an empty one where nothing was drawn for that purpose."""
+        found = self.blocks.get(name)
+        return empty_block(len(self)) if found is None else found
+
+    @property
+    def samples(self) -> DrawBlock:
+        """Sampled answers."""
+        return self.block("samples")
+
+    @property
+    def greedy(self) -> DrawBlock:
+        """Greedy answers, at most one per unit."""
+        return self.block("greedy")
+
+
+def empty_block(n_units: int) -> DrawBlock:
+    """Return a block without draws."""
+    return DrawBlock(
+        unit=np.zeros(0, dtype=np.int64),
+        n_units=n_units,
+        class_id=np.zeros(0, dtype=np.int64),
+        correct=np.zeros(0),
+        answer=pl.Series("answer", [], dtype=pl.String),
+    )

@@ -1,0 +1,317 @@
+"""From the tables `draws`, `semantics` and `questions` to the compact structure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
+from calibrant.confidence.options import choice_options, yes_no_masses
+from calibrant.confidence.segments import FloatArray, IntArray
+from calibrant.core.errors import InputError
+from calibrant.records import check_table
+from calibrant.records.schemas import DRAWS, SEMANTICS
+
+__all__ = ["compact_table"]
+
+_KEY = ["question_id", "model", "purpose", "draw"]
+_SINGLE = {"verb": "verb_samples", "verb_topk": "verb_topk_samples"}
+_OPTIONAL: dict[str, pl.DataType] = {
+    "answer": pl.String(),
+    "temperature": pl.Float64(),
+    "token_logprobs": pl.List(pl.Float64()),
+    "first_token_top_logprobs": pl.List(pl.Struct({"token": pl.String(), "logprob": pl.Float64()})),
+    "stated_confidence": pl.Float64(),
+    "stated_answers": pl.List(pl.String()),
+    "stated_confidences": pl.List(pl.Float64()),
+    "class_id": pl.Int64(),
+    "correct": pl.Boolean(),
+    "stated_classes": pl.List(pl.Int64()),
+    "stated_correct": pl.List(pl.Boolean()),
+}
+
+
+def compact_table(
+    draws: pl.DataFrame,
+    semantics: pl.DataFrame | None = None,
+    questions: pl.DataFrame | None = None,
+    *,
+    similarity: pl.DataFrame | None = None,
+) -> DrawTable:
+    """Put the tables of a study into columns.
+
+    Parameters
+    ----------
+    draws
+        Table `draws`; the columns ``stated_confidence``, ``stated_answers``,
+        ``stated_confidences`` (texts already parsed) and ``embedding`` are read where present.
+    semantics
+        Class and grade of each draw, joined by question, model, purpose and draw. Class ids are
+        comparable within a question and model, whatever the purpose.
+    questions
+        Needed for choice and yes/no questions.
+    similarity
+        Columns question_id, model, similarity: the row-major matrix of similarities between the
+        sampled answers in draw order.
+
+    Returns
+    -------
+    DrawTable
+        One unit per question and model, in the order of the draws.
+    """
+    frame = _joined(draws, semantics)
+    units = frame.select("question_id", "model").unique(maintain_order=True)
+    units = units.with_row_index("unit").with_columns(pl.col("unit").cast(pl.Int64))
+    frame = frame.join(units, on=["question_id", "model"], how="left", maintain_order="left")
+    frame = frame.with_columns(_block_name().alias("block")).sort(
+        "unit", "draw", maintain_order=True
+    )
+    parts: dict[str, pl.DataFrame | None] = {
+        str(key[0]): part for key, part in frame.partition_by("block", as_dict=True).items()
+    }
+    for single, many in _SINGLE.items():
+        parts[single] = _single_draws(parts.get(single), parts.get(many))
+    blocks = {
+        name: _block(name, part, len(units))
+        for name, part in parts.items()
+        if part is not None and part.height
+    }
+    if "greedy" in blocks:
+        blocks["greedy"] = _with_options(blocks["greedy"], parts["greedy"], frame, questions)
+    return DrawTable(
+        question_id=units["question_id"],
+        model=units["model"],
+        blocks=blocks,
+        similarity=None if similarity is None else _matrices(units, similarity, blocks),
+    )
+
+
+def _joined(draws: pl.DataFrame, semantics: pl.DataFrame | None) -> pl.DataFrame:
+    draws = check_table(draws, DRAWS, source="draws")
+    _refuse_duplicates(draws, "draws")
+    if semantics is not None:
+        semantics = check_table(semantics, SEMANTICS, source="semantics")
+        if "purpose" not in semantics.columns:
+            semantics = semantics.with_columns(pl.lit("answer").alias("purpose"))
+        _refuse_duplicates(semantics, "semantics")
+        names = ["class_id", "correct", "stated_classes", "stated_correct"]
+        kept = semantics.select(*_KEY, *(name for name in names if name in semantics.columns))
+        draws = draws.drop([name for name in names if name in draws.columns])
+        draws = draws.join(kept, on=_KEY, how="left", maintain_order="left")
+    missing = [
+        pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in _OPTIONAL.items()
+        if name not in draws.columns
+    ]
+    casts = [
+        pl.col(name).cast(dtype)
+        for name, dtype in _OPTIONAL.items()
+        if name in draws.columns and draws.schema[name] != dtype
+    ]
+    return draws.with_columns(missing + casts)
+
+
+def _refuse_duplicates(frame: pl.DataFrame, source: str) -> None:
+    repeated = frame.select(pl.struct(_KEY).is_duplicated()).to_series()
+    if repeated.any():
+        row = int(repeated.arg_max() or 0)
+        key = frame.select(_KEY).row(row, named=True)
+        raise InputError(
+            f"a draw is listed once per question, model, purpose and draw, got {key} twice",
+            source=source,
+            row=row + 1,
+        )
+
+
+def _block_name() -> pl.Expr:
+    purpose, frozen = pl.col("purpose"), (pl.col("temperature") == 0.0).fill_null(False)
+    return (
+        pl.when((purpose == "greedy") | ((purpose == "answer") & frozen))
+        .then(pl.lit("greedy"))
+        .when(purpose == "answer")
+        .then(pl.lit("samples"))
+        .when(purpose.is_in(list(_SINGLE)) & ~frozen)
+        .then(purpose + "_samples")
+        .otherwise(purpose)
+    )
+
+
+def _single_draws(single: pl.DataFrame | None, many: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Return the draw at temperature 0 of each unit, or its first draw where there is none."""
+    if many is None:
+        return None if single is None else single.unique("unit", keep="first", maintain_order=True)
+    firsts = many.unique("unit", keep="first", maintain_order=True)
+    if single is None:
+        return firsts
+    single = single.unique("unit", keep="first", maintain_order=True)
+    others = firsts.join(single.select("unit"), on="unit", how="anti")
+    return pl.concat([single, others]).sort("unit")
+
+
+def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
+    if name.startswith("verb_topk"):
+        frame = _leading_entry(frame)
+    answer_block = name in ("samples", "greedy")
+    probe = name.startswith("p_true")
+    logprob, tokens, smallest = _likelihood(frame) if answer_block else (None, None, None)
+    yes, no = yes_no_masses(frame) if probe or name == "greedy" else (None, None)
+    return DrawBlock(
+        unit=frame["unit"].to_numpy().astype(np.int64),
+        n_units=n_units,
+        class_id=frame["class_id"].fill_null(NO_CLASS).to_numpy().astype(np.int64),
+        correct=_floats(frame["correct"]),
+        answer=frame.select(pl.coalesce("answer", "text").alias("answer")).to_series(),
+        string=_string_codes(frame["text"]) if answer_block else None,
+        logprob=logprob,
+        tokens=tokens,
+        min_logprob=smallest,
+        stated=_stated(frame, name),
+        vote=_votes(frame) if probe else None,
+        true_mass=yes,
+        false_mass=no,
+        top=_top(frame) if name == "greedy" else None,
+        embedding=_embedding(frame) if name == "samples" else None,
+    )
+
+
+def _leading_entry(frame: pl.DataFrame) -> pl.DataFrame:
+    """Replace each stated list by its entry of largest confidence, the first among equals."""
+    place = pl.col("stated_confidences").list.arg_max()
+    return frame.with_columns(
+        pl.col("stated_confidences").list.get(place, null_on_oob=True).alias("stated_confidence"),
+        pl.col("stated_answers").list.get(place, null_on_oob=True).alias("answer"),
+        pl.col("stated_classes").list.get(place, null_on_oob=True).alias("class_id"),
+        pl.col("stated_correct").list.get(place, null_on_oob=True).alias("correct"),
+    )
+
+
+def _likelihood(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return log-prob, number of tokens and smallest token log-prob; NaN where any is missing."""
+    tokens = pl.col("token_logprobs")
+    known = (tokens.list.len() > 0) & (tokens.list.drop_nulls().list.len() == tokens.list.len())
+    values = frame.select(
+        pl.when(known).then(tokens.list.sum()).alias("sum"),
+        pl.when(known).then(tokens.list.len()).alias("tokens"),
+        pl.when(known).then(tokens.list.min()).alias("min"),
+        pl.when(known).then(tokens.list.max()).alias("max"),
+    )
+    largest = values["max"].max()
+    if isinstance(largest, float) and largest > 1e-6:
+        row = int(values["max"].arg_max() or 0)
+        raise InputError(
+            f"a token log-prob must not be positive, got {largest}",
+            source="draws",
+            hint=f"question {frame['question_id'][row]!r}, model {frame['model'][row]!r}",
+        )
+    return _floats(values["sum"]), _floats(values["tokens"]), _floats(values["min"])
+
+
+def _string_codes(text: pl.Series) -> IntArray:
+    codes = text.fill_null("").cast(pl.Categorical).to_physical()
+    return codes.to_numpy().astype(np.int64)
+
+
+def _stated(frame: pl.DataFrame, name: str) -> FloatArray | None:
+    if not name.startswith(("verb", "self_ask")):
+        return None
+    stated = _floats(frame["stated_confidence"])
+    wrong = np.flatnonzero((stated < 0) | (stated > 1))
+    if wrong.size:
+        row = int(wrong[0])
+        raise InputError(
+            f"a stated confidence lies in [0, 1], got {stated[row]}",
+            source="draws",
+            hint=f"question {frame['question_id'][row]!r}: divide percentages by 100",
+        )
+    return stated
+
+
+def _votes(frame: pl.DataFrame) -> FloatArray:
+    answer = pl.col("answer").str.strip_chars().str.to_lowercase()
+    vote = pl.when(answer == "true").then(1.0).when(answer == "false").then(0.0)
+    return _floats(frame.select(vote.alias("vote")).to_series())
+
+
+def _top(frame: pl.DataFrame) -> TopTokens:
+    flat = (
+        frame.select(pl.int_range(pl.len()).alias("row"), "first_token_top_logprobs")
+        .explode("first_token_top_logprobs", empty_as_null=True, keep_nulls=True)
+        .drop_nulls()
+        .unnest("first_token_top_logprobs")
+    )
+    return TopTokens(
+        row=flat["row"].to_numpy().astype(np.int64),
+        logprob=_floats(flat["logprob"]),
+        token=flat["token"],
+    )
+
+
+def _embedding(frame: pl.DataFrame) -> FloatArray | None:
+    if "embedding" not in frame.columns:
+        return None
+    column = frame["embedding"].cast(pl.List(pl.Float64))
+    sizes = column.list.len().drop_nulls().unique()
+    if len(sizes) != 1:
+        raise InputError(
+            f"all embeddings must have the same length, got lengths {sizes.sort().to_list()}",
+            source="draws",
+        )
+    matrix = np.full((len(column), int(sizes[0])), np.nan)
+    present = column.is_not_null().to_numpy()
+    matrix[present] = column.drop_nulls().list.to_array(int(sizes[0])).to_numpy()
+    return matrix
+
+
+def _with_options(
+    block: DrawBlock,
+    greedy: pl.DataFrame | None,
+    frame: pl.DataFrame,
+    questions: pl.DataFrame | None,
+) -> DrawBlock:
+    """Add the options of choice questions; keep yes/no words for yes/no questions only."""
+    if questions is None or greedy is None:
+        return replace(block, true_mass=None, false_mass=None)
+    binary: list[str] = []
+    if "kind" in questions.columns:
+        binary = questions.filter(pl.col("kind") == "binary")["question_id"].to_list()
+    asked = greedy["question_id"].is_in(binary).to_numpy()
+    yes, no = (
+        None if mass is None else np.where(asked, mass, np.nan)
+        for mass in (block.true_mass, block.false_mass)
+    )
+    found = choice_options(greedy, frame, questions)
+    return replace(block, true_mass=yes, false_mass=no, **found)
+
+
+def _matrices(
+    units: pl.DataFrame, similarity: pl.DataFrame, blocks: dict[str, DrawBlock]
+) -> list[FloatArray | None]:
+    joined = units.join(
+        similarity.select("question_id", "model", "similarity"),
+        on=["question_id", "model"],
+        how="left",
+        maintain_order="left",
+    )
+    counts = blocks["samples"].count if "samples" in blocks else np.zeros(len(units))
+    matrices: list[FloatArray | None] = []
+    for unit, cells in enumerate(joined["similarity"]):
+        if cells is None:
+            matrices.append(None)
+            continue
+        size = int(counts[unit])
+        if len(cells) != size * size:
+            raise InputError(
+                f"a similarity matrix has one cell per pair of draws: {size * size} cells for "
+                f"{size} draws, got {len(cells)}",
+                source="similarity",
+                hint=f"question {joined['question_id'][unit]!r}",
+            )
+        matrices.append(np.asarray(cells, dtype=np.float64).reshape(size, size))
+    return matrices
+
+
+def _floats(series: pl.Series) -> FloatArray:
+    """Return the column as floats, null as NaN."""
+    return series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)

@@ -1,0 +1,215 @@
+"""Scores from how often each meaning is drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.confidence.compact import DrawBlock, DrawTable
+from calibrant.confidence.method import (
+    Options,
+    Scored,
+    about_first,
+    about_modal,
+    about_question,
+    answered,
+    register,
+    threshold,
+)
+from calibrant.confidence.segments import BoolArray, FloatArray, IntArray, gather, sum_by
+from calibrant.core.rng import named_stream
+from calibrant.stats.splits import exact_cost, sample_splits, split_law
+
+__all__ = [
+    "agreement_with",
+    "class_entropy",
+    "consistency",
+    "discrete_semantic_entropy",
+    "first_run_consistency",
+    "modal_share",
+    "number_of_classes",
+    "sem1",
+    "sem2",
+    "sfca",
+]
+
+_CLUSTERS = ("samples", "clusters")
+_AFFORDABLE = 1e10  # multiplications, some ten seconds
+_FALLBACK_SPLITS = 200
+
+
+def class_entropy(block: DrawBlock, mass: FloatArray | None = None) -> FloatArray:
+    """Return the Shannon entropy (nats) of each unit's classes.
+
+    Parameters
+    ----------
+    block
+        Draws with meanings.
+    mass
+        Weight of each class; None: its number of draws.
+
+    Returns
+    -------
+    array
+        In [0, ln of the number of classes]; NaN for units without mass.
+    """
+    classes = block.classes
+    weight = classes.count.astype(np.float64) if mass is None else mass
+    total = sum_by(classes.unit, weight, block.n_units)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = weight / total[classes.unit]
+        terms = np.where(share > 0, -share * np.log(share), 0.0)
+    terms = np.where(np.isnan(share), np.nan, terms)
+    entropy = sum_by(classes.unit, terms, block.n_units)
+    return np.where(total > 0, np.maximum(entropy, 0.0), np.nan)
+
+
+def modal_share(block: DrawBlock) -> FloatArray:
+    """Return the share of each unit's most frequent class among all its draws."""
+    classes = block.classes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share: FloatArray = gather(classes.count.astype(np.float64), classes.modal) / classes.total
+    return share
+
+
+def agreement_with(
+    block: DrawBlock, target: IntArray, weight: FloatArray | None = None
+) -> FloatArray:
+    """Return the (weighted) share of each unit's draws that have the meaning `target`."""
+    weights = np.ones(len(block)) if weight is None else weight
+    hit = (block.class_id == target[block.unit]) & (block.class_id >= 0)
+    total = sum_by(block.unit, weights, block.n_units)
+    agreeing = sum_by(block.unit, np.where(hit, weights, 0.0), block.n_units)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share: FloatArray = agreeing / total
+    return share
+
+
+@register(
+    "share of sampled answers that mean the same as the most frequent one",
+    needs=_CLUSTERS,
+    about="modal",
+    frequency=True,
+    reference="Manakul et al. 2023; Wang et al. 2023 (self-consistency)",
+)
+def consistency(table: DrawTable, options: Options) -> Scored:
+    """Share of the modal class.
+
+    The ``paper`` variant is the share of samples that mean the same as the greedy answer, and it
+    is about the greedy answer.
+    """
+    if options.variant == "paper":
+        value = agreement_with(table.samples, table.greedy.first_class)
+        known = (table.greedy.first_class >= 0) & (table.samples.count > 0)
+        return about_first(answered(known, value), table.greedy, about="greedy")
+    return about_modal(modal_share(table.samples), table.samples)
+
+
+@register(
+    "frequency of the most frequent class on the whole pool (biased upwards: it chose itself)",
+    needs=_CLUSTERS,
+    about="modal",
+    frequency=True,
+    reference="Sem-ECE, estimator Sem1",
+)
+def sem1(table: DrawTable, _: Options) -> Scored:
+    """Largest class frequency of the pool, equal to consistency."""
+    return about_modal(modal_share(table.samples), table.samples)
+
+
+@register(
+    "frequency of the class chosen on one block of draws, read on the other block",
+    needs=_CLUSTERS,
+    about="modal",
+    order_free=False,
+    reference="Sem-ECE, estimator Sem2",
+)
+def sem2(table: DrawTable, options: Options) -> Scored:
+    """Mean held-out frequency of the class that the selection block chooses.
+
+    One number per unit, the mean over all splits; it is paired with the modal class of the pool,
+    which is the class that the splits choose most often. Ties inside a block go to the class
+    seen first in the pool. The ``paper`` variant draws 10 random half-splits.
+    """
+    block = table.samples
+    value = np.full(block.n_units, np.nan)
+    counts, free = block.classes.table()
+    pool = block.count
+    size = pool // 2 if options.block is None else np.full(pool.shape, options.block)
+    usable = np.flatnonzero((size >= 1) & (size < pool))
+    if usable.size:
+        value[usable] = _split_confidence(counts[usable], free[usable], size[usable], options)
+    return about_modal(value, block)
+
+
+def _split_confidence(
+    counts: IntArray, free: BoolArray, size: IntArray, options: Options
+) -> FloatArray:
+    splits = 10 if options.variant == "paper" and options.splits is None else options.splits
+    if splits is None and exact_cost(counts, size) <= _AFFORDABLE:
+        return split_law(counts, size, selectable=free).confidence
+    rng = named_stream(options.seed, "sem2")
+    drawn = sample_splits(counts, size, splits=splits or _FALLBACK_SPLITS, rng=rng, selectable=free)
+    return drawn.confidence
+
+
+@register(
+    "share of all runs that give the first run's answer; missing runs stay in the denominator",
+    needs=_CLUSTERS,
+    about="first",
+    order_free=False,
+    reference="ACE, self-consistency over repeated runs",
+)
+def first_run_consistency(table: DrawTable, _: Options) -> Scored:
+    """Agreement of all runs with the first one; no score where the first run has no answer."""
+    block = table.samples
+    value = agreement_with(block, block.first_class)
+    return about_first(answered(block.first_class >= 0, value), block, about="first")
+
+
+@register(
+    "share of draws in classes whose share is at least tau",
+    needs=_CLUSTERS,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    default_tau=0.1,
+    reference="MACE and SCA, baseline SFCA",
+)
+def sfca(table: DrawTable, options: Options) -> Scored:
+    """Frequency mass of the classes at or above tau (constant 1 for tau = 0)."""
+    classes = table.samples.classes
+    share = classes.count / classes.total[classes.unit]
+    kept = (share >= threshold("sfca", options)) & classes.answered
+    value = sum_by(classes.unit, np.where(kept, share, 0.0), len(table))
+    return about_question(value, table, options)
+
+
+@register(
+    "exp(-H) of the class frequencies: semantic entropy without log-probs",
+    needs=_CLUSTERS,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    reference="Farquhar et al. 2024 (discrete semantic entropy)",
+)
+def discrete_semantic_entropy(table: DrawTable, options: Options) -> Scored:
+    """Entropy of class frequencies turned into a confidence by exp(-H)."""
+    return about_question(np.exp(-class_entropy(table.samples)), table, options)
+
+
+@register(
+    "minus the number of distinct meanings drawn",
+    needs=_CLUSTERS,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    probability=False,
+    low=-np.inf,
+    high=-1.0,
+    reference="Kuhn et al. 2023; Lin et al. 2024 (number of semantic sets)",
+)
+def number_of_classes(table: DrawTable, options: Options) -> Scored:
+    """Minus the number of classes, so that higher is surer."""
+    classes = table.samples.classes
+    value = -np.bincount(classes.unit, minlength=len(table)).astype(np.float64)
+    return about_question(value, table, options)

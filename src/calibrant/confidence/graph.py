@@ -1,0 +1,167 @@
+"""Scores from a graph or kernel of similarities between sampled answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from calibrant.confidence.compact import DrawBlock, DrawTable
+from calibrant.confidence.method import Options, Scored, about_question, register
+from calibrant.confidence.segments import FloatArray, IntArray, sum_by
+
+__all__ = ["degree_matrix", "eccentricity", "kernel_language_entropy"]
+
+_BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
+
+
+@register(
+    "mean similarity of two sampled answers (1 - the degree-matrix uncertainty)",
+    needs=("samples", "similarity"),
+    about="modal",
+    question_level=True,
+    frequency=True,
+    probability=False,
+    reference="Lin et al. 2024 (degree matrix)",
+)
+def degree_matrix(table: DrawTable, options: Options) -> Scored:
+    """Trace of the degree matrix over the squared number of draws.
+
+    With similarities from classes this is the chance that two draws, taken with replacement,
+    mean the same.
+    """
+    block = table.samples
+    if options.similarity == "classes":
+        classes = block.classes
+        share = classes.count / classes.total[classes.unit]
+        value = sum_by(classes.unit, share**2, len(table))
+    else:
+        value = _by_matrix(table, options, lambda stack: stack.mean(axis=(1, 2)))
+    return about_question(value, table, options)
+
+
+@register(
+    "minus the spread of the answers in the spectral embedding of their graph",
+    needs=("samples", "similarity"),
+    about="modal",
+    question_level=True,
+    probability=False,
+    low=-np.inf,
+    high=0.0,
+    reference="Lin et al. 2024 (eccentricity)",
+)
+def eccentricity(table: DrawTable, options: Options) -> Scored:
+    """Minus the norm of the centred eigenvectors of the graph Laplacian below the cut.
+
+    With similarities from K classes the graph has K components and the norm is exactly
+    sqrt(K - 1), however the draws are shared out.
+    """
+    if options.similarity == "classes":
+        counts = np.bincount(table.samples.classes.unit, minlength=len(table))
+        value = -np.sqrt(np.maximum(counts - 1.0, 0.0))
+    else:
+        cut = options.eccentricity_cut
+        value = _by_matrix(table, options, lambda stack: _spread(stack, cut))
+    return about_question(value, table, options)
+
+
+@register(
+    "exp(-H) with H the von Neumann entropy of the kernel of the answers' embeddings",
+    needs=("samples", "embeddings"),
+    about="modal",
+    question_level=True,
+    frequency=True,
+    probability=False,
+    reference="Nikitin et al. 2024 (kernel language entropy)",
+)
+def kernel_language_entropy(table: DrawTable, options: Options) -> Scored:
+    """Von Neumann entropy of a unit-trace kernel, as exp(-H).
+
+    The linear kernel of one-hot embeddings gives the discrete semantic entropy.
+    """
+
+    def entropy(stack: FloatArray) -> FloatArray:
+        kernel = _heat(stack, options.heat_time) if options.kernel == "heat" else stack
+        values = np.linalg.eigvalsh(kernel / np.trace(kernel, axis1=1, axis2=2)[:, None, None])
+        positive = np.where(values > 0, values, 1.0)
+        exponent: FloatArray = np.sum(positive * np.log(positive), axis=1)
+        return np.exp(exponent)
+
+    floor = options.kernel == "heat"
+    value = _reduce(table, _cosines(table.samples, floor=floor), entropy)
+    return about_question(np.minimum(value, 1.0), table, options)
+
+
+def _spread(stack: FloatArray, cut: float) -> FloatArray:
+    degree = stack.sum(axis=2)
+    scale = 1.0 / np.sqrt(degree)
+    size = stack.shape[1]
+    laplacian = np.eye(size) - stack * scale[:, :, None] * scale[:, None, :]
+    values, vectors = np.linalg.eigh(laplacian)
+    kept = vectors * (values < cut)[:, None, :]
+    centred = kept - kept.mean(axis=1, keepdims=True)
+    spread: FloatArray = np.sqrt(np.sum(centred**2, axis=(1, 2)))
+    return -spread
+
+
+def _heat(stack: FloatArray, time: float) -> FloatArray:
+    """Heat kernel of the graph, scaled to a unit diagonal."""
+    size = stack.shape[1]
+    laplacian = np.eye(size) * stack.sum(axis=2)[:, :, None] - stack
+    values, vectors = np.linalg.eigh(laplacian)
+    kernel = np.einsum("bij,bj,bkj->bik", vectors, np.exp(-time * values), vectors)
+    scale = 1.0 / np.sqrt(np.einsum("bii->bi", kernel))
+    scaled: FloatArray = kernel * scale[:, :, None] * scale[:, None, :]
+    return scaled
+
+
+Stacks = Iterator[tuple[IntArray, FloatArray]]
+
+
+def _by_matrix(
+    table: DrawTable, options: Options, reduce: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    if options.similarity == "embeddings":
+        return _reduce(table, _cosines(table.samples, floor=True), reduce)
+    return _reduce(table, _given(table), reduce)
+
+
+def _reduce(
+    table: DrawTable, stacks: Stacks, reduce: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    value = np.full(len(table), np.nan)
+    for units, stack in stacks:
+        value[units] = reduce(stack)
+    return value
+
+
+def _batches(units: IntArray, size: int) -> Iterator[IntArray]:
+    step = max(1, _BATCH_CELLS // max(size * size, 1))
+    for start in range(0, units.size, step):
+        yield units[start : start + step]
+
+
+def _cosines(block: DrawBlock, *, floor: bool) -> Stacks:
+    """Yield cosine matrices of units with equally many draws, in batches."""
+    if block.embedding is None:
+        return
+    norm = np.linalg.norm(block.embedding, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        unit_length = block.embedding / norm
+    whole = block.complete(unit_length.sum(axis=1))
+    for size in np.unique(block.count[whole]):
+        same = np.flatnonzero(whole & (block.count == size))
+        for units in _batches(same, int(size)):
+            rows = block.first[units][:, None] + np.arange(size)
+            stack = np.einsum("bid,bjd->bij", unit_length[rows], unit_length[rows], optimize=True)
+            yield units, np.maximum(stack, 0.0) if floor else stack
+
+
+def _given(table: DrawTable) -> Stacks:
+    """Yield given similarity matrices of equal size, in batches."""
+    if table.similarity is None:
+        return
+    sizes = np.array([0 if matrix is None else len(matrix) for matrix in table.similarity])
+    for size in np.unique(sizes[sizes > 0]):
+        for units in _batches(np.flatnonzero(sizes == size), int(size)):
+            yield units, np.stack([table.similarity[unit] for unit in units])

@@ -1,0 +1,201 @@
+"""Scores from the probabilities of tokens and whole texts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.confidence.compact import DrawBlock, DrawTable
+from calibrant.confidence.frequency import class_entropy
+from calibrant.confidence.method import (
+    Options,
+    Scored,
+    about_first,
+    about_question,
+    register,
+    threshold,
+)
+from calibrant.confidence.segments import FloatArray, sum_by
+
+__all__ = [
+    "class_mass",
+    "min_token_probability",
+    "norm_prob_entropy",
+    "perplexity",
+    "prob_entropy",
+    "sca",
+    "sca_distinct",
+    "semantic_entropy",
+    "sequence_probability",
+    "snca",
+]
+
+_SAMPLED = ("samples", "token_logprobs")
+_CLUSTERED = ("samples", "clusters", "token_logprobs")
+_GREEDY = ("greedy", "greedy_token_logprobs")
+
+
+def class_mass(block: DrawBlock, *, distinct: bool = False) -> FloatArray:
+    """Return the summed text probability of each class.
+
+    Parameters
+    ----------
+    block
+        Draws with log-probs and meanings.
+    distinct
+        Count every distinct text once. Otherwise a text drawn r times counts r times, and the
+        sum may exceed 1.
+    """
+    weight = block.probability
+    if distinct:
+        weight = np.where(block.distinct, weight, 0.0)
+    return sum_by(block.classes.group, weight, block.classes.unit.size)
+
+
+def _mean_by_unit(block: DrawBlock, values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean: FloatArray = sum_by(block.unit, values, block.n_units) / block.count
+    return mean
+
+
+@register(
+    "exp(-H) with H the mean of -log p(text) over the samples",
+    needs=_SAMPLED,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    reference="Malinin and Gales 2021; Kadavath et al. 2022 (predictive entropy)",
+)
+def prob_entropy(table: DrawTable, options: Options) -> Scored:
+    """Monte-Carlo predictive entropy of whole texts, as exp(-H)."""
+    block = table.samples
+    value = np.exp(_mean_by_unit(block, _or_missing(block, block.logprob)))
+    return about_question(value, table, options)
+
+
+@register(
+    "exp(-H) with H the mean of -log p(text) / tokens over the samples",
+    needs=_SAMPLED,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    reference="Malinin and Gales 2021 (length-normalised predictive entropy)",
+)
+def norm_prob_entropy(table: DrawTable, options: Options) -> Scored:
+    """Length-normalised predictive entropy, as exp(-H)."""
+    block = table.samples
+    per_token = _or_missing(block, block.logprob) / _or_missing(block, block.tokens)
+    return about_question(np.exp(_mean_by_unit(block, per_token)), table, options)
+
+
+@register(
+    "exp(-H) of the normalised probability mass of the classes",
+    needs=_CLUSTERED,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    reference="Kuhn et al. 2023 (semantic entropy)",
+)
+def semantic_entropy(table: DrawTable, options: Options) -> Scored:
+    """Entropy over classes weighted by summed text probability, as exp(-H)."""
+    block = table.samples
+    return about_question(np.exp(-class_entropy(block, class_mass(block))), table, options)
+
+
+@register(
+    "summed probability of all drawn texts in classes of mass >= tau; it may exceed 1",
+    needs=_CLUSTERED,
+    about="modal",
+    question_level=True,
+    probability=False,
+    high=np.inf,
+    default_tau=0.0,
+    reference="MACE and SCA (semantic confidence aggregation)",
+)
+def sca(table: DrawTable, options: Options) -> Scored:
+    """Unnormalised mass of the classes at or above tau, every draw counted."""
+    return _aggregated(table, options, "sca", distinct=False)
+
+
+@register(
+    "as sca, every distinct text counted once: probability mass that the draws have uncovered",
+    needs=(*_CLUSTERED, "texts"),
+    about="modal",
+    question_level=True,
+    probability=False,
+    frequency=True,
+    default_tau=0.0,
+    reference="calibrant, after MACE and SCA",
+)
+def sca_distinct(table: DrawTable, options: Options) -> Scored:
+    """Mass of distinct texts: at most 1 where log-probs and draws have the same temperature."""
+    return _aggregated(table, options, "sca_distinct", distinct=True)
+
+
+def _aggregated(table: DrawTable, options: Options, name: str, *, distinct: bool) -> Scored:
+    block = table.samples
+    mass = class_mass(block, distinct=distinct)
+    kept = (mass >= threshold(name, options)) & block.classes.answered
+    kept_mass = np.where(np.isnan(mass), np.nan, np.where(kept, mass, 0.0))
+    return about_question(sum_by(block.classes.unit, kept_mass, len(table)), table, options)
+
+
+@register(
+    "share of probability mass in classes whose share is at least tau",
+    needs=_CLUSTERED,
+    about="modal",
+    question_level=True,
+    frequency=True,
+    default_tau=0.1,
+    reference="MACE and SCA, baseline SNCA",
+)
+def snca(table: DrawTable, options: Options) -> Scored:
+    """Normalised mass of the classes at or above tau (constant 1 for tau = 0)."""
+    block = table.samples
+    mass = class_mass(block)
+    unit = block.classes.unit
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = mass / sum_by(unit, mass, len(table))[unit]
+    kept = (share >= threshold("snca", options)) & block.classes.answered
+    kept_share = np.where(np.isnan(share), np.nan, np.where(kept, share, 0.0))
+    return about_question(sum_by(unit, kept_share, len(table)), table, options)
+
+
+@register(
+    "geometric mean of the greedy answer's token probabilities",
+    needs=_GREEDY,
+    about="greedy",
+    reference="Manakul et al. 2023; MACE and SCA (perplexity)",
+)
+def perplexity(table: DrawTable, _: Options) -> Scored:
+    """Exponential of the mean token log-prob, the inverse of the perplexity."""
+    block = table.greedy
+    value = block.of_first(block.logprob) / block.of_first(block.tokens)
+    return about_first(np.exp(value), block, about="greedy")
+
+
+@register(
+    "probability of the whole greedy answer",
+    needs=_GREEDY,
+    about="greedy",
+    reference="common baseline: product of token probabilities",
+)
+def sequence_probability(table: DrawTable, _: Options) -> Scored:
+    """Product of the greedy answer's token probabilities."""
+    block = table.greedy
+    return about_first(np.exp(block.of_first(block.logprob)), block, about="greedy")
+
+
+@register(
+    "probability of the greedy answer's least probable token",
+    needs=_GREEDY,
+    about="greedy",
+    reference="Manakul et al. 2023 (minimum token probability)",
+)
+def min_token_probability(table: DrawTable, _: Options) -> Scored:
+    """Smallest token probability of the greedy answer."""
+    block = table.greedy
+    return about_first(np.exp(block.of_first(block.min_logprob)), block, about="greedy")
+
+
+def _or_missing(block: DrawBlock, values: FloatArray | None) -> FloatArray:
+    return np.full(len(block), np.nan) if values is None else values

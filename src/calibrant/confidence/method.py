@@ -1,0 +1,262 @@
+"""What a confidence method declares: inputs, answer, range, reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from calibrant.confidence.compact import DrawBlock, DrawTable
+from calibrant.confidence.segments import BoolArray, FloatArray, IntArray
+from calibrant.core.errors import InputError
+from calibrant.core.registry import Registry
+
+__all__ = ["METHODS", "About", "Method", "MethodFunction", "Options", "Scored", "register"]
+
+About: TypeAlias = Literal["modal", "greedy", "own", "first", "option"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Choices that change values; each one is written down with the scores.
+
+    Parameters
+    ----------
+    variant
+        ``"default"`` pairs every confidence with the grade of its own answer. ``"paper"`` does
+        what the authors' published numbers did, where that differs (see the method).
+    about
+        Answer that question-level scores (entropies, aggregated mass, graph scores) are about:
+        the ``"modal"`` class of the samples or the ``"greedy"`` answer.
+    tau
+        Threshold of sca, sca_distinct, snca and sfca; None: each method's own default.
+    impute
+        Confidence given to texts in which none could be read; None: they are left out. Either
+        way they are counted.
+    block
+        Draws of the selection block of sem2; None: half of the pool.
+    splits
+        Random splits of sem2; None: the exact law where that is affordable, else 200.
+    similarity
+        What the graph scores compare: equal ``"classes"``, a given ``"matrix"`` of similarities,
+        or ``"embeddings"`` (cosine; negative cosines count as 0).
+    eccentricity_cut
+        Eigenvectors of the graph Laplacian with eigenvalues below this are kept.
+    kernel, heat_time
+        Kernel of kernel_language_entropy: ``"linear"`` on unit-length embeddings, or the
+        ``"heat"`` kernel of the cosine graph at this time.
+    seed
+        Seed of random splits.
+    """
+
+    variant: Literal["default", "paper"] = "default"
+    about: Literal["modal", "greedy"] = "modal"
+    tau: float | None = None
+    impute: float | None = None
+    block: int | None = None
+    splits: int | None = None
+    similarity: Literal["classes", "matrix", "embeddings"] = "classes"
+    eccentricity_cut: float = 0.9
+    kernel: Literal["linear", "heat"] = "linear"
+    heat_time: float = 0.3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _one_of("variant", self.variant, ("default", "paper"))
+        _one_of("about", self.about, ("modal", "greedy"))
+        _one_of("similarity", self.similarity, ("classes", "matrix", "embeddings"))
+        _one_of("kernel", self.kernel, ("linear", "heat"))
+        if self.impute is not None and not 0.0 <= self.impute <= 1.0:
+            raise InputError(f"impute must lie in [0, 1], got {self.impute}")
+        if self.tau is not None and not self.tau >= 0.0:
+            raise InputError(f"tau must not be negative, got {self.tau}")
+        if self.block is not None and self.block < 1:
+            raise InputError(f"block must be at least 1, got {self.block}")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Values of one method on all units, and the answers that they are about.
+
+    Parameters
+    ----------
+    value
+        Score per unit; NaN where it is undefined.
+    block, row
+        The draw that is the answer: row of `block`, -1 for none.
+    correct
+        Grade of that answer.
+    about
+        Which answer it is.
+    answers
+        Text of the answers where they are not draws of `block` (options of a choice question).
+    failures
+        Texts in which no confidence or vote could be read, per unit.
+    """
+
+    value: FloatArray
+    block: DrawBlock
+    row: IntArray
+    correct: FloatArray
+    about: str
+    answers: Any = None
+    failures: IntArray | None = None
+
+
+MethodFunction: TypeAlias = Callable[[DrawTable, Options], Scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A confidence method and what it promises.
+
+    Parameters
+    ----------
+    name, summary, reference
+        What it is called, what it is in one line, where it comes from.
+    needs
+        Inputs that must be there; a unit that lacks one gets no score.
+    about
+        The answer that the score is about: the ``modal`` class of the samples, the ``greedy``
+        answer, the text's ``own`` answer, the ``first`` sample, the best ``option``.
+    probability
+        Whether the value is meant as the chance of being right. Calibration metrics refuse the
+        others until they are recalibrated.
+    low, high
+        Range; every score is higher for more confidence.
+    question_level
+        Whether the score describes the question rather than one answer, so that the option
+        ``about`` decides which answer it is paired with.
+    frequency
+        Whether it depends on shares of draws only, so that a set of draws given twice scores
+        the same.
+    order_free
+        Whether the order of the draws is irrelevant (ties between classes aside).
+    default_tau
+        Default threshold, for methods that have one.
+    """
+
+    name: str
+    summary: str
+    needs: tuple[str, ...]
+    about: About
+    probability: bool
+    low: float
+    high: float
+    reference: str
+    function: MethodFunction
+    question_level: bool = False
+    frequency: bool = False
+    order_free: bool = True
+    default_tau: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the declaration as plain data; an unbounded end of the range is None."""
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "needs": list(self.needs),
+            "about": self.about,
+            "question_level": self.question_level,
+            "probability": self.probability,
+            "low": self.low if np.isfinite(self.low) else None,
+            "high": self.high if np.isfinite(self.high) else None,
+            "direction": "higher is surer",
+            "default_tau": self.default_tau,
+            "reference": self.reference,
+        }
+
+
+METHODS: Registry[Method] = Registry("confidence method")
+
+
+def register(
+    summary: str,
+    *,
+    needs: tuple[str, ...],
+    about: About,
+    reference: str,
+    probability: bool = True,
+    low: float = 0.0,
+    high: float = 1.0,
+    **flags: Any,
+) -> Callable[[MethodFunction], MethodFunction]:
+    """Register the decorated function under its own name."""
+
+    def add(function: MethodFunction) -> MethodFunction:
+        name = function.__name__
+        METHODS.add(
+            name,
+            Method(
+                name=name,
+                summary=summary,
+                needs=needs,
+                about=about,
+                probability=probability,
+                low=low,
+                high=high,
+                reference=reference,
+                function=function,
+                **flags,
+            ),
+        )
+        return function
+
+    return add
+
+
+def threshold(name: str, options: Options) -> float:
+    """Return tau: the one asked for, or the method's default."""
+    if options.tau is not None:
+        return options.tau
+    return METHODS[name].default_tau or 0.0
+
+
+def about_modal(value: FloatArray, block: DrawBlock, *, about: str = "modal") -> Scored:
+    """Pair values with the most frequent class of the block."""
+    classes = block.classes
+    modal = classes.modal
+    if not modal.size or not classes.row.size:
+        nothing = np.full(block.n_units, np.nan)
+        return Scored(nothing, block, np.full(block.n_units, -1), nothing, about)
+    found = modal >= 0
+    return Scored(
+        value=np.where(found, value, np.nan),
+        block=block,
+        row=np.where(found, classes.row[modal], -1),
+        correct=np.where(found, classes.correct[modal], np.nan),
+        about=about,
+    )
+
+
+def about_first(
+    value: FloatArray, block: DrawBlock, *, about: str, failures: IntArray | None = None
+) -> Scored:
+    """Pair values with the first (or only) draw of a block."""
+    return Scored(
+        value=np.where(block.first >= 0, value, np.nan),
+        block=block,
+        row=block.first,
+        correct=block.of_first(block.correct),
+        about=about,
+        failures=failures,
+    )
+
+
+def about_question(value: FloatArray, table: DrawTable, options: Options) -> Scored:
+    """Pair question-level values with the answer that the options name."""
+    if options.about == "greedy":
+        return about_first(value, table.greedy, about="greedy")
+    return about_modal(value, table.samples)
+
+
+def answered(mask: BoolArray, value: FloatArray) -> FloatArray:
+    """Return `value` with NaN where `mask` does not hold."""
+    return np.where(mask, value, np.nan)
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}, got {value!r}")

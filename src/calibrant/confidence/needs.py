@@ -1,0 +1,244 @@
+"""Inputs that methods need: which units have them, and what to say where they are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.confidence.compact import DrawBlock, DrawTable
+from calibrant.confidence.method import Method, Options
+from calibrant.confidence.segments import BoolArray
+
+__all__ = ["NEEDS", "Need", "needs_of", "units_with"]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One kind of input.
+
+    Parameters
+    ----------
+    name
+        As methods list it.
+    meaning
+        What it is.
+    missing
+        What to say where it is not there, with the way to get it.
+    present
+        Which units have it.
+    """
+
+    name: str
+    meaning: str
+    missing: str
+    present: Callable[[DrawTable, Options], BoolArray]
+
+
+def _drawn(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+    return lambda table, _: table.block(name).count > 0
+
+
+def _has_class(block: DrawBlock) -> BoolArray:
+    known = np.where(block.class_id >= 0, 1.0, np.nan)
+    return block.some(known)
+
+
+def _sequence(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+    return lambda table, _: table.block(name).complete(table.block(name).logprob)
+
+
+def _similar(table: DrawTable, options: Options) -> BoolArray:
+    if options.similarity == "classes":
+        return _has_class(table.samples)
+    if options.similarity == "embeddings":
+        return _embedded(table, options)
+    given = table.similarity or [None] * len(table)
+    return np.array([matrix is not None for matrix in given], dtype=bool)
+
+
+def _embedded(table: DrawTable, _: Options) -> BoolArray:
+    block = table.samples
+    return block.complete(None if block.embedding is None else block.embedding.sum(axis=1))
+
+
+def _listed(table: DrawTable, _: Options) -> BoolArray:
+    block = table.greedy
+    if block.top is None:
+        return np.zeros(len(table), dtype=bool)
+    return np.bincount(block.unit[block.top.row], minlength=len(table)) > 0
+
+
+def _texts(table: DrawTable, _: Options) -> BoolArray:
+    block = table.samples
+    return block.count > 0 if block.string is not None else np.zeros(len(table), dtype=bool)
+
+
+def _masses(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+    return lambda table, _: ~np.isnan(table.block(name).of_first(table.block(name).true_mass))
+
+
+def _voted(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+    def voted(table: DrawTable, options: Options) -> BoolArray:
+        block = table.block(name)
+        return (block.count > 0) if options.impute is not None else block.some(block.vote)
+
+    return voted
+
+
+NEEDS: dict[str, Need] = {
+    need.name: need
+    for need in (
+        Need(
+            "samples",
+            "sampled answers",
+            "no sampled answers (purpose 'answer', temperature above 0)",
+            _drawn("samples"),
+        ),
+        Need(
+            "clusters",
+            "meanings of the sampled answers",
+            "no meanings of the sampled answers (semantics table, class_id)",
+            lambda table, _: _has_class(table.samples),
+        ),
+        Need(
+            "token_logprobs",
+            "token log-probs of every sampled answer",
+            "no token log-probs of the sampled answers (the endpoint may not give them)",
+            _sequence("samples"),
+        ),
+        Need("texts", "texts of the sampled answers", "no texts of the sampled answers", _texts),
+        Need(
+            "greedy",
+            "the greedy answer",
+            "no greedy answer (purpose 'greedy', or 'answer' at temperature 0)",
+            _drawn("greedy"),
+        ),
+        Need(
+            "greedy_token_logprobs",
+            "token log-probs of the greedy answer",
+            "no token log-probs of the greedy answer (the endpoint may not give them)",
+            _sequence("greedy"),
+        ),
+        Need(
+            "greedy_top_logprobs",
+            "the most probable first tokens of the greedy answer",
+            "no first_token_top_logprobs of the greedy answer",
+            _listed,
+        ),
+        Need(
+            "option_logprobs",
+            "log-probs of all options of a choice question",
+            "no choice question whose options are all among the listed first tokens",
+            lambda table, _: ~np.isnan(table.greedy.of_first(table.greedy.option_share)),
+        ),
+        Need(
+            "yes_no_logprobs",
+            "first-token log-probs of yes and no to a yes/no question",
+            "no yes/no question (kind 'binary') with yes among the listed first tokens",
+            _masses("greedy"),
+        ),
+        Need(
+            "verb",
+            "a text that states its confidence",
+            "no texts with a stated confidence (purpose 'verb')",
+            _drawn("verb"),
+        ),
+        Need(
+            "verb_samples",
+            "repeated texts that state their confidence",
+            "no repeated texts with a stated confidence (purpose 'verb', temperature above 0)",
+            _drawn("verb_samples"),
+        ),
+        Need(
+            "verb_clusters",
+            "meanings of those texts' answers",
+            "no meanings of the repeated 'verb' answers (semantics table)",
+            lambda table, _: _has_class(table.block("verb_samples")),
+        ),
+        Need(
+            "verb_topk",
+            "a stated list of answers with confidences",
+            "no stated lists of answers (purpose 'verb_topk')",
+            _drawn("verb_topk"),
+        ),
+        Need(
+            "verb_topk_samples",
+            "repeated stated lists",
+            "no repeated stated lists (purpose 'verb_topk', temperature above 0)",
+            _drawn("verb_topk_samples"),
+        ),
+        Need(
+            "verb_topk_clusters",
+            "meanings of the lists' entries",
+            "no meanings of the repeated 'verb_topk' entries (semantics table)",
+            lambda table, _: _has_class(table.block("verb_topk_samples")),
+        ),
+        *(
+            need
+            for probe, shown in (("p_true", ""), ("p_true_cand", " with candidates shown"))
+            for need in (
+                Need(
+                    f"{probe}_votes",
+                    f"repeated True/False verdicts on the greedy answer{shown}",
+                    f"no True/False verdicts{shown} (purpose '{probe}')",
+                    _voted(probe),
+                ),
+                Need(
+                    f"{probe}_logprobs",
+                    f"first-token log-probs of that verdict{shown}",
+                    f"no first_token_top_logprobs of the verdict{shown} (purpose '{probe}')",
+                    _masses(probe),
+                ),
+            )
+        ),
+        Need(
+            "self_ask",
+            "a confidence asked for in a second turn",
+            "no second-turn confidences (purpose 'self_ask')",
+            _drawn("self_ask"),
+        ),
+        Need(
+            "self_ask_cand",
+            "the same with candidates shown",
+            "no second-turn confidences with candidates (purpose 'self_ask_cand')",
+            _drawn("self_ask_cand"),
+        ),
+        Need(
+            "similarity",
+            "similarities of the sampled answers (from classes, a matrix or embeddings)",
+            "no similarities of the sampled answers",
+            _similar,
+        ),
+        Need(
+            "embeddings",
+            "an embedding of every sampled answer",
+            "no embeddings of the sampled answers (column 'embedding' of draws)",
+            _embedded,
+        ),
+    )
+}
+
+
+def needs_of(method: Method, options: Options) -> tuple[str, ...]:
+    """Return the needs under these options, the answer that the score is paired with included."""
+    extra: tuple[str, ...] = ()
+    if method.question_level:
+        extra = ("greedy",) if options.about == "greedy" else ("clusters",)
+    paper = options.variant == "paper"
+    if paper and method.name in _GREEDY_IN_PAPER:
+        extra = ("greedy",)
+    return tuple(dict.fromkeys((*method.needs, *extra)))
+
+
+_GREEDY_IN_PAPER = frozenset(
+    {"consistency", "consistency_verb", "consistency_verb_topk", "verb", "verb_topk"}
+)
+
+
+def units_with(table: DrawTable, method: Method, options: Options) -> dict[str, BoolArray]:
+    """Return, per need of the method, which units have it."""
+    return {
+        name: NEEDS[name].present(table, options).astype(bool) for name in needs_of(method, options)
+    }

@@ -1,0 +1,137 @@
+"""Options of choice questions and yes/no words, read from the most probable first tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.confidence.segments import FloatArray
+
+__all__ = ["choice_options", "yes_no_masses"]
+
+_PAIRS = (("true", "false"), ("yes", "no"), ("a", "b"))
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _flat_tokens(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return row, word (stripped, lower case) and probability of all listed first tokens."""
+    word = pl.col("token").str.strip_chars(" \t\n.()*\"'▁Ġ").str.to_lowercase()
+    return (
+        frame.select(pl.int_range(pl.len()).alias("row"), "first_token_top_logprobs")
+        .explode("first_token_top_logprobs", empty_as_null=True, keep_nulls=True)
+        .drop_nulls()
+        .unnest("first_token_top_logprobs")
+        .select("row", word.alias("word"), pl.col("logprob").exp().alias("mass"))
+    )
+
+
+def yes_no_masses(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """Return the probability of saying True (or Yes, or A) and False (or No, or B).
+
+    A row uses the first pair of words of which one is listed. A word that is not listed has an
+    unknown probability, NaN.
+    """
+    words = [word for pair in _PAIRS for word in pair]
+    flat = _flat_tokens(frame).filter(pl.col("word").is_in(words))
+    masses = flat.group_by("row", "word").agg(pl.col("mass").sum())
+    table = np.full((frame.height, len(words)), np.nan)
+    rows = masses["row"].to_numpy()
+    columns = masses["word"].replace_strict(words, list(range(len(words))), return_dtype=pl.Int64)
+    table[rows, columns.to_numpy()] = masses["mass"].to_numpy()
+    yes, no = np.full(frame.height, np.nan), np.full(frame.height, np.nan)
+    open_rows = np.ones(frame.height, dtype=bool)
+    for place in range(len(_PAIRS)):
+        pair = table[:, 2 * place : 2 * place + 2]
+        here = open_rows & ~np.isnan(pair).all(axis=1)
+        yes[here], no[here] = pair[here, 0], pair[here, 1]
+        open_rows &= ~here
+    return yes, no
+
+
+def choice_options(
+    greedy: pl.DataFrame, graded: pl.DataFrame, questions: pl.DataFrame
+) -> dict[str, Any]:
+    """Return the best option of each greedy draw, its share among the options and its grade.
+
+    The share is NaN unless every option's letter (or text) is among the listed tokens. The grade
+    is that of a graded draw that gave this option as its answer; NaN where there is none.
+    """
+    rows = greedy.height
+    found: dict[str, Any] = {
+        "option": pl.Series("option", [None] * rows, dtype=pl.String),
+        "option_share": np.full(rows, np.nan),
+        "option_correct": np.full(rows, np.nan),
+    }
+    if "choices" not in questions.columns or questions["choices"].null_count() == len(questions):
+        return found
+    named = _named_options(greedy, questions)
+    masses = (
+        named.join(_flat_tokens(greedy), on="row", how="inner")
+        .filter((pl.col("word") == pl.col("letter")) | (pl.col("word") == pl.col("lower")))
+        .group_by("row", "place")
+        .agg(pl.col("mass").sum())
+    )
+    every = named.join(masses, on=["row", "place"], how="left").sort("row", "place")
+    best = (
+        every.group_by("row", maintain_order=True)
+        .agg(
+            pl.col("mass").is_null().any().alias("partial"),
+            (pl.col("mass").max() / pl.col("mass").sum()).alias("share"),
+            pl.col("unit").first(),
+            pl.col("choice").get(pl.col("mass").arg_max()),
+            pl.col("letter").get(pl.col("mass").arg_max()),
+            pl.col("lower").get(pl.col("mass").arg_max()),
+        )
+        .filter(~pl.col("partial"))
+    )
+    best = _with_grades(best, graded)
+    at = best["row"].to_numpy()
+    found["option_share"][at] = best["share"].to_numpy()
+    found["option_correct"][at] = best["grade"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    found["option"] = (
+        pl.DataFrame({"row": np.arange(rows)})
+        .join(best.select("row", "choice"), on="row", how="left", maintain_order="left")
+        .get_column("choice")
+    )
+    return found
+
+
+def _named_options(greedy: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per greedy draw and option: place, letter, text."""
+    return (
+        greedy.select(pl.int_range(pl.len()).alias("row"), "unit", "question_id")
+        .join(questions.select("question_id", "choices"), on="question_id", how="inner")
+        .filter(pl.col("choices").list.len() > 1)
+        .with_columns(pl.int_ranges(0, pl.col("choices").list.len()).alias("place"))
+        .explode("choices", "place")
+        .rename({"choices": "choice"})
+        .with_columns(
+            pl.col("place")
+            .replace_strict(dict(enumerate(_LETTERS.lower())), default=None, return_dtype=pl.String)
+            .alias("letter"),
+            pl.col("choice").str.strip_chars().str.to_lowercase().alias("lower"),
+        )
+    )
+
+
+def _with_grades(best: pl.DataFrame, graded: pl.DataFrame) -> pl.DataFrame:
+    """Add the grade of a draw whose answer is the option's letter or text."""
+    given = (
+        graded.filter(pl.col("correct").is_not_null() & pl.col("answer").is_not_null())
+        .select(
+            "unit",
+            pl.col("answer").str.strip_chars(" \t\n.()").str.to_lowercase().alias("given"),
+            pl.col("correct").alias("grade"),
+        )
+        .unique(["unit", "given"], keep="first", maintain_order=True)
+    )
+    by_letter = best.join(given, left_on=["unit", "letter"], right_on=["unit", "given"], how="left")
+    both = by_letter.join(
+        given.rename({"grade": "text_grade"}),
+        left_on=["unit", "lower"],
+        right_on=["unit", "given"],
+        how="left",
+    )
+    return both.with_columns(pl.coalesce("grade", "text_grade").alias("grade"))

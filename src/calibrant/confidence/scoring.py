@@ -1,0 +1,343 @@
+"""Score one question, or all questions of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.confidence.compact import DrawTable
+from calibrant.confidence.frames import compact_table
+from calibrant.confidence.method import METHODS, Method, Options, Scored
+from calibrant.confidence.needs import NEEDS, units_with
+from calibrant.confidence.question import Question, table_of
+from calibrant.confidence.segments import BoolArray
+from calibrant.core.errors import UnavailableError
+
+__all__ = ["Score", "ScoredTable", "availability", "methods", "score", "score_table"]
+
+
+def methods() -> list[dict[str, Any]]:
+    """Return what every method declares, in the order of registration.
+
+    Returns
+    -------
+    list of dict
+        name, summary, needs, about, question_level, probability, low, high, direction,
+        default_tau, reference.
+
+    Examples
+    --------
+    >>> next(entry["needs"] for entry in methods() if entry["name"] == "consistency")
+    ['samples', 'clusters']
+    """
+    return [METHODS[name].to_dict() for name in METHODS]
+
+
+class Score(float):
+    """A confidence: a number that knows its answer and that answer's grade.
+
+    Attributes
+    ----------
+    answer
+        The answer that it is about; None where the answer's text is not known.
+    correct
+        Grade of that very answer; None where it has none.
+    about
+        Which answer it is: modal, greedy, own, first, option.
+    probability
+        Whether the number is meant as a chance of being right.
+    """
+
+    answer: str | None
+    correct: bool | None
+    about: str
+    probability: bool
+
+    def __new__(
+        cls,
+        value: float,
+        *,
+        answer: str | None,
+        correct: bool | None,
+        about: str,
+        probability: bool,
+    ) -> Score:
+        """Make a float with the answer attached."""
+        self = super().__new__(cls, value)
+        self.answer, self.correct = answer, correct
+        self.about, self.probability = about, probability
+        return self
+
+
+def score(method: str, question: Question, **options: Any) -> Score:
+    """Score one question with one method.
+
+    Parameters
+    ----------
+    method
+        Name of the method, see :func:`methods`.
+    question
+        What was drawn for the question.
+    **options
+        Fields of :class:`Options`, such as ``tau=0.1``.
+
+    Returns
+    -------
+    Score
+        A float with ``answer``, ``correct``, ``about`` and ``probability``; NaN where the inputs
+        are there but the score is undefined.
+
+    Raises
+    ------
+    UnavailableError
+        An input of the method is missing.
+
+    Examples
+    --------
+    >>> draws = ["rest"] * 12 + ["aspirin"] * 6 + ["tea"] * 2
+    >>> question = Question(classes=draws, correct=[True] * 18 + [False] * 2)
+    >>> confidence = score("consistency", question)
+    >>> print(round(confidence, 3), confidence.answer, confidence.correct)
+    0.6 rest True
+    >>> print(round(score("sfca", question, tau=0.2), 3))
+    0.9
+    """
+    chosen, settings = METHODS[method], Options(**options)
+    table = table_of([question])
+    for need, present in units_with(table, chosen, settings).items():
+        if not present[0]:
+            raise UnavailableError(f"{method} needs {NEEDS[need].meaning}: {NEEDS[need].missing}")
+    scored = chosen.function(table, settings)
+    correct = float(scored.correct[0])
+    return Score(
+        float(scored.value[0]),
+        answer=_answers(scored, np.array([0]))[0],
+        correct=None if np.isnan(correct) else bool(correct),
+        about=scored.about,
+        probability=chosen.probability,
+    )
+
+
+@dataclass(frozen=True)
+class ScoredTable:
+    """Scores of a study, and what could not be scored and why. Unpacks to its first three fields.
+
+    Parameters
+    ----------
+    scores
+        question_id, model, method, answer, about, confidence, correct, probability. `correct` is
+        the grade of `answer`, null where it has none.
+    availability
+        Per model and method: available, scored, ungraded (scores without a grade), missing
+        (questions without the inputs), undefined, reason.
+    failures
+        Per model and method: texts in which no confidence or vote could be read, and whether
+        they were imputed.
+    options
+        The options used.
+    """
+
+    scores: pl.DataFrame
+    availability: list[dict[str, Any]]
+    failures: list[dict[str, Any]]
+    options: dict[str, Any]
+
+    def __iter__(self) -> Any:
+        return iter((self.scores, self.availability, self.failures))
+
+
+def score_table(
+    draws: pl.DataFrame | DrawTable,
+    semantics: pl.DataFrame | None = None,
+    questions: pl.DataFrame | None = None,
+    *,
+    methods: Iterable[str] | None = None,
+    similarity: pl.DataFrame | None = None,
+    **options: Any,
+) -> ScoredTable:
+    """Score every question and model of a study with every method whose inputs are there.
+
+    Parameters
+    ----------
+    draws, semantics, questions, similarity
+        Tables, see :func:`compact_table`; or a compact table as `draws`.
+    methods
+        Names; None: all.
+    **options
+        Fields of :class:`Options`.
+
+    Returns
+    -------
+    ScoredTable
+
+    Examples
+    --------
+    >>> draws = pl.DataFrame({"question_id": ["q"] * 4, "model": ["m"] * 4, "draw": range(4),
+    ...     "purpose": ["answer"] * 4, "text": ["Lima", "Lima", "Lima", "Quito"]})
+    >>> classes = pl.DataFrame({"question_id": ["q"] * 4, "model": ["m"] * 4, "draw": range(4),
+    ...     "class_id": [0, 0, 0, 1], "correct": [True, True, True, False]})
+    >>> scores, available, failures = score_table(draws, classes, methods=["consistency", "verb"])
+    >>> scores.select("answer", "confidence", "correct").row(0)
+    ('Lima', 0.75, 1.0)
+    >>> available[1]["reason"]
+    "no texts with a stated confidence (purpose 'verb')"
+    """
+    settings = Options(**options)
+    table = (
+        draws
+        if isinstance(draws, DrawTable)
+        else compact_table(draws, semantics, questions, similarity=similarity)
+    )
+    frames: list[pl.DataFrame] = []
+    available: list[dict[str, Any]] = []
+    failures: list[dict[str, Any]] = []
+    for name in METHODS if methods is None else methods:
+        frame, entries, unread = _one_method(table, METHODS[name], settings)
+        frames.append(frame)
+        available += entries
+        failures += unread
+    scores = pl.concat(frames) if frames else _EMPTY
+    if questions is not None:
+        scores = _with_question_columns(scores, questions)
+    return ScoredTable(scores, available, failures, asdict(settings))
+
+
+def availability(table: DrawTable, **options: Any) -> list[dict[str, Any]]:
+    """Return, per model and method, whether the inputs are there and what is missing."""
+    settings = Options(**options)
+    entries = []
+    for name in METHODS:
+        masks = units_with(table, METHODS[name], settings)
+        entries += [
+            {key: entry[key] for key in ("model", "method", "available", "missing", "reason")}
+            | {"questions": entry["questions"]}
+            for entry in _entries(table, METHODS[name], masks, None)
+        ]
+    return entries
+
+
+_EMPTY = pl.DataFrame(
+    schema={
+        "question_id": pl.String,
+        "model": pl.String,
+        "method": pl.String,
+        "answer": pl.String,
+        "about": pl.String,
+        "confidence": pl.Float64,
+        "correct": pl.Float64,
+        "probability": pl.Boolean,
+    }
+)
+
+
+def _one_method(
+    table: DrawTable, method: Method, options: Options
+) -> tuple[pl.DataFrame, list[dict[str, Any]], list[dict[str, Any]]]:
+    masks = units_with(table, method, options)
+    ready = np.logical_and.reduce(list(masks.values()))
+    if not ready.any():
+        return _EMPTY, _entries(table, method, masks, None), []
+    scored = method.function(table, options)
+    scored = replace(scored, value=np.where(ready, scored.value, np.nan))
+    return (
+        _frame(table, method, scored, options),
+        _entries(table, method, masks, scored),
+        _failures(table, method, scored, ready, options),
+    )
+
+
+def _frame(table: DrawTable, method: Method, scored: Scored, options: Options) -> pl.DataFrame:
+    units = np.flatnonzero(~np.isnan(scored.value))
+    label = f"{method.name}:paper" if options.variant == "paper" else method.name
+    return pl.DataFrame(
+        {
+            "question_id": table.question_id.gather(units),
+            "model": table.model.gather(units),
+            "method": pl.repeat(label, units.size, dtype=pl.String, eager=True),
+            "answer": _answers(scored, units),
+            "about": pl.repeat(scored.about, units.size, dtype=pl.String, eager=True),
+            "confidence": scored.value[units],
+            "correct": pl.Series(scored.correct[units], nan_to_null=True, dtype=pl.Float64),
+            "probability": pl.repeat(method.probability, units.size, dtype=pl.Boolean, eager=True),
+        }
+    )
+
+
+def _answers(scored: Scored, units: Any) -> pl.Series:
+    if scored.answers is not None:
+        chosen: pl.Series = scored.answers.gather(units)
+        return chosen
+    rows = scored.row[units]
+    if not len(scored.block):
+        return pl.Series("answer", [None] * len(units), dtype=pl.String)
+    texts = scored.block.answer.gather(np.where(rows >= 0, rows, 0))
+    return pl.select(pl.when(pl.Series(rows >= 0)).then(texts)).to_series()
+
+
+def _entries(
+    table: DrawTable, method: Method, masks: dict[str, BoolArray], scored: Scored | None
+) -> list[dict[str, Any]]:
+    ready = np.logical_and.reduce(list(masks.values()))
+    entries = []
+    for model in table.model.unique(maintain_order=True):
+        ours = (table.model == model).to_numpy()
+        values = np.isfinite(scored.value[ours]) if scored is not None else np.zeros(ours.sum())
+        grades = scored.correct[ours] if scored is not None else np.zeros(ours.sum())
+        missing = int((ours & ~ready).sum())
+        reason = next(
+            (NEEDS[need].missing for need, mask in masks.items() if not mask[ours].any()),
+            "no question has all of its inputs" if missing == ours.sum() else "",
+        )
+        done = int(np.sum(values))
+        entries.append(
+            {
+                "model": model,
+                "method": method.name,
+                "available": missing < int(ours.sum()),
+                "questions": int(ours.sum()),
+                "scored": done,
+                "ungraded": int(np.sum(np.isnan(grades) & (values > 0))),
+                "missing": missing,
+                "undefined": int(ours.sum()) - missing - done if scored is not None else 0,
+                "reason": reason,
+            }
+        )
+    return entries
+
+
+def _failures(
+    table: DrawTable, method: Method, scored: Scored, ready: BoolArray, options: Options
+) -> list[dict[str, Any]]:
+    if scored.failures is None:
+        return []
+    return [
+        {
+            "model": model,
+            "method": method.name,
+            "unread": int(scored.failures[ours & ready].sum()),
+            "questions": int((scored.failures[ours & ready] > 0).sum()),
+            "imputed": options.impute,
+        }
+        for model in table.model.unique(maintain_order=True)
+        if (ours := (table.model == model).to_numpy()).any()
+    ]
+
+
+def _with_question_columns(scores: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
+    """Carry the plain columns of the questions along, as features and groups."""
+    plain = [
+        name
+        for name, dtype in questions.schema.items()
+        if name not in scores.columns
+        and name not in ("text", "references", "choices")
+        and not dtype.is_nested()
+    ]
+    if not plain:
+        return scores
+    return scores.join(
+        questions.select("question_id", *plain), on="question_id", how="left", maintain_order="left"
+    )

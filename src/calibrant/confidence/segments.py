@@ -1,0 +1,77 @@
+"""Reductions over runs of equal unit: the loops that are not written in Python."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "count_by",
+    "first_argmax",
+    "first_index",
+    "gather",
+    "sum_by",
+]
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+def count_by(group: IntArray, size: int) -> IntArray:
+    """Return how many rows each group has."""
+    return np.bincount(group, minlength=size).astype(np.int64, copy=False)
+
+
+def sum_by(group: IntArray, values: npt.NDArray[np.floating] | BoolArray, size: int) -> FloatArray:
+    """Return the sum of `values` per group; a NaN makes its group NaN."""
+    return np.bincount(group, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def first_index(group: IntArray, mask: BoolArray, size: int) -> IntArray:
+    """Return the first row of each group where `mask` holds, -1 where it never does.
+
+    Examples
+    --------
+    >>> first_index(np.array([0, 0, 1]), np.array([False, True, False]), 2).tolist()
+    [1, -1]
+    """
+    first = np.full(size, -1, dtype=np.int64)
+    rows = np.flatnonzero(mask)[::-1]  # written backwards, so the first row is written last
+    first[group[rows]] = rows
+    return first
+
+
+def first_argmax(
+    values: npt.NDArray[np.floating] | IntArray, group: IntArray, mask: BoolArray, size: int
+) -> IntArray:
+    """Return the row of the largest value per group, the first one among equals; -1 for none.
+
+    Examples
+    --------
+    >>> group = np.array([0, 0, 0, 1])
+    >>> first_argmax(np.array([1.0, 3.0, 3.0, 5.0]), group, np.ones(4, bool), 2).tolist()
+    [1, 3]
+    """
+    usable = mask & ~np.isnan(values)
+    best = np.full(size, -np.inf)
+    np.maximum.at(best, group[usable], values[usable])
+    return first_index(group, usable & (values == best[group]), size)
+
+
+def gather(values: npt.NDArray[np.floating], rows: IntArray) -> FloatArray:
+    """Return ``values[rows]`` with NaN where the row is -1.
+
+    Examples
+    --------
+    >>> gather(np.array([0.5, 1.0]), np.array([1, -1])).tolist()
+    [1.0, nan]
+    """
+    if values.size == 0:
+        return np.full(rows.shape, np.nan)
+    return np.where(rows >= 0, values[rows], np.nan)
