@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 
 from calibrant.clients.asks import (
     Ask,
@@ -15,8 +18,14 @@ from calibrant.clients.asks import (
     Problem,
     Progress,
 )
-from calibrant.clients.protocol import Client
-from calibrant.records.ledger import Ledger
+from calibrant.clients.budget import Budget, prompt_tokens_estimate
+from calibrant.clients.capabilities import check_request
+from calibrant.clients.codec import canonical_request
+from calibrant.clients.limit import AdaptiveLimit
+from calibrant.clients.protocol import Client, PreparingClient, Request
+from calibrant.clients.run import Run, split_draws
+from calibrant.clients.watch import Watch
+from calibrant.records.ledger import Ledger, LedgerKey
 
 __all__ = [
     "Ask",
@@ -30,6 +39,10 @@ __all__ = [
     "Problem",
     "Progress",
 ]
+
+WINDOW = 128
+"""Asks that are looked up together; bounds the memory of a run."""
+PROGRESS_EVERY_S = 0.1
 
 
 class Dispatcher:
@@ -48,13 +61,21 @@ class Dispatcher:
         Model name -> Price. A cap on money without a price is an error.
     max_concurrency
         Most calls at a time; the dispatcher finds out how many of them the endpoint takes.
+    start_concurrency
+        Calls at a time to begin with.
     max_attempts
-        Tries per call before it is given up for this run.
+        Tries per call before it is given up for this run. Refusals for the rate (429) are not
+        counted as tries; they end after `patience_s`.
+    patience_s
+        Seconds for which a call may be put off by rate limits.
+    drain_s
+        Seconds that calls under way get when the run is stopped.
     retry_failures
         Ask again for what an earlier run set aside as permanent.
     progress
-        Called with a Progress after every commit (many draws at once), at most ten times a
-        second; it must return quickly.
+        Called with a Progress, at most ten times a second; it must return quickly.
+    first_backoff_s
+        Seconds before the second try; doubled for each further one.
     """
 
     def __init__(
@@ -65,35 +86,159 @@ class Dispatcher:
         caps: Caps | None = None,
         prices: Mapping[str, Price] | None = None,
         max_concurrency: int = 64,
+        start_concurrency: int = 8,
         max_attempts: int = 8,
+        patience_s: float = 900.0,
+        drain_s: float = 10.0,
         retry_failures: bool = False,
         progress: Callable[[Progress], None] | None = None,
+        first_backoff_s: float = 0.5,
     ) -> None:
-        raise NotImplementedError
+        most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
+        self.client = client
+        self.ledger = ledger
+        self.max_attempts = max_attempts
+        self.patience_s = patience_s
+        self.drain_s = drain_s
+        self.first_backoff_s = first_backoff_s
+        self.retry_failures = retry_failures
+        self.limit = AdaptiveLimit(most, start=start_concurrency)
+        self.budget = Budget(caps or Caps(), prices or {})
+        self.watch = Watch()
+        self.counts = {"asks": 0, "new": 0, "cached": 0, "retries": 0, "failures": 0}
+        self._callback = progress
+        self._started = time.monotonic()
+        self._told = 0.0
+
+    # -- planning --------------------------------------------------------------------------
 
     def plan(self, asks: Iterable[Ask]) -> Plan:
         """Return what is missing and what it would take, without sending anything.
 
         Raises CapabilityError where the endpoint cannot give what is asked for.
         """
-        raise NotImplementedError
+        total = Plan(cost=0.0)
+        by_purpose: dict[str, dict[str, float]] = {}
+        for window in windows(asks):
+            for ask, request, missing, failed in self._missing(window):
+                part = by_purpose.setdefault(
+                    ask.purpose, {"asks": 0, "draws_wanted": 0, "draws_missing": 0, "calls": 0}
+                )
+                calls = 0 if failed else len(split_draws(missing, self.chunk))
+                part["asks"] += 1
+                part["draws_wanted"] += ask.draws
+                part["draws_missing"] += len(missing)
+                part["calls"] += calls
+                prompt = calls * prompt_tokens_estimate(request)
+                completion = 0 if failed else len(missing) * request.max_tokens
+                price = self.budget.prices.get(request.model)
+                unknown = total.cost is None or (price is None and calls > 0)
+                total = replace(
+                    total,
+                    asks=total.asks + 1,
+                    draws_wanted=total.draws_wanted + ask.draws,
+                    draws_held=total.draws_held + ask.draws - len(missing),
+                    asks_set_aside=total.asks_set_aside + failed,
+                    calls=total.calls + calls,
+                    prompt_tokens=total.prompt_tokens + prompt,
+                    completion_tokens=total.completion_tokens + completion,
+                    cost=None
+                    if unknown
+                    else (total.cost or 0.0) + (price.cost(prompt, completion) if price else 0.0),
+                )
+        return replace(total, by_purpose=by_purpose)
 
-    def ask_all(self, asks: Iterable[Ask]) -> AsyncIterator[Outcome]:
+    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, list[int], bool]]:
+        prepared = [self.prepare(ask) for ask in window]
+        ids = self.ledger.find([key for _, key in prepared])
+        known = [id_ for id_ in ids if id_ is not None]
+        held = self.ledger.held_by_id(known)
+        failed = {} if self.retry_failures else self.ledger.failures_by_id(known)
+        for ask, (request, _), id_ in zip(window, prepared, ids, strict=True):
+            have = held.get(id_, set()) if id_ is not None else set()
+            missing = [draw for draw in range(ask.draws) if draw not in have]
+            yield ask, request, missing, bool(missing) and id_ in failed
+
+    def prepare(self, ask: Ask) -> tuple[Request, LedgerKey]:
+        """Return the request as it is sent and the key of its draws."""
+        client, request = self.client, ask.request
+        if isinstance(client, PreparingClient):
+            request = client.prepare(request)
+            model = client.resolve(request.model)
+        else:
+            check_request(request, client.capabilities, endpoint=client.endpoint)
+            model = request.model
+        return request, LedgerKey(client.endpoint, model, ask.purpose, canonical_request(request))
+
+    @property
+    def chunk(self) -> int:
+        """Most draws in one call."""
+        return max(1, self.client.capabilities.native_n)
+
+    # -- running ---------------------------------------------------------------------------
+
+    async def ask_all(self, asks: Iterable[Ask]) -> AsyncIterator[Outcome]:
         """Yield one Outcome per ask, in the order in which they are complete.
 
         The asks are read lazily, a window at a time, so that a million of them need little
         memory. Everything yielded is committed in the ledger. Leaving the loop early or
         cancelling the task stops dispatching; calls under way get a moment to arrive and be
         kept, and the rest is noted as abandoned.
+
+        Raises
+        ------
+        CapabilityError
+            Before anything of the ask is sent.
+        BudgetError
+            When a cap is reached; all that was under way is kept and yielded first.
+        EndpointRefusedError
+            When the endpoint refuses everything (wrong key, no such model, no credit).
         """
-        raise NotImplementedError
+        run = Run(self, windows(asks))
+        try:
+            async for outcome in run.outcomes():
+                self.counts["asks"] += 1
+                self.counts["failures"] += outcome.problem is not None
+                self.watch.see(outcome.ask, outcome.draws)
+                self.tell()
+                yield outcome
+                self.watch.check()
+            self.tell(force=True)
+        finally:
+            await run.finish()
+
+    def tell(self, *, force: bool = False) -> None:
+        """Call back with the progress, unless that was done a moment ago."""
+        now = time.monotonic()
+        if self._callback is not None and (force or now - self._told >= PROGRESS_EVERY_S):
+            self._told = now
+            self._callback(self.progress)
 
     @property
     def findings(self) -> list[Finding]:
         """What the endpoint was seen to do that a reader of the results must know."""
-        raise NotImplementedError
+        return self.watch.findings()
 
     @property
     def progress(self) -> Progress:
         """Counts of this dispatcher so far."""
-        raise NotImplementedError
+        return Progress(
+            asks_done=self.counts["asks"],
+            draws_new=self.counts["new"],
+            draws_cached=self.counts["cached"],
+            calls=self.budget.calls,
+            retries=self.counts["retries"],
+            failures=self.counts["failures"],
+            prompt_tokens=self.budget.prompt_tokens,
+            completion_tokens=self.budget.completion_tokens,
+            cost=self.budget.money,
+            concurrency=self.limit.allowed,
+            elapsed_s=time.monotonic() - self._started,
+        )
+
+
+def windows(asks: Iterable[Ask]) -> Iterator[list[Ask]]:
+    """Yield the asks in lists of bounded length."""
+    source = iter(asks)
+    while window := list(islice(source, WINDOW)):
+        yield window

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from calibrant.core.errors import PermanentClientError
+from calibrant.core.errors import PermanentClientError, TransientClientError
 
 __all__ = [
     "Capabilities",
@@ -14,6 +14,7 @@ __all__ = [
     "Completion",
     "EndpointRefusedError",
     "Message",
+    "OverloadError",
     "PreparingClient",
     "ReplayingClient",
     "Request",
@@ -179,6 +180,24 @@ class EndpointRefusedError(PermanentClientError):
     """
 
 
+class OverloadError(TransientClientError):
+    """The endpoint has too much to do (429, 503, time-out, lost connection): ask more slowly.
+
+    Parameters
+    ----------
+    message, retry_after
+        See `TransientClientError`.
+    rate_limited
+        Whether the endpoint said so itself; such a refusal costs no try.
+    """
+
+    def __init__(
+        self, message: str, *, retry_after: float | None = None, rate_limited: bool = False
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.rate_limited = rate_limited
+
+
 @runtime_checkable
 class Client(Protocol):
     """An endpoint that answers requests."""
@@ -218,5 +237,7 @@ class PreparingClient(Client, Protocol):
 class ReplayingClient(Client, Protocol):
     """A client that has no distribution to draw from, only the draws of another ledger."""
 
-    async def replay(self, request: Request, *, purpose: str, first_draw: int) -> list[Completion]:
-        """Return draws ``first_draw`` to ``first_draw + request.n - 1`` or raise."""
+    async def replay(
+        self, request: Request, *, purpose: str, first_draw: int, n: int
+    ) -> list[Completion]:
+        """Return draws ``first_draw`` to ``first_draw + n - 1`` of the request, or raise."""

@@ -71,6 +71,8 @@ class Ledger:
         if read_only and not self.path.is_file():
             raise SchemaError("there is no ledger", source=str(self.path))
         self._db = self._connect()
+        # Readers see what is committed, and never wait for a commit that another thread makes.
+        self._reader = self._db if read_only else self._open("ro")
         self._session: int | None = None
         self._session_is_new = False
         self._counter = 0
@@ -78,16 +80,17 @@ class Ledger:
 
     # -- opening and closing ---------------------------------------------------------------
 
-    def _connect(self) -> sqlite3.Connection:
-        mode = "ro" if self.read_only else "rwc"
-        db = sqlite3.connect(
+    def _open(self, mode: str) -> sqlite3.Connection:
+        return sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode={mode}",
             uri=True,
             isolation_level=None,
             timeout=60.0,
             check_same_thread=False,
-            cached_statements=64,
         )
+
+    def _connect(self) -> sqlite3.Connection:
+        db = self._open("ro" if self.read_only else "rwc")
         try:
             self._prepare(db)
         except sqlite3.DatabaseError as error:
@@ -126,6 +129,7 @@ class Ledger:
                     "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self._session)
                 )
             self._session = None
+        self._reader.close()
         self._db.close()
 
     def __enter__(self) -> Ledger:
@@ -191,8 +195,24 @@ class Ledger:
             "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
             rows,
         )
-        found = self._ids([row[0] for row in rows])
-        return [found[row[0]] for row in rows]
+        find = "SELECT id FROM requests WHERE digest = ?"
+        return [self._db.execute(find, row[:1]).fetchone()[0] for row in rows]
+
+    def claim(self, request_id: int, *, first_draw: int, n: int) -> int | None:
+        """Start an attempt unless one of its draws is held or being asked for by others.
+
+        Done under the write lock, so that two processes never buy the same draw.
+        """
+        held = self._db.execute(
+            "SELECT 1 FROM draws WHERE request_id = ? AND draw >= ? AND draw < ? LIMIT 1",
+            (request_id, first_draw, first_draw + n),
+        ).fetchone()
+        if held is not None:
+            return None
+        wanted = set(range(first_draw, first_draw + n))
+        if wanted & self.claimed_by_id([request_id]).get(request_id, set()):
+            return None
+        return self.start_attempt(request_id, first_draw=first_draw, n=n)
 
     def start_attempt(self, request_id: int, *, first_draw: int, n: int) -> int:
         """Note that a call is about to be sent, and return its id."""
@@ -321,33 +341,38 @@ class Ledger:
         args: tuple[Any, ...] = ()
         if purpose is not None:
             query, args = query + " WHERE purpose = ?", (purpose,)
-        for row in self._db.execute(query + " ORDER BY id", args):
+        for row in self._reader.execute(query + " ORDER BY id", args):
             yield row[0], LedgerKey(*row[1:])
 
     def failures(self) -> list[tuple[LedgerKey, Failure]]:
         """Return every request that was set aside, with the last reason."""
         last = dict[int, Failure]()
-        for row in self._db.execute("SELECT request_id, kind, message FROM failures ORDER BY id"):
+        for row in self._reader.execute(
+            "SELECT request_id, kind, message FROM failures ORDER BY id"
+        ):
             last[row[0]] = Failure(*row)
         return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
 
     def in_flight(self) -> list[Attempt]:
         """Return the calls that were sent and have no recorded end."""
         live = self._live_sessions(others=False)
-        rows = self._db.execute(
+        rows = self._reader.execute(
             "SELECT a.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "
             "FROM attempts a JOIN requests r ON r.id = a.request_id "
             "WHERE a.id NOT IN (SELECT attempt_id FROM attempt_ends) ORDER BY a.id"
         )
-        return [Attempt(*row[:6], row[6] in live) for row in rows]
+        return [
+            Attempt(id_, purpose, model, first, n, started, session in live)
+            for id_, purpose, model, first, n, started, session in rows
+        ]
 
     def totals(self) -> dict[str, float]:
         """Return calls, draws, tokens and known cost of all that is in the ledger."""
-        draws, prompt, completion, cost, unpriced = self._db.execute(
+        draws, prompt, completion, cost, unpriced = self._reader.execute(
             "SELECT COUNT(*), TOTAL(prompt_tokens), TOTAL(completion_tokens), TOTAL(cost), "
             "COUNT(*) - COUNT(cost) FROM draws"
         ).fetchone()
-        calls = self._db.execute("SELECT COUNT(*) FROM attempts").fetchone()[0]
+        calls = self._reader.execute("SELECT COUNT(*) FROM attempts").fetchone()[0]
         return {
             "calls": calls,
             "draws": draws,
@@ -364,10 +389,10 @@ class Ledger:
     def _in_batches(self, query: str, values: Sequence[Any]) -> Iterator[Any]:
         for start in range(0, len(values), BATCH):
             batch = values[start : start + BATCH]
-            yield from self._db.execute(query.format(",".join("?" * len(batch))), batch)
+            yield from self._reader.execute(query.format(",".join("?" * len(batch))), batch)
 
     def _live_sessions(self, *, others: bool = True) -> set[int]:
-        rows = self._db.execute(
+        rows = self._reader.execute(
             "SELECT id, pid, host FROM sessions WHERE ended_at IS NULL AND seen_at > ?",
             (time.time() - LIVE_FOR_S,),
         )

@@ -1,0 +1,105 @@
+"""Requests and completions as bytes: the canonical form that the ledger keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from calibrant.clients.protocol import Completion, Request, TokenLogprob, Usage
+
+__all__ = ["canonical_request", "decode_completion", "encode_completion"]
+
+
+def canonical_request(request: Request) -> bytes:
+    """Return the request without `n` as bytes: equal requests give equal bytes.
+
+    Defaults are left out, so that a setting added later does not change the keys of old draws.
+
+    Examples
+    --------
+    >>> from calibrant.clients.protocol import Message
+    >>> a = Request("m", (Message("user", "Hello"),), n=1, sampler={"top_p": 1, "min_p": 0})
+    >>> b = Request("m", (Message("user", "Hello"),), n=9, sampler={"min_p": 0.0, "top_p": 1.0})
+    >>> canonical_request(a) == canonical_request(b)
+    True
+    """
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [[message.role, message.content] for message in request.messages],
+        "temperature": float(request.temperature),
+        "max_tokens": request.max_tokens,
+    }
+    if request.logprobs:
+        body["logprobs"] = True
+    if request.top_logprobs:
+        body["top_logprobs"] = request.top_logprobs
+    if request.seed is not None:
+        body["seed"] = request.seed
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.schema is not None:
+        body["schema"] = request.schema
+    if request.sampler:
+        body["sampler"] = {name: float(value) for name, value in request.sampler.items()}
+    return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+
+
+def encode_completion(completion: Completion) -> bytes:
+    """Return a completion as JSON; token log-probs are stored as columns.
+
+    Examples
+    --------
+    >>> one = Completion("Paris", "stop", Usage(9, 1), (TokenLogprob("Paris", -0.1),))
+    >>> decode_completion(encode_completion(one)) == one
+    True
+    """
+    body: dict[str, Any] = {
+        "text": completion.text,
+        "finish": completion.finish_reason,
+        "usage": [completion.usage.prompt_tokens, completion.usage.completion_tokens],
+        "model": completion.model,
+        "request_id": completion.request_id,
+        "seed": completion.seed,
+        "native_n": completion.native_n,
+        "latency_s": completion.latency_s,
+        "sampler": completion.sampler,
+    }
+    if completion.logprobs is not None:
+        tokens, values, tops = (
+            zip(*completion.logprobs, strict=True) if completion.logprobs else ((), (), ())
+        )
+        body["tokens"] = tokens
+        body["logprobs"] = values
+        if any(tops):
+            body["top"] = tops
+    if completion.logprobs_refused is not None:
+        body["refused"] = completion.logprobs_refused
+    return orjson.dumps(body)
+
+
+def decode_completion(payload: bytes) -> Completion:
+    """Return the completion that `encode_completion` wrote."""
+    body = orjson.loads(payload)
+    logprobs = None
+    if "tokens" in body:
+        tokens, values = body["tokens"], body["logprobs"]
+        tops = body.get("top")
+        if tops is None:
+            logprobs = tuple(map(TokenLogprob, tokens, values))
+        else:
+            shown = [tuple(map(tuple, top)) for top in tops]
+            logprobs = tuple(map(TokenLogprob, tokens, values, shown))
+    return Completion(
+        text=body["text"],
+        finish_reason=body["finish"],
+        usage=Usage(*body["usage"]),
+        logprobs=logprobs,
+        model=body["model"],
+        request_id=body["request_id"],
+        seed=body["seed"],
+        native_n=body["native_n"],
+        latency_s=body["latency_s"],
+        sampler=body["sampler"],
+        logprobs_refused=body.get("refused"),
+    )

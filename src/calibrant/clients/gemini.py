@@ -1,0 +1,177 @@
+"""Gemini's own content interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from calibrant.clients.capabilities import adjusted
+from calibrant.clients.http import HttpClient
+from calibrant.clients.logprobs import refusal
+from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
+from calibrant.core.errors import PermanentClientError, TransientClientError
+
+__all__ = ["GeminiClient"]
+
+ABLE = Capabilities(
+    native_n=8,
+    logprobs=True,
+    top_logprobs=5,
+    seed=True,
+    json_schema=True,
+    samplers=("top_p", "top_k"),
+)
+FINISH = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "content_filter",
+    "RECITATION": "content_filter",
+    "BLOCKLIST": "content_filter",
+    "PROHIBITED_CONTENT": "content_filter",
+    "SPII": "content_filter",
+}
+ROLES = {"assistant": "model", "user": "user"}
+SAMPLERS = {"top_p": "topP", "top_k": "topK"}
+
+
+class GeminiClient(HttpClient):
+    """The content interface: several candidates in one call, log-probs with up to 5 others."""
+
+    key_header = "x-goog-api-key"
+    key_prefix = ""
+
+    def __init__(
+        self,
+        *,
+        base_url: str = "https://generativelanguage.googleapis.com/v1beta",
+        key: str | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        timeout_s: float = 120.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            base_url,
+            key=key,
+            capabilities=adjusted(ABLE, capabilities),
+            timeout_s=timeout_s,
+            headers=headers,
+        )
+
+    async def _call(self, request: Request) -> list[Completion]:
+        path = f"/models/{quote(request.model.removeprefix('models/'))}:generateContent"
+        answer, latency = await self._post(path, _write(request))
+        return _read(answer, request, latency)
+
+
+def _write(request: Request) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "temperature": request.temperature,
+        "maxOutputTokens": request.max_tokens,
+        "candidateCount": request.n,
+        **{
+            SAMPLERS[name]: int(value) if name == "top_k" else value
+            for name, value in request.sampler.items()
+        },
+    }
+    if request.logprobs:
+        config["responseLogprobs"] = True
+        if request.top_logprobs:
+            config["logprobs"] = request.top_logprobs
+    if request.seed is not None:
+        config["seed"] = request.seed
+    if request.stop:
+        config["stopSequences"] = list(request.stop)
+    if request.schema is not None:
+        config["responseMimeType"] = "application/json"
+        config["responseJsonSchema"] = request.schema
+    body: dict[str, Any] = {
+        "contents": [
+            {"role": ROLES.get(message.role, message.role), "parts": [{"text": message.content}]}
+            for message in request.messages
+            if message.role != "system"
+        ],
+        "generationConfig": config,
+    }
+    system = [message.content for message in request.messages if message.role == "system"]
+    if system:
+        body["systemInstruction"] = {"parts": [{"text": text} for text in system]}
+    return body
+
+
+def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> list[Completion]:
+    candidates = answer.get("candidates")
+    if not candidates:
+        blocked = (answer.get("promptFeedback") or {}).get("blockReason")
+        if blocked:
+            raise PermanentClientError(f"the prompt was blocked: {blocked}")
+        raise TransientClientError("the answer holds no candidates")
+    try:
+        usage = answer.get("usageMetadata") or {}
+        prompt = int(usage.get("promptTokenCount") or 0)
+        total = int(usage.get("candidatesTokenCount") or 0) + int(
+            usage.get("thoughtsTokenCount") or 0
+        )
+        count = len(candidates)
+        shares = [total // count + (position < total % count) for position in range(count)]
+        ordered = sorted(candidates, key=lambda item: item.get("index", 0))[: request.n]
+        return [
+            _completion(
+                answer,
+                candidate,
+                Usage(0 if position else prompt, shares[position]),
+                request,
+                latency_s,
+                position,
+            )
+            for position, candidate in enumerate(ordered)
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TransientClientError(
+            f"the answer has not the form of candidates: {type(error).__name__}: {error}"
+        ) from None
+
+
+def _completion(
+    answer: Mapping[str, Any],
+    candidate: Mapping[str, Any],
+    usage: Usage,
+    request: Request,
+    latency_s: float,
+    position: int,
+) -> Completion:
+    parts = (candidate.get("content") or {}).get("parts") or []
+    logprobs = _logprobs(candidate) if request.logprobs else None
+    refused = refusal(logprobs) if logprobs else None
+    reason = candidate.get("finishReason") or "unknown"
+    return Completion(
+        text="".join(part.get("text", "") for part in parts if not part.get("thought")),
+        finish_reason=FINISH.get(reason, reason.lower()),
+        usage=usage,
+        logprobs=logprobs if refused is None else None,
+        model=answer.get("modelVersion"),
+        request_id=answer.get("responseId"),
+        seed=None if request.seed is None else request.seed + position,
+        native_n=request.n > 1,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        logprobs_refused=refused,
+    )
+
+
+def _logprobs(candidate: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    result = candidate.get("logprobsResult")
+    if not result:
+        return None
+    chosen = result["chosenCandidates"]
+    tops = result.get("topCandidates") or [{}] * len(chosen)
+    return tuple(
+        TokenLogprob(
+            entry["token"],
+            entry["logProbability"],
+            tuple(
+                (other["token"], other["logProbability"]) for other in top.get("candidates") or ()
+            ),
+        )
+        for entry, top in zip(chosen, tops, strict=True)
+    )

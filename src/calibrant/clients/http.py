@@ -1,0 +1,255 @@
+"""What all HTTP endpoints have in common: sending, reading, and naming what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+
+from calibrant.clients.capabilities import check_request
+from calibrant.clients.protocol import (
+    Capabilities,
+    Completion,
+    EndpointRefusedError,
+    OverloadError,
+    Request,
+)
+from calibrant.core.errors import (
+    InputError,
+    PermanentClientError,
+    TransientClientError,
+)
+
+__all__ = ["HttpClient", "key_from_environment"]
+
+OVERLOAD = frozenset({408, 425, 429, 502, 503, 504, 520, 522, 524, 529})
+REFUSED = frozenset({401, 402, 403, 404, 405, 407})
+OUT_OF_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|credit balance", re.I)
+BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid[_ ]api[_ ]key", re.I)
+ABOUT_THE_TEXT = re.compile(r"moderation|flagged|content[_ ]policy|safety", re.I)
+LONGEST_QUOTE = 300
+SECRET_NAMES = re.compile(r"key|token|secret|sig|password", re.I)
+
+
+def key_from_environment(name: str | None) -> str | None:
+    """Return the API key that the variable holds; None where no variable is named."""
+    if name is None:
+        return None
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise InputError(
+            f"the environment variable {name} holds no API key",
+            hint=f"export {name}=... (the key is used for sending only and never stored)",
+        )
+    return key
+
+
+class HttpClient:
+    """An endpoint reached over HTTP; adapters say how a request is written and read.
+
+    Parameters
+    ----------
+    base_url
+        Root of the interface, without user name, password or key.
+    key
+        API key, sent as `key_header` with `key_prefix` in front; kept in memory only.
+    capabilities
+        What the endpoint can give.
+    timeout_s
+        Seconds until a call counts as lost.
+    headers
+        Further headers; they are sent, never stored.
+    """
+
+    key_header = "Authorization"
+    key_prefix = "Bearer "
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: str | None,
+        capabilities: Capabilities,
+        timeout_s: float = 120.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._base = base_url.rstrip("/")
+        self._endpoint = _endpoint_name(base_url)
+        self._key = key
+        self._capabilities = capabilities
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(20.0, timeout_s))
+        self._headers = {"Content-Type": "application/json", **(headers or {})}
+        if key is not None:
+            self._headers[self.key_header] = self.key_prefix + key
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """Address without query; part of the ledger key."""
+        return self._endpoint
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this endpoint can give."""
+        return self._capabilities
+
+    def resolve(self, model: str) -> str:
+        """Return the name itself: what stands behind it is known only from the answers."""
+        return model
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request as it will be sent, or raise CapabilityError."""
+        check_request(request, self._capabilities, endpoint=self._endpoint)
+        return request
+
+    async def ask(self, request: Request) -> list[Completion]:
+        """Return at least one and at most `request.n` completions; see `Client.ask`."""
+        request = self.prepare(request)
+        most = self._capabilities.native_n
+        if request.n <= most:
+            return await self._call(request)
+        seed = request.seed
+        parts = [
+            replace(
+                request,
+                n=min(most, request.n - start),
+                seed=None if seed is None else seed + start,
+            )
+            for start in range(0, request.n, most)
+        ]
+        answers = await asyncio.gather(*(self._call(part) for part in parts))
+        return [completion for answer in answers for completion in answer]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # -- for adapters ----------------------------------------------------------------------
+
+    async def _call(self, request: Request) -> list[Completion]:
+        raise NotImplementedError
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        """Send and return the answer with the seconds it took; raise a ClientError."""
+        session = self._session
+        if session is None:
+            session = self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=self._timeout,
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=True,
+            )
+        started = time.perf_counter()
+        try:
+            async with session.post(self._base + path, data=orjson.dumps(body)) as response:
+                raw = await response.read()
+                status, headers = response.status, response.headers
+        except TimeoutError:
+            waited = self._timeout.total or 0.0
+            raise OverloadError(f"no answer within {waited:g} s") from None
+        except aiohttp.ClientError as error:
+            raise OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
+        latency = time.perf_counter() - started
+        if status != 200:
+            raise self._error(status, headers, raw)
+        return self._json(raw, headers), latency
+
+    def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            answer = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            kind = headers.get("Content-Type", "no content type")
+            quote = self._quote(raw) or "nothing"
+            raise TransientClientError(
+                f"the answer is not JSON but {kind}, {len(raw)} bytes: {quote}"
+            ) from None
+        if not isinstance(answer, dict):
+            raise TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
+        if self._key is not None and self._key.encode() in raw:
+            raise EndpointRefusedError(
+                "the endpoint repeats the API key in its answer; the answer was not stored"
+            )
+        return answer
+
+    def _error(
+        self, status: int, headers: Mapping[str, str], raw: bytes
+    ) -> TransientClientError | PermanentClientError:
+        quote = self._quote(raw)
+        message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
+        if OUT_OF_CREDIT.search(quote) or BAD_KEY.search(quote):
+            return EndpointRefusedError(message)
+        if status in OVERLOAD:
+            return OverloadError(
+                message, retry_after=_retry_after(headers, raw), rate_limited=status == 429
+            )
+        if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
+            return EndpointRefusedError(message)
+        if status >= 500 or status in (409, 421):
+            return TransientClientError(message, retry_after=_retry_after(headers, raw))
+        return PermanentClientError(message)
+
+    def _quote(self, raw: bytes) -> str:
+        """Return the endpoint's own words, short, on one line and without the key."""
+        text = raw[: 4 * LONGEST_QUOTE].decode("utf-8", "replace")
+        try:
+            error = orjson.loads(raw).get("error")
+            if error:
+                text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+                code = error.get("code") or error.get("type") if isinstance(error, dict) else None
+                text = f"{text} ({code})" if code else text
+        except (orjson.JSONDecodeError, AttributeError):
+            pass
+        text = " ".join(self._clean(text).split())
+        return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+
+    def _clean(self, text: str) -> str:
+        return text if self._key is None else text.replace(self._key, "[key]")
+
+
+def _endpoint_name(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"a base_url starts with http:// or https:// and names a host, got {base_url!r}"
+        )
+    if parts.username or parts.password:
+        raise InputError(
+            "a base_url must not hold a user name or password",
+            hint="put the key into an environment variable and name it as api_key_env",
+        )
+    if SECRET_NAMES.search(parts.query):
+        raise InputError(
+            "a base_url must not hold a key in its query",
+            hint="put the key into an environment variable and name it as api_key_env",
+        )
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+
+
+def _retry_after(headers: Mapping[str, str], raw: bytes) -> float | None:
+    """Return the seconds that the endpoint asks to wait, in any of the usual dialects."""
+    value = headers.get("Retry-After-Ms")
+    if value is not None and value.replace(".", "", 1).isdigit():
+        return float(value) / 1000.0
+    value = headers.get("Retry-After")
+    if value is None:
+        found = re.search(rb'"retryDelay"\s*:\s*"([\d.]+)s"', raw)
+        return float(found.group(1)) if found else None
+    if value.replace(".", "", 1).isdigit():
+        return float(value)
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None

@@ -1,0 +1,111 @@
+"""How many calls at a time: found out from what the endpoint answers."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+
+__all__ = ["AdaptiveLimit", "backoff_s"]
+
+CUT = 0.5
+QUIET_S = 1.0
+"""Refusals within this time belong to the same overload and cut once."""
+
+
+class AdaptiveLimit:
+    """A limit that grows while all is well and halves when the endpoint is overloaded.
+
+    It starts low, gains one place with every answer until the first overload, and one place
+    per round of answers after it.
+
+    Parameters
+    ----------
+    most
+        The highest limit.
+    start
+        The first limit.
+
+    Examples
+    --------
+    >>> limit = AdaptiveLimit(64, start=8)
+    >>> for _ in range(4):
+    ...     limit.succeeded()
+    >>> limit.allowed
+    12
+    >>> limit.overloaded(now=10.0)
+    >>> limit.overloaded(now=10.1)
+    >>> limit.allowed
+    6
+    """
+
+    def __init__(self, most: int, *, start: int = 8) -> None:
+        self._most = most
+        self._limit = float(min(most, start))
+        self._growing = True
+        self._last_cut = float("-inf")
+        self._in_use = 0
+        self._paused_until = 0.0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def allowed(self) -> int:
+        """Calls allowed at the moment."""
+        return int(self._limit)
+
+    def succeeded(self) -> None:
+        """Note an answer."""
+        step = 1.0 if self._growing else 1.0 / self._limit
+        self._limit = min(float(self._most), self._limit + step)
+
+    def overloaded(self, *, now: float, retry_after: float | None = None) -> None:
+        """Note a refusal; nobody starts a call before the time that the endpoint asks for."""
+        self._growing = False
+        if now - self._last_cut > QUIET_S:
+            self._limit = max(1.0, self._limit * CUT)
+            self._last_cut = now
+        if retry_after is not None:
+            self._paused_until = max(self._paused_until, now + retry_after)
+
+    async def acquire(self) -> None:
+        """Wait for a place."""
+        loop = asyncio.get_running_loop()
+        while self._in_use >= int(self._limit):
+            place: asyncio.Future[None] = loop.create_future()
+            self._waiting.append(place)
+            try:
+                await place
+            finally:
+                if place in self._waiting:
+                    self._waiting.remove(place)
+        self._in_use += 1
+        try:
+            await self.pause()
+        except BaseException:
+            self.release()
+            raise
+
+    async def pause(self) -> None:
+        """Wait until the time that the endpoint asked for, if it did."""
+        loop = asyncio.get_running_loop()
+        while (rest := self._paused_until - loop.time()) > 0:
+            await asyncio.sleep(rest)
+
+    def release(self) -> None:
+        """Give the place back."""
+        self._in_use -= 1
+        for _ in range(int(self._limit) - self._in_use):
+            if not self._waiting:
+                break
+            place = self._waiting.popleft()
+            if not place.done():
+                place.set_result(None)
+
+
+def backoff_s(attempt: int, *, rng: random.Random, first: float = 0.5, most: float = 30.0) -> float:
+    """Return the seconds to wait before try `attempt` + 1: doubled each time, spread by chance.
+
+    The spread keeps calls that failed together from coming back together.
+    """
+    longest = min(most, first * 2.0 ** (attempt - 1))
+    return longest * rng.uniform(0.5, 1.0)

@@ -1,0 +1,229 @@
+"""Endpoints with the OpenAI-style chat interface: OpenAI, vLLM, llama.cpp, Ollama, Mistral ..."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from calibrant.clients.capabilities import PRESETS, Preset, adjusted, check_request
+from calibrant.clients.http import HttpClient
+from calibrant.clients.logprobs import refusal
+from calibrant.clients.protocol import Completion, Request, TokenLogprob, Usage
+from calibrant.core.errors import InputError, PermanentClientError, TransientClientError
+
+__all__ = ["OpenAIClient", "read_answer", "write_request"]
+
+WHOLE_NUMBERS = ("top_k",)
+
+
+class OpenAIClient(HttpClient):
+    """A chat interface in the style of OpenAI, over aiohttp and orjson.
+
+    Parameters
+    ----------
+    preset
+        Name of the provider, see `calibrant.clients.capabilities.PRESETS`.
+    model
+        Model that decides the capabilities; single requests may name another one.
+    base_url
+        Where the endpoint is, if not where the preset says.
+    key
+        API key, or None.
+    capabilities
+        Changes to what the preset says the endpoint can give.
+    timeout_s, headers
+        See `HttpClient`.
+    """
+
+    def __init__(
+        self,
+        *,
+        preset: str = "openai",
+        model: str = "",
+        base_url: str | None = None,
+        key: str | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        timeout_s: float = 120.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._preset = PRESETS[preset]
+        url = base_url or self._preset.base_url
+        if url is None:
+            raise InputError(f"the preset {preset!r} needs a base_url")
+        super().__init__(
+            url,
+            key=key,
+            capabilities=adjusted(self._preset.capabilities_of(model), capabilities),
+            timeout_s=timeout_s,
+            headers=headers,
+        )
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request with the sampling settings that keep the whole distribution."""
+        if self._preset.sampler:
+            request = replace(request, sampler={**self._preset.sampler, **request.sampler})
+        check_request(request, self._capabilities, endpoint=self._endpoint)
+        return request
+
+    async def _call(self, request: Request) -> list[Completion]:
+        body = write_request(request, self._preset, send_temperature=self._capabilities.temperature)
+        answer, latency = await self._post("/chat/completions", body)
+        return read_answer(answer, request, latency)
+
+
+def write_request(
+    request: Request, preset: Preset, *, send_temperature: bool = True
+) -> dict[str, Any]:
+    """Return the body of the call."""
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [
+            {"role": message.role, "content": message.content} for message in request.messages
+        ],
+        preset.max_tokens_field: request.max_tokens,
+    }
+    if send_temperature:
+        body["temperature"] = request.temperature
+    if request.n > 1:
+        body["n"] = request.n
+    if request.logprobs:
+        if preset.integer_logprobs:
+            body["logprobs"] = max(1, request.top_logprobs)
+        else:
+            body["logprobs"] = True
+            if request.top_logprobs:
+                body["top_logprobs"] = request.top_logprobs
+    if request.seed is not None:
+        body[preset.seed_field] = request.seed
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.schema is not None:
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
+        }
+    for name, value in request.sampler.items():
+        body[name] = int(value) if name in WHOLE_NUMBERS else value
+    return body
+
+
+def read_answer(
+    answer: Mapping[str, Any], request: Request, latency_s: float, *, usage_of_one: bool = False
+) -> list[Completion]:
+    """Return the completions of an answer, in the order of their index.
+
+    With `usage_of_one` the endpoint counts the tokens of a single choice only.
+    """
+    choices = answer.get("choices")
+    if not choices:
+        raise _without_choices(answer)
+    choices = sorted(choices, key=lambda choice: choice.get("index", 0))[: request.n]
+    try:
+        logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
+        usages = _read_usages(answer.get("usage") or {}, logprobs, usage_of_one=usage_of_one)
+        return [
+            _completion(answer, request, latency_s, *parts, position)
+            for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TransientClientError(
+            f"the answer has not the form of a chat completion: {type(error).__name__}: {error}"
+        ) from None
+
+
+def _completion(
+    answer: Mapping[str, Any],
+    request: Request,
+    latency_s: float,
+    choice: Mapping[str, Any],
+    logprobs: tuple[TokenLogprob, ...] | None,
+    usage: Usage,
+    position: int,
+) -> Completion:
+    message = choice["message"]
+    refused = refusal(logprobs) if logprobs else None
+    return Completion(
+        text=message.get("content") or message.get("refusal") or "",
+        finish_reason=choice.get("finish_reason") or "unknown",
+        usage=usage,
+        logprobs=logprobs if refused is None else None,
+        model=answer.get("model"),
+        request_id=answer.get("id"),
+        seed=None if request.seed is None else request.seed + position,
+        native_n=request.n > 1,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        logprobs_refused=refused,
+    )
+
+
+def _read_logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
+    """Return the token log-probs; None where a choice lacks them, which can happen."""
+    found = choice.get("logprobs")
+    if not found:
+        return None
+    content = found.get("content")
+    if content is not None:
+        return tuple(
+            [
+                TokenLogprob(
+                    entry["token"],
+                    _number(entry["logprob"]),
+                    tuple([(top["token"], top["logprob"]) for top in entry["top_logprobs"]])
+                    if entry.get("top_logprobs")
+                    else (),
+                )
+                for entry in content
+            ]
+        )
+    if found.get("tokens") is None:
+        return None
+    tokens, values = found["tokens"], found["token_logprobs"]
+    tops = found.get("top_logprobs") or [None] * len(tokens)
+    return tuple(
+        TokenLogprob(token, _number(value), tuple((top or {}).items()))
+        for token, value, top in zip(tokens, values, tops, strict=True)
+    )
+
+
+def _number(value: float | None) -> float:
+    """Return the value; null, which some servers write for minus infinity, is no number."""
+    return math.nan if value is None else value
+
+
+def _read_usages(
+    usage: Mapping[str, Any],
+    logprobs: list[tuple[TokenLogprob, ...] | None],
+    *,
+    usage_of_one: bool,
+) -> list[Usage]:
+    """Share the tokens of a call among its draws: the prompt is paid once.
+
+    Where log-probs show how long each draw is, that is its share; otherwise shares are equal
+    and only their sum means anything.
+    """
+    count = len(logprobs)
+    prompt = int(usage.get("prompt_tokens") or 0)
+    total = int(usage.get("completion_tokens") or 0)
+    if usage_of_one:
+        total *= count
+    lengths = [len(entries) if entries else None for entries in logprobs]
+    shares = [total // count + (position < total % count) for position in range(count)]
+    known = [length for length in lengths if length is not None]
+    if len(known) == count and (usage_of_one or sum(known) == total or not total):
+        shares = known
+    return [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
+
+
+def _without_choices(answer: Mapping[str, Any]) -> TransientClientError | PermanentClientError:
+    """Return the error that an answer with status 200 holds; some gateways do that."""
+    error = answer.get("error")
+    if isinstance(error, dict):
+        code = error.get("code")
+        message = f"error in an answer with status 200: {error.get('message')} ({code})"
+        if isinstance(code, int) and 400 <= code < 500 and code not in (408, 429):
+            return PermanentClientError(message[:400])
+        return TransientClientError(message[:400])
+    return TransientClientError("the answer holds no choices")
