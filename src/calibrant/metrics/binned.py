@@ -1,0 +1,413 @@
+"""Binned calibration error: ECE, its two halves, its debiased forms, and the bins themselves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
+from calibrant.stats import binning
+from calibrant.stats.binning import BinIndex, FloatArray
+from calibrant.stats.intervals import wilson_interval
+
+__all__ = [
+    "BinStats",
+    "ReliabilityBins",
+    "bin_statistics",
+    "ece",
+    "ece_debiased",
+    "over_confidence",
+    "reliability_bins",
+    "under_confidence",
+]
+
+STRATEGIES = ("width", "mass", "sweep")
+NORMS = ("l1", "l2", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class BinStats:
+    """Sums over the bins that hold anything, the sufficient statistics of every binned metric.
+
+    `mass` is the share of all weight; `gap` is mean confidence minus mean outcome; `spread`
+    is the mean of c(1 - c), the variance of an outcome if the confidences were right.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    rows: FloatArray
+    mass: FloatArray
+    confidence: FloatArray
+    rate: FloatArray
+    spread: FloatArray
+    effective: FloatArray
+
+    @property
+    def gap(self) -> FloatArray:
+        """Mean confidence minus mean outcome, per bin."""
+        return self.confidence - self.rate
+
+
+def placement(data: Checked, bins: int, strategy: str) -> tuple[BinIndex, Any]:
+    """Return the rule that places rows into bins, and the edges."""
+    check_bins(bins)
+    check_choice("strategy", strategy, STRATEGIES)
+    dtype = data.confidence.dtype
+    if strategy == "width":
+        return binning.width_index(bins, dtype), binning.width_edges(bins, dtype)
+    data = data.present()
+    if strategy == "mass":
+        edges = binning.mass_edges(data.confidence, data.weights, bins)
+    else:
+        edges = binning.sweep_edges(data.confidence, data.correct, data.weights)
+    return binning.edge_index(edges), edges
+
+
+def ece(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    norm: str = "l1",
+    weights: ArrayLike | None = None,
+) -> float:
+    r"""Return the expected calibration error, in [0, 1]; 0 is best.
+
+    With :math:`p_b` the share of rows in bin b and :math:`g_b` mean confidence minus mean outcome
+    there, it is :math:`\sum_b p_b |g_b|` (`l1`), :math:`\sqrt{\sum_b p_b g_b^2}` (`l2`) or
+    :math:`\max_b |g_b|` (`max`). It estimates the error that these bins can see, and is biased
+    upwards: a perfectly calibrated model shows more than 0 on finite data (see
+    `calibration_test` for how much, and `ece_debiased`).
+
+    Parameters
+    ----------
+    confidence
+        Probabilities in [0, 1], shape (n,).
+    correct
+        Outcomes, 0 or 1 or a grade between, shape (n,).
+    bins
+        Number of bins; ``sweep`` chooses its own and leaves this aside.
+    strategy
+        ``width``: equal width, where edge k is the number nearest to k/bins in the dtype of the
+        confidences, an edge belongs to the upper bin and 1.0 to the last. ``mass``: equal mass;
+        equal values stay together. ``sweep``: the most equal-mass bins whose outcomes rise.
+    norm
+        ``l1``, ``l2`` or ``max``.
+    weights
+        A weight of 2 counts as two equal rows.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), 'On calibration of modern neural networks';
+    Roelofs, Cain, Shlens, Mozer (2022), 'Mitigating bias in calibration error estimation'.
+
+    Examples
+    --------
+    >>> ece([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10)
+    0.15...
+    """
+    check_choice("norm", norm, NORMS)
+    data = check(confidence, correct, weights)
+    if strategy == "width" and norm == "l1":
+        gaps = binning.residual_sums(*data, check_bins(bins))
+        return float(np.abs(gaps).sum()) / data.total
+    place, edges = placement(data, bins, strategy)
+    count = len(edges) - 1
+    residual = _residual_column(data)
+    if norm == "l1":
+        (gaps,) = binning.sum_by_bin(place, count, data.confidence, [residual])
+        return float(np.abs(gaps).sum()) / data.total
+    gaps, mass = binning.sum_by_bin(place, count, data.confidence, [residual, _mass_column(data)])
+    held = mass > 0
+    gaps, mass = gaps[held] / mass[held], mass[held]
+    if norm == "max":
+        return float(np.abs(gaps).max())
+    return math.sqrt(float(mass @ gaps**2) / float(mass.sum()))
+
+
+def over_confidence(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    weights: ArrayLike | None = None,
+) -> float:
+    """Return the part of the ECE from bins that promise too much, in [0, 1]; 0 is best.
+
+    `over_confidence` + `under_confidence` = `ece` with the same bins.
+
+    Examples
+    --------
+    >>> over_confidence([0.9, 0.9, 0.1, 0.1], [1, 0, 1, 0], bins=10)
+    0.2
+    """
+    return _one_sided(check(confidence, correct, weights), bins, strategy, sign=1.0)
+
+
+def under_confidence(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    weights: ArrayLike | None = None,
+) -> float:
+    """Return the part of the ECE from bins that promise too little, in [0, 1]; 0 is best.
+
+    Examples
+    --------
+    >>> under_confidence([0.9, 0.9, 0.1, 0.1], [1, 0, 1, 0], bins=10)
+    0.2
+    """
+    return _one_sided(check(confidence, correct, weights), bins, strategy, sign=-1.0)
+
+
+def _one_sided(data: Checked, bins: int, strategy: str, *, sign: float) -> float:
+    place, edges = placement(data, bins, strategy)
+    (gaps,) = binning.sum_by_bin(place, len(edges) - 1, data.confidence, [_residual_column(data)])
+    return float(np.maximum(sign * gaps, 0.0).sum()) / data.total
+
+
+def ece_debiased(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    norm: str = "l1",
+    estimator: str = "matched",
+    weights: ArrayLike | None = None,
+) -> float:
+    r"""Return a binned calibration error with its upward bias taken off, in [0, 1]; 0 is best.
+
+    Parameters
+    ----------
+    confidence, correct, bins, strategy, weights
+        As for `ece`.
+    norm
+        ``l1`` or ``l2``.
+    estimator
+        For ``l1`` only. ``matched`` (the one that audits report): the observed gaps are shrunk
+        by a common factor until the ECE that one would expect to observe,
+        :math:`\sum_b p_b E|N(t g_b, s_b^2)|`, equals the ECE observed; the value is
+        :math:`t \sum_b p_b |g_b|`, and 0 where even perfect calibration would be expected to
+        show more. ``normal``: the observed ECE minus the bias that resampling normal bin means
+        would show, :math:`2 \mathrm{ECE} - \sum_b p_b E|N(g_b, s_b^2)|` (in closed form; may
+        fall slightly below 0), which removes only part of the bias near perfect calibration.
+        For ``l2`` there is one form: each squared gap loses its sampling variance
+        :math:`r_b(1-r_b)/(n_b-1)`; bins with one row are left out, a negative sum gives 0.
+
+    References
+    ----------
+    Kumar, Liang, Ma (2019), 'Verified uncertainty calibration' (``l2`` and ``normal``);
+    Broecker (2012), 'Estimating reliability and resolution of probability forecasts'.
+
+    Examples
+    --------
+    >>> ece_debiased([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10)
+    0.0
+    """
+    check_choice("norm", norm, ("l1", "l2"))
+    check_choice("estimator", estimator, ("matched", "normal"))
+    stats = bin_statistics(check(confidence, correct, weights), bins=bins, strategy=strategy)
+    if norm == "l2":
+        return _l2_debiased(stats)
+    return _l1_matched(stats) if estimator == "matched" else _l1_normal(stats)
+
+
+def _l2_debiased(stats: BinStats) -> float:
+    many = stats.effective > 1
+    variance = stats.rate * (1 - stats.rate) / np.where(many, stats.effective - 1, 1)
+    square = float(stats.mass @ np.where(many, stats.gap**2 - variance, 0.0))
+    return math.sqrt(max(square, 0.0))
+
+
+def _l1_normal(stats: BinStats) -> float:
+    error = np.sqrt(stats.rate * (1 - stats.rate) / stats.effective)
+    gap = np.abs(stats.gap)
+    return float(stats.mass @ (2 * gap - folded_mean(gap, error)))
+
+
+def _l1_matched(stats: BinStats) -> float:
+    gap = np.abs(stats.gap)
+    observed = float(stats.mass @ gap)
+
+    def excess(shrink: float) -> float:
+        error = np.sqrt(shrunk_variance(stats, shrink) / stats.effective)
+        return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
+
+    low, high = 0.0, 1.0
+    if excess(low) >= 0:
+        return 0.0
+    if excess(high) <= 0:
+        return observed
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return low * observed
+
+
+def folded_mean(centre: FloatArray, error: FloatArray) -> FloatArray:
+    """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
+    scale = np.where(error > 0, error, 1.0)
+    ratio = centre / scale
+    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + centre * special.erf(
+        ratio / math.sqrt(2)
+    )
+    return np.where(error > 0, mean, np.abs(centre))
+
+
+def shrunk_variance(stats: BinStats, shrink: float) -> FloatArray:
+    """Return the variance of an outcome per bin if the gaps were `shrink` times the observed.
+
+    With rates c - t g inside a bin the mean of rate(1 - rate) is
+    mean c(1 - c) + t g (2 c - 1) - t^2 g^2, never below 0.
+    """
+    moved = shrink * stats.gap
+    return np.maximum(stats.spread + moved * (2 * stats.confidence - 1) - moved**2, 0.0)
+
+
+def bin_statistics(data: Checked, *, bins: int, strategy: str) -> BinStats:
+    """Return the sums over bins of checked data."""
+    place, edges = placement(data, bins, strategy)
+    y, w = data.correct, data.weights
+    columns = [_ones, _column(data, 1), _column(data, 2), lambda rows: _times(y, w, rows)]
+    if w is not None:
+        columns += [lambda rows: w[rows], lambda rows: w[rows] ** 2]
+    sums = binning.sum_by_bin(place, len(edges) - 1, data.confidence, columns)
+    rows, first, second, outcome = sums[:4]
+    mass, squares = sums[4:] if w is not None else (rows, rows)
+    held = mass > 0
+    weight = mass[held]
+    mean, square = first[held] / weight, second[held] / weight
+    return BinStats(
+        lower=edges[:-1][held].astype(np.float64),
+        upper=edges[1:][held].astype(np.float64),
+        rows=rows[held],
+        mass=weight / weight.sum(),
+        confidence=mean,
+        rate=outcome[held] / weight,
+        spread=np.maximum(mean - square, 0.0),
+        effective=weight if w is None or _whole(w) else weight**2 / squares[held],
+    )
+
+
+def _ones(rows: slice) -> None:
+    """Stand for a column of ones in `sum_by_bin`."""
+
+
+def _whole(weights: Any) -> bool:
+    # Whole weights are repetitions, so they are counted as rows; other weights are importance
+    # weights, and what counts is their effective number (Kish).
+    return bool((weights == np.floor(weights)).all())
+
+
+def _times(y: Any, w: Any, rows: slice) -> Any:
+    return y[rows] if w is None else y[rows] * w[rows]
+
+
+def _column(data: Checked, power: int) -> Any:
+    c, w = data.confidence, data.weights
+
+    def column(rows: slice) -> Any:
+        values = c[rows].astype(np.float64, copy=False)
+        values = values * values if power == 2 else values
+        return values if w is None else values * w[rows]
+
+    return column
+
+
+def _residual_column(data: Checked) -> Any:
+    c, y, w = data.confidence, data.correct, data.weights
+    buffer = np.empty(min(data.rows, binning.PIECE))
+
+    def column(rows: slice) -> Any:
+        out = buffer[: rows.stop - rows.start]
+        np.subtract(c[rows], y[rows], out=out)
+        return out if w is None else np.multiply(out, w[rows], out=out)
+
+    return column
+
+
+def _mass_column(data: Checked) -> Any:
+    weights = data.weights
+    return _ones if weights is None else (lambda rows: weights[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBins:
+    """The bins of a reliability diagram; arrays with one entry per bin that holds rows.
+
+    `low` and `high` bound the rate (Wilson, from the effective rows of the bin); `band_low` and
+    `band_high` say where the rate would lie, at this number of rows, if the confidences were
+    right.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    n: FloatArray
+    mass: FloatArray
+    confidence: FloatArray
+    rate: FloatArray
+    low: FloatArray
+    high: FloatArray
+    band_low: FloatArray
+    band_high: FloatArray
+    level: float
+
+    def to_dict(self) -> list[dict[str, float]]:
+        """Return one plain dictionary per bin."""
+        names = [name for name in self.__slots__ if name != "level"]
+        columns = [getattr(self, name).tolist() for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def reliability_bins(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    level: float = 0.95,
+    weights: ArrayLike | None = None,
+) -> ReliabilityBins:
+    """Return the bins of a reliability diagram with intervals and a consistency band.
+
+    Parameters
+    ----------
+    confidence, correct, bins, strategy, weights
+        As for `ece`.
+    level
+        Level of the intervals and of the band.
+
+    Examples
+    --------
+    >>> diagram = reliability_bins([0.2, 0.2, 0.8, 0.8], [0, 0, 1, 0], bins=2)
+    >>> diagram.rate.tolist(), diagram.n.tolist()
+    ([0.0, 0.5], [2.0, 2.0])
+    """
+    check_level(level)
+    data = check(confidence, correct, weights)
+    stats = bin_statistics(data, bins=bins, strategy=strategy)
+    low, high = wilson_interval(stats.rate, stats.effective, level)
+    reach = special.ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
+    return ReliabilityBins(
+        lower=stats.lower,
+        upper=stats.upper,
+        n=stats.rows,
+        mass=stats.mass,
+        confidence=stats.confidence,
+        rate=stats.rate,
+        low=low,
+        high=high,
+        band_low=np.maximum(stats.confidence - reach, 0.0),
+        band_high=np.minimum(stats.confidence + reach, 1.0),
+        level=level,
+    )

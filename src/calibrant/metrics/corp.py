@@ -1,0 +1,227 @@
+"""CORP: reliability by isotonic regression, and the score decomposition it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core import InputError, RngLike, as_generator
+from calibrant.metrics.inputs import check, check_level
+from calibrant.stats.binning import FloatArray
+from calibrant.stats.isotonic import DistinctSums, distinct_sums, isotonic_fit
+
+__all__ = [
+    "Corp",
+    "ReliabilityCurve",
+    "corp",
+    "corp_from_sums",
+    "dsc",
+    "mcb",
+    "reliability_curve",
+    "unc",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Corp:
+    """Parts of the mean squared score: ``score = mcb - dsc + unc``, each of them at least 0."""
+
+    score: float
+    mcb: float
+    dsc: float
+    unc: float
+
+
+def corp_from_sums(sums: DistinctSums, squares: float) -> Corp:
+    """Return the parts from sums at distinct confidences and the summed squared outcomes."""
+    c, w, y = sums
+    total = w.sum()
+    fitted = isotonic_fit(w, y)
+    mean = y.sum() / total
+
+    def score(forecast: FloatArray | float) -> float:
+        return float((w @ np.square(forecast) - 2 * (y @ np.asarray(forecast)) + squares) / total)
+
+    # Written as squared distances, the two differences of scores cannot turn negative.
+    mcb = float(w @ (c - fitted) ** 2 + 2 * ((c - fitted) @ (w * fitted - y))) / total
+    dsc = float(w @ (fitted - mean) ** 2) / total
+    unc = max(squares / total - mean**2, 0.0)
+    return Corp(score=score(c), mcb=float(max(mcb, 0.0)), dsc=float(dsc), unc=float(unc))
+
+
+def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> Corp:
+    """Return miscalibration, discrimination and uncertainty of the Brier score.
+
+    The outcomes are regressed on the confidences by isotonic regression, which needs no bins
+    and is consistent for any rising relation. MCB is how much the Brier score would fall by
+    recalibrating (0 is best, biased upwards in small samples), DSC how much the recalibrated
+    confidences beat the base rate (more is better), UNC the score of the base rate.
+
+    Parameters
+    ----------
+    confidence
+        Probabilities in [0, 1], shape (n,).
+    correct
+        Outcomes, 0 or 1 or a grade between, shape (n,).
+    weights
+        A weight of 2 counts as two equal rows.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), 'Stable reliability diagrams for probabilistic
+    classifiers'.
+
+    Examples
+    --------
+    >>> parts = corp([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> parts.mcb, parts.dsc, parts.unc
+    (0.0100..., 0.125, 0.25)
+    """
+    data = check(confidence, correct, weights).present()
+    y = data.correct.astype(np.float64, copy=False)
+    squares = float(y @ y) if data.weights is None else float(np.square(y) @ data.weights)
+    return corp_from_sums(distinct_sums(*data), squares)
+
+
+def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """Return the miscalibration part of `corp`, in [0, 1]; 0 is best.
+
+    Examples
+    --------
+    >>> round(mcb([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]), 3)
+    0.01
+    """
+    return corp(confidence, correct, weights=weights).mcb
+
+
+def dsc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """Return the discrimination part of `corp`, in [0, 0.25]; more is better.
+
+    Examples
+    --------
+    >>> dsc([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    0.125
+    """
+    return corp(confidence, correct, weights=weights).dsc
+
+
+def unc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """Return the uncertainty part of `corp`, the variance of outcomes, in [0, 0.25].
+
+    Examples
+    --------
+    >>> unc([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    0.25
+    """
+    return corp(confidence, correct, weights=weights).unc
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityCurve:
+    """A reliability curve by isotonic regression: rate as a rising function of confidence.
+
+    `band_low` and `band_high` are pointwise: where the curve would lie, at this number of rows,
+    if the confidences were right. `weight` is the share of rows at each point.
+    """
+
+    confidence: FloatArray
+    rate: FloatArray
+    band_low: FloatArray
+    band_high: FloatArray
+    weight: FloatArray
+    n: int
+    level: float
+
+    def to_dict(self) -> dict[str, list[float] | int | float]:
+        """Return the curve as plain lists."""
+        return {
+            "confidence": self.confidence.tolist(),
+            "rate": self.rate.tolist(),
+            "band_low": self.band_low.tolist(),
+            "band_high": self.band_high.tolist(),
+            "weight": self.weight.tolist(),
+            "n": self.n,
+            "level": self.level,
+        }
+
+
+def reliability_curve(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    points: int = 200,
+    level: float = 0.95,
+    resamples: int = 200,
+    rng: RngLike = 0,
+) -> ReliabilityCurve:
+    """Return the CORP reliability curve with the band of a calibrated model at this n.
+
+    Parameters
+    ----------
+    confidence, correct, weights
+        As for `corp`. The band takes outcomes as 0 or 1.
+    points
+        Most points of the returned curve; the fit itself uses every row.
+    level, resamples, rng
+        Level of the band, simulations behind it, and their seed.
+
+    Examples
+    --------
+    >>> curve = reliability_curve([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> curve.rate.tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    check_level(level)
+    if points < 2 or resamples < 20:
+        raise InputError(
+            f"a curve needs points >= 2 and resamples >= 20, got {points} and {resamples}"
+        )
+    data = check(confidence, correct, weights).present()
+    sums = distinct_sums(*data)
+    fitted = isotonic_fit(sums.weight, sums.outcome)
+    shown = np.unique(np.linspace(0, sums.confidence.size - 1, points).round().astype(np.intp))
+    cells = merged_cells(sums, 512)
+    simulated = _simulated_curves(cells, data.rows / sums.weight.sum(), resamples, rng)
+    tail = (1 - level) / 2
+    low, high = np.quantile(simulated, [tail, 1 - tail], axis=0)
+    nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
+        0, cells.confidence.size - 1
+    )
+    edges = np.append(shown, sums.weight.size)
+    return ReliabilityCurve(
+        confidence=sums.confidence[shown],
+        rate=fitted[shown],
+        band_low=low[nearest],
+        band_high=high[nearest],
+        weight=np.add.reduceat(sums.weight, edges[:-1]) / sums.weight.sum(),
+        n=data.rows,
+        level=level,
+    )
+
+
+def _simulated_curves(
+    cells: DistinctSums, rows_per_weight: float, resamples: int, rng: RngLike
+) -> FloatArray:
+    """Return isotonic fits to outcomes drawn with the confidences as probabilities."""
+    trials = np.maximum(np.round(cells.weight * rows_per_weight), 1).astype(np.int64)
+    drawn = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
+    heavy = trials.astype(np.float64)
+    return np.stack([isotonic_fit(heavy, row.astype(np.float64)) for row in drawn])
+
+
+def merged_cells(sums: DistinctSums, most: int) -> DistinctSums:
+    """Return the sums over at most `most` neighbouring cells of about equal weight."""
+    if sums.weight.size <= most:
+        return sums
+    reached = np.cumsum(sums.weight)
+    group = np.minimum((reached - sums.weight / 2) / reached[-1] * most, most - 1).astype(np.intp)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    weight = np.add.reduceat(sums.weight, starts)
+    return DistinctSums(
+        np.add.reduceat(sums.confidence * sums.weight, starts) / weight,
+        weight,
+        np.add.reduceat(sums.outcome, starts),
+    )

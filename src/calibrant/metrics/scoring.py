@@ -1,0 +1,217 @@
+"""Proper scores and plain means: Brier, log loss, accuracy, mean confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from calibrant.metrics.binned import placement
+from calibrant.metrics.inputs import Array, Checked, check
+from calibrant.stats import binning
+from calibrant.stats.binning import PIECE
+
+__all__ = [
+    "BrierParts",
+    "accuracy",
+    "brier",
+    "brier_decomposition",
+    "log_loss",
+    "log_loss_rows",
+    "mean_confidence",
+]
+
+
+def _mean_of(data: Checked, rows_of: Any) -> float:
+    """Return the weighted mean of a per-row quantity, computed piece by piece."""
+    total = 0.0
+    for start in range(0, data.rows, PIECE):
+        piece = slice(start, start + PIECE)
+        values = rows_of(data.confidence[piece], data.correct[piece])
+        total += float(values.sum() if data.weights is None else values @ data.weights[piece])
+    return total / data.total
+
+
+def _squares(confidence: Array, correct: Array) -> Array:
+    difference = np.subtract(confidence, correct, dtype=np.float64)
+    return np.multiply(difference, difference, out=difference)
+
+
+def brier(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """Return the Brier score, the mean squared difference, in [0, 1]; 0 is best.
+
+    A proper score: its expectation is least for the true probabilities. It mixes calibration
+    with discrimination; `brier_decomposition` and `corp` take them apart.
+
+    Parameters
+    ----------
+    confidence
+        Probabilities in [0, 1], shape (n,).
+    correct
+        Outcomes, 0 or 1 or a grade between, shape (n,).
+    weights
+        A weight of 2 counts as two equal rows.
+
+    References
+    ----------
+    Brier (1950), 'Verification of forecasts expressed in terms of probability'.
+
+    Examples
+    --------
+    >>> brier([0.9, 0.2], [1, 0])
+    0.025...
+    """
+    return _mean_of(check(confidence, correct, weights), _squares)
+
+
+def log_loss_rows(confidence: Array, correct: Array) -> Array:
+    """Return -y log c - (1 - y) log(1 - c) per row; infinite where certainty was wrong."""
+    c = confidence.astype(np.float64, copy=False)
+    y = correct.astype(np.float64, copy=False)
+    # xlogy is 0 where y is 0, also at log 0, so certainty that was right costs nothing.
+    loss: Array = special.xlogy(y, c)
+    loss += special.xlog1py(1 - y, -c)
+    return np.abs(loss, out=loss)
+
+
+def log_loss(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> float:
+    """Return the mean logarithmic loss in nats, in [0, inf]; 0 is best.
+
+    A single confidence of exactly 0 or 1 with the wrong outcome makes it infinite. That is the
+    score's verdict and it is reported as such: nothing is clipped.
+
+    Parameters
+    ----------
+    confidence
+        Probabilities in [0, 1], shape (n,).
+    correct
+        Outcomes, 0 or 1 or a grade between, shape (n,).
+    weights
+        A weight of 2 counts as two equal rows.
+
+    References
+    ----------
+    Good (1952), 'Rational decisions'.
+
+    Examples
+    --------
+    >>> round(log_loss([0.5, 0.5], [1, 0]), 4)
+    0.6931
+    >>> log_loss([1.0, 0.5], [0, 1])
+    inf
+    """
+    data = check(confidence, correct, weights)
+    # A row of weight 0 is absent: 0 times its infinite loss must not become NaN.
+    return _mean_of(data.present(), log_loss_rows)
+
+
+def accuracy(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> float:
+    """Return the mean outcome, in [0, 1]; 1 is best. Confidences are checked, not used.
+
+    Examples
+    --------
+    >>> accuracy([0.9, 0.2], [1, 0])
+    0.5
+    """
+    data = check(confidence, correct, weights, probability=False)
+    return float(np.average(data.correct, weights=data.weights))
+
+
+def mean_confidence(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> float:
+    """Return the mean confidence, in [0, 1]. Outcomes are checked, not used.
+
+    Examples
+    --------
+    >>> mean_confidence([0.75, 0.25], [1, 0])
+    0.5
+    """
+    data = check(confidence, correct, weights)
+    if data.weights is None:
+        return float(data.confidence.mean(dtype=np.float64))
+    return float(data.confidence.astype(np.float64, copy=False) @ data.weights) / data.total
+
+
+@dataclass(frozen=True, slots=True)
+class BrierParts:
+    """Parts of the Brier score over bins.
+
+    ``brier = reliability - resolution + uncertainty + within`` holds exactly; `within` is the
+    variance of confidences inside bins minus twice their covariance with outcomes there.
+    """
+
+    brier: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within: float
+
+
+def brier_decomposition(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    strategy: str = "width",
+    weights: ArrayLike | None = None,
+) -> BrierParts:
+    r"""Return the three parts of the Brier score over bins, and what lies within the bins.
+
+    Reliability :math:`\sum_b p_b (c_b - r_b)^2` (0 is best), resolution
+    :math:`\sum_b p_b (r_b - r)^2` (more is better), uncertainty, the variance of outcomes.
+    Confidences that differ inside a bin leave the remainder `within`
+    (Stephenson, Coelho, Jolliffe 2008), so that the parts always sum to the score.
+
+    Parameters
+    ----------
+    confidence, correct, bins, strategy, weights
+        As for `ece`.
+
+    References
+    ----------
+    Murphy (1973), 'A new vector partition of the probability score'; Stephenson, Coelho,
+    Jolliffe (2008), 'Two extra components in the Brier score decomposition'.
+
+    Examples
+    --------
+    >>> parts = brier_decomposition([0.9, 0.9, 0.1, 0.1], [1, 0, 0, 0], bins=10)
+    >>> round(parts.reliability, 3), round(parts.resolution, 4), round(parts.uncertainty, 4)
+    (0.085, 0.0625, 0.1875)
+    """
+    data = check(confidence, correct, weights)
+    place, edges = placement(data, bins, strategy)
+    c, y, w = data
+    products = {
+        "mass": lambda p: None if w is None else w[p],
+        "c": lambda p: _weighted(c[p].astype(np.float64, copy=False), w, p),
+        "y": lambda p: _weighted(y[p].astype(np.float64, copy=False), w, p),
+        "cc": lambda p: _weighted(np.square(c[p], dtype=np.float64), w, p),
+        "cy": lambda p: _weighted(np.multiply(c[p], y[p], dtype=np.float64), w, p),
+        "yy": lambda p: _weighted(np.square(y[p], dtype=np.float64), w, p),
+    }
+    sums = binning.sum_by_bin(place, len(edges) - 1, c, list(products.values()))
+    held = sums[0] > 0
+    mass, sc, sy, scc, scy, syy = (column[held] for column in sums)
+    total = mass.sum()
+    p, mean_c, mean_y = mass / total, sc / mass, sy / mass
+    base = sy.sum() / total
+    spread = scc / mass - mean_c**2 - 2 * (scy / mass - mean_c * mean_y)
+    return BrierParts(
+        brier=float((scc.sum() - 2 * scy.sum() + syy.sum()) / total),
+        reliability=float(p @ (mean_c - mean_y) ** 2),
+        resolution=float(p @ (mean_y - base) ** 2),
+        uncertainty=float(max(syy.sum() / total - base**2, 0.0)),
+        within=float(p @ spread),
+    )
+
+
+def _weighted(values: Array, weights: Array | None, piece: slice) -> Array:
+    return values if weights is None else values * weights[piece]

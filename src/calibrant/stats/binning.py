@@ -1,0 +1,229 @@
+"""Put values into bins exactly, and sum over bins in cache-sized pieces.
+
+The rule of edges: with `bins` equal bins, edge k is the number of the input's own dtype that is
+nearest to k/bins. A value belongs to the last bin whose lower edge is not above it, so an edge
+belongs to the upper bin; 1.0 belongs to the last bin. A decimal such as 0.3 is read as the
+number nearest to 3/10 and is therefore an edge, as float64 and as float32 alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "BinIndex",
+    "edge_index",
+    "mass_edges",
+    "residual_sums",
+    "sum_by_bin",
+    "sweep_edges",
+    "width_edges",
+    "width_index",
+]
+
+Array: TypeAlias = NDArray[Any]
+FloatArray: TypeAlias = NDArray[np.float64]
+IndexArray: TypeAlias = NDArray[np.intp]
+# Writes the bin of every value of a piece into the index buffer; the third array is room for
+# as many float64 numbers, to be overwritten.
+BinIndex: TypeAlias = Callable[[Array, IndexArray, FloatArray], None]
+
+# Two buffers of this many rows stay in the second-level cache (measured: 16k to 32k are best).
+PIECE = 16_384
+
+# The sweep stops here; beyond it the bins are finer than any monotone trend can be trusted.
+MOST_SWEEP_BINS = 4_096
+
+
+def width_edges(bins: int, dtype: Any = np.float64) -> Array:
+    """Return the `bins` + 1 edges of equal-width bins on [0, 1], rounded in `dtype`.
+
+    Examples
+    --------
+    >>> width_edges(4).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    return (np.arange(bins + 1) / bins).astype(dtype)
+
+
+@lru_cache(maxsize=256)
+def _width_plan(bins: int, dtype: np.dtype[Any]) -> tuple[Any, Array, bool]:
+    """Return (multiplier, edges, whether truncating the product is the exact rule).
+
+    Multiplication is monotone, so checking every edge and the number just below it settles the
+    question for all values. Where truncation is not exact the multiplier is raised until no edge
+    falls short; then only values just below an edge can be placed one bin too high.
+    """
+    edges = width_edges(bins, dtype)
+    numbers = np.arange(bins + 1)
+    below = np.nextafter(edges[1:], dtype.type(0))
+
+    def reaches_edges(factor: Any) -> bool:
+        return bool((np.trunc(edges * factor) == numbers).all())
+
+    factor = dtype.type(bins)
+    exact = reaches_edges(factor) and bool((np.trunc(below * factor) == numbers[:-1]).all())
+    while not reaches_edges(factor):
+        factor = np.nextafter(factor, dtype.type(np.inf))
+    return factor, edges, exact
+
+
+def width_index(bins: int, dtype: Any = np.float64) -> BinIndex:
+    """Return the rule that puts values of `dtype` in [0, 1] into equal-width bins.
+
+    The index of 1.0 is `bins`, one past the last bin; `sum_by_bin` folds it into the last one.
+    """
+    dtype = np.dtype(dtype)
+    # float16 products are too coarse to truncate; comparing with the edges needs no product.
+    if dtype.itemsize < 4:
+        return edge_index(width_edges(bins, dtype))
+    factor, edges, exact = _width_plan(bins, dtype)
+
+    def place(values: Array, out: IndexArray, room: FloatArray) -> None:
+        product = room if dtype == np.float64 else np.empty(values.size, dtype)
+        np.multiply(values, factor, out=product)
+        np.copyto(out, product, casting="unsafe")
+        if not exact:
+            np.take(edges, out, out=product)
+            np.subtract(out, values < product, out=out)
+
+    return place
+
+
+def residual_sums(
+    confidence: Array, correct: Array, weights: Array | None, bins: int
+) -> FloatArray:
+    """Return the sums of weight * (confidence - correct) over equal-width bins.
+
+    This is `sum_by_bin` for the one case that must not cost anything beyond its arithmetic:
+    one pass, two buffers of a piece each.
+    """
+    rows = confidence.shape[0]
+    dtype = confidence.dtype
+    place = width_index(bins, dtype)
+    size = min(rows, PIECE)
+    index, residual = np.empty(size, np.intp), np.empty(size)
+    total: FloatArray = np.zeros(bins + 1)
+    for start in range(0, rows, PIECE):
+        stop = min(start + PIECE, rows)
+        values = confidence[start:stop]
+        here, out = index[: stop - start], residual[: stop - start]
+        # The residual buffer doubles as room for the product where the dtypes allow it.
+        place(values, here, out)
+        np.subtract(values, correct[start:stop], out=out)
+        if weights is not None:
+            np.multiply(out, weights[start:stop], out=out)
+        total += np.bincount(here, out, bins + 1)
+    total[bins - 1] += total[bins]
+    return total[:bins]
+
+
+def edge_index(edges: Array) -> BinIndex:
+    """Return the rule for the given rising edges; values outside go to the outer bins."""
+    inner = edges[1:-1]
+
+    def place(values: Array, out: IndexArray, room: FloatArray) -> None:  # noqa: ARG001
+        out[:] = np.searchsorted(inner, values, side="right")
+
+    return place
+
+
+def sum_by_bin(
+    place: BinIndex,
+    bins: int,
+    confidence: Array,
+    columns: Sequence[Callable[[slice], Array | None]],
+) -> list[FloatArray]:
+    """Return one array of bin sums per column, in one pass over pieces of the data.
+
+    Parameters
+    ----------
+    place, bins
+        The rule that places a value, and the number of bins.
+    confidence
+        The values to place.
+    columns
+        Functions from a slice of rows to the numbers to add; ``None`` stands for ones.
+    """
+    rows = confidence.shape[0]
+    totals = [np.zeros(bins + 1) for _ in columns]
+    size = min(rows, PIECE)
+    index, room = np.empty(size, np.intp), np.empty(size)
+    for start in range(0, rows, PIECE):
+        piece = slice(start, min(start + PIECE, rows))
+        here = index[: piece.stop - start]
+        place(confidence[piece], here, room[: here.size])
+        for total, column in zip(totals, columns, strict=True):
+            total += np.bincount(here, column(piece), bins + 1)
+    for total in totals:
+        total[bins - 1] += total[bins]
+    return [total[:bins] for total in totals]
+
+
+def mass_edges(confidence: Array, weights: Array | None, bins: int) -> Array:
+    """Return the edges of bins that hold equal mass, without ever splitting equal values.
+
+    Inner edge i is the first value whose mass together with all smaller ones exceeds i/bins of
+    the whole; an edge belongs to the upper bin. Edges that coincide are merged, so there may be
+    fewer bins than asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mass_edges(np.array([0.1, 0.2, 0.6, 0.9]), None, 2).tolist()
+    [0.0, 0.6, 1.0]
+    """
+    if weights is None:
+        ordered = np.sort(confidence)
+        positions = np.arange(1, bins) * ordered.size // bins
+    else:
+        order = np.argsort(confidence, kind="stable")
+        ordered = confidence[order]
+        reached = np.cumsum(weights[order], dtype=np.float64)
+        positions = _positions(reached, bins)
+    return _closed(ordered[positions])
+
+
+def _positions(reached: FloatArray, bins: int) -> IndexArray:
+    # The slack keeps a sum such as 0.1 + 0.2 from passing the target 0.3 by rounding alone.
+    targets = np.arange(1, bins) * (reached[-1] / bins) * (1 + 1e-12)
+    found: IndexArray = np.searchsorted(reached, targets, side="right")
+    return np.minimum(found, reached.size - 1)
+
+
+def _closed(inner: Array) -> Array:
+    inner = np.unique(inner)
+    zero, one = inner.dtype.type(0), inner.dtype.type(1)
+    inner = inner[inner > zero]
+    return np.concatenate([[zero], inner, [max(one, inner[-1]) if inner.size else one]]).astype(
+        inner.dtype
+    )
+
+
+def sweep_edges(confidence: Array, correct: Array, weights: Array | None) -> Array:
+    """Return the equal-mass edges with the most bins whose mean outcomes still rise.
+
+    The number of bins grows from 1 until the mean outcomes of neighbouring bins first fall
+    (Roelofs, Cain, Shlens, Mozer 2022, 'Mitigating bias in calibration error estimation'), and
+    stops at 4,096 bins or one bin per distinct value.
+    """
+    order = np.argsort(confidence, kind="stable")
+    ordered = confidence[order]
+    mass = np.ones(ordered.size) if weights is None else weights[order].astype(np.float64)
+    outcome = np.concatenate([[0.0], np.cumsum(mass * correct[order])])
+    reached = np.concatenate([[0.0], np.cumsum(mass)])
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    best = _closed(ordered[:0])
+    for bins in range(2, min(starts.size, MOST_SWEEP_BINS) + 1):
+        cuts = starts[np.searchsorted(starts, _positions(reached[1:], bins), side="right") - 1]
+        cuts = np.unique(np.concatenate([[0], cuts, [ordered.size]]))
+        means = np.diff(outcome[cuts]) / np.diff(reached[cuts])
+        if (np.diff(means) < 0).any():
+            break
+        best = _closed(ordered[cuts[1:-1]])
+    return best

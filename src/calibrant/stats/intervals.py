@@ -1,0 +1,68 @@
+"""Intervals in closed form."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+__all__ = ["logit_interval", "normal_quantile", "wald_interval", "wilson_interval"]
+
+
+def normal_quantile(level: float) -> float:
+    """Return the two-sided normal quantile: 1.96 for 0.95."""
+    return float(special.ndtri((1 + level) / 2))
+
+
+def wilson_interval(
+    rate: Any, n: Any, level: float = 0.95
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return Wilson's interval of a rate from `n` (effective) rows; never of zero width.
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(1.0, 20)
+    >>> round(float(low), 3), float(high)
+    (0.839, 1.0)
+    """
+    rate, n = np.asarray(rate, np.float64), np.asarray(n, np.float64)
+    z2 = normal_quantile(level) ** 2
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    reach = np.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    # At rates of exactly 0 and 1 the bound equals the rate; rounding must not miss it.
+    low = np.where(rate <= 0, 0.0, np.clip(centre - reach, 0.0, 1.0))
+    high = np.where(rate >= 1, 1.0, np.clip(centre + reach, 0.0, 1.0))
+    return low, high
+
+
+def wald_interval(
+    value: float, error: float, level: float, *, units: float = math.inf
+) -> tuple[float, float]:
+    """Return value -+ quantile * error, with Student's quantile for `units` - 1 degrees."""
+    quantile = (
+        float(special.stdtrit(units - 1, (1 + level) / 2))
+        if 1 < units < 1e6
+        else normal_quantile(level)
+    )
+    return value - quantile * error, value + quantile * error
+
+
+def logit_interval(
+    value: float, error: float, level: float, *, units: float = math.inf
+) -> tuple[float, float]:
+    """Return the interval made on the logit scale and carried back: it stays inside (0, 1).
+
+    Examples
+    --------
+    >>> low, high = logit_interval(0.9, 0.05, 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.752, 0.964)
+    """
+    if not 0 < value < 1:
+        return value, value
+    centre = math.log(value / (1 - value))
+    low, high = wald_interval(centre, error / (value * (1 - value)), level, units=units)
+    return float(special.expit(low)), float(special.expit(high))

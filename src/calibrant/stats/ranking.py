@@ -1,0 +1,175 @@
+"""Ranking measures and their influence functions, from sums at distinct scores.
+
+Every measure here depends on the data through the weight and the summed outcome at each
+distinct score, taken from the highest score down. Its influence function is linear in the
+outcome at each score, so standard errors need no second look at the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+__all__ = [
+    "Influence",
+    "Ranked",
+    "area_by_merge",
+    "area_under_curve",
+    "average_precision",
+    "average_risk",
+    "best_average_risk",
+]
+
+Array: TypeAlias = NDArray[Any]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """An influence function a[g] + b[g] * outcome at score group g; its mean is 0."""
+
+    constant: FloatArray
+    slope: FloatArray
+
+    def rows(self, group: NDArray[np.intp], correct: Array) -> FloatArray:
+        """Return its value at every row."""
+        return self.constant[group] + self.slope[group] * correct
+
+    def second_moment(self, ranked: Ranked) -> float:
+        """Return the weighted sum of its squares."""
+        a, b = self.constant, self.slope
+        return float(ranked.weight @ a**2 + 2 * (ranked.outcome @ (a * b)) + ranked.squares @ b**2)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Sums at distinct scores, from the highest score down; `group` maps rows to them."""
+
+    score: FloatArray
+    weight: FloatArray
+    outcome: FloatArray
+    squares: FloatArray
+    group: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, score: Array, correct: Array, weights: Array | None) -> Ranked:
+        """Sort once and sum."""
+        order = np.argsort(score, kind="stable")[::-1]
+        ordered = score[order]
+        new = np.empty(ordered.size, np.bool_)
+        new[0] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+        starts = np.flatnonzero(new)
+        group = np.empty(ordered.size, np.intp)
+        group[order] = np.cumsum(new) - 1
+        outcome = correct[order].astype(np.float64)
+        if weights is None:
+            weight = np.diff(starts, append=ordered.size).astype(np.float64)
+            sums = np.add.reduceat(outcome, starts)
+            squares = np.add.reduceat(outcome * outcome, starts)
+        else:
+            heavy = weights[order].astype(np.float64)
+            weight = np.add.reduceat(heavy, starts)
+            sums = np.add.reduceat(outcome * heavy, starts)
+            squares = np.add.reduceat(outcome * outcome * heavy, starts)
+        return cls(ordered[starts].astype(np.float64), weight, sums, squares, group)
+
+    @property
+    def total(self) -> float:
+        """Sum of all weights."""
+        return float(self.weight.sum())
+
+
+def area_by_merge(score: Array, positive: NDArray[np.bool_]) -> float:
+    """Return the area under the ROC curve by sorting the two classes apart.
+
+    The smaller class is looked up in the larger; ties count one half, exactly.
+    """
+    high, low = np.sort(score[positive]), np.sort(score[~positive])
+    few, many = (high, low) if high.size <= low.size else (low, high)
+    below = np.searchsorted(many, few, side="left")
+    tied = many[np.minimum(below, many.size - 1)] == few
+    pairs = float(below.sum(dtype=np.int64))
+    if tied.any():
+        first = below[tied]
+        pairs += float((np.searchsorted(many, few[tied], side="right") - first).sum()) / 2
+    area = pairs / (float(few.size) * float(many.size))
+    return area if few is high else 1.0 - area
+
+
+def area_under_curve(ranked: Ranked) -> tuple[float, Influence]:
+    """Return the area under the ROC curve and its influence function (binary outcomes)."""
+    hits, misses = ranked.outcome, ranked.weight - ranked.outcome
+    positives, negatives, total = hits.sum(), misses.sum(), ranked.total
+    beaten = (negatives - np.cumsum(misses) + misses / 2) / negatives
+    beating = (np.cumsum(hits) - hits / 2) / positives
+    area = float(hits @ beaten / positives)
+    of_hit = (beaten - area) * (total / positives)
+    of_miss = (beating - area) * (total / negatives)
+    return area, Influence(of_miss, of_hit - of_miss)
+
+
+def average_precision(ranked: Ranked) -> tuple[float, Influence]:
+    """Return the average precision and its influence function (binary outcomes)."""
+    hits, total = ranked.outcome, ranked.total
+    share = hits.sum() / total
+    covered = np.cumsum(ranked.weight) / total
+    precision = np.cumsum(hits) / total / covered
+    joint = float(hits @ precision) / total
+    value = joint / share
+    # Sums over all scores at or below the row's own, hence from the end.
+    gained = _from_end(hits / total / covered)
+    lost = _from_end(hits / total * precision / covered)
+    slope = (precision + gained - value) / share
+    constant = (-joint - lost + value * share) / share
+    return value, Influence(constant, slope)
+
+
+def average_risk(ranked: Ranked) -> tuple[float, Influence]:
+    """Return the area under the risk-coverage curve and its influence function.
+
+    Risk is 1 minus the outcome. The value is the mean over k of the risk among the k highest
+    scores; equal scores are taken in random order, in expectation. Whole weights count as
+    repetitions.
+    """
+    total = ranked.total
+    errors = ranked.weight - ranked.outcome
+    reached = np.cumsum(ranked.weight)
+    value = float((errors / ranked.weight) @ _harmonic_shares(reached, ranked.weight)) / total
+    covered = reached / total
+    risk = np.cumsum(errors) / reached
+    share = ranked.weight / total
+    gained = _from_end(share / covered)
+    lost = _from_end(share * risk / covered)
+    # Linear in the error 1 - y: risk - value + (1 - y) * gained - lost.
+    mean = float(share @ risk)
+    return value, Influence(risk - mean + gained - lost, -gained)
+
+
+def best_average_risk(correct: Array, weights: Array | None) -> tuple[float, Ranked, Influence]:
+    """Return the least average risk that any order of the same outcomes can have."""
+    ranked = Ranked.of(correct, correct, weights)
+    value, influence = average_risk(ranked)
+    return value, ranked, influence
+
+
+def _harmonic_shares(reached: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return, per group, the sum over its places i of (1/i + 1/(i+1) + ... + 1/total).
+
+    With H the harmonic numbers (digamma between whole numbers) and the identity
+    sum of H(j) for j < n = n H(n) - n, a group on places (A, B] has
+    (B - A)(H(total) + 1) - (B H(B) - A H(A)).
+    """
+    numbers = special.digamma(reached + 1) + np.euler_gamma
+    upper = reached * numbers
+    lower = np.concatenate([[0.0], upper[:-1]])
+    shares = weight * (numbers[-1] + 1) - (upper - lower)
+    return np.asarray(shares)
+
+
+def _from_end(values: FloatArray) -> FloatArray:
+    return np.cumsum(values[::-1])[::-1]

@@ -1,0 +1,193 @@
+"""Sem-ECE: golden values and laws that need no data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import comb
+from scipy.stats import hypergeom, norm
+
+from calibrant.core.errors import InputError
+from calibrant.metrics.semantic import (
+    AdaptiveRule,
+    adaptive_scores,
+    best_selection_size,
+    pool_draws,
+    question_scores,
+    theory,
+)
+from calibrant.stats.splits import sample_splits, split_law
+
+
+def test_golden_jensen_boundary():
+    assert pytest.approx(0.3062, abs=5e-5) == theory.JENSEN_BOUNDARY
+    assert pytest.approx(0.6125, abs=5e-5) == 2 * theory.JENSEN_BOUNDARY
+    assert 2 * theory.JENSEN_BOUNDARY / np.sqrt(50) == pytest.approx(0.0866, abs=5e-5)
+    assert norm.pdf(2 * theory.JENSEN_BOUNDARY) / np.sqrt(50) == pytest.approx(0.0468, abs=5e-5)
+
+
+def test_biases_add_up_to_the_density():
+    lam = np.linspace(0, 3, 50)
+    total = theory.jensen_bias(lam) + theory.selection_bias(lam)
+    np.testing.assert_allclose(total, norm.pdf(2 * lam), atol=1e-15)
+    at_root = theory.jensen_bias(theory.JENSEN_BOUNDARY) - theory.selection_bias(
+        theory.JENSEN_BOUNDARY
+    )
+    assert at_root == pytest.approx(0, abs=1e-14)
+
+
+def test_predicted_gap_is_the_papers_formula():
+    margin, mass, n = np.array([0.1, 0.3]), np.array([0.9, 0.6]), 50
+    lam = margin / np.sqrt(mass / n) / 2
+    expected = np.mean(np.sqrt(mass) * norm.pdf(2 * lam)) / np.sqrt(n)
+    assert theory.predicted_gap(margin, mass, n) == pytest.approx(expected, abs=1e-15)
+
+
+def closed_form_two_classes(first, second, block):
+    """Sem2 of a question with two classes: the first wins ties."""
+    pool, total = first + second, 0.0
+    for taken in range(max(0, block - second), min(first, block) + 1):
+        chance = comb(first, taken, exact=True) * comb(second, block - taken, exact=True)
+        chance /= comb(pool, block, exact=True)
+        wins = taken >= block - taken
+        left = first - taken if wins else second - (block - taken)
+        total += chance * left / (pool - block)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "block"), [(30, 20, 25), (25, 25, 25), (26, 24, 10), (1, 1, 1), (3, 47, 25)]
+)
+def test_exact_law_of_two_classes_equals_closed_form(first, second, block):
+    law = split_law([[first, second]], block)
+    assert law.confidence[0] == pytest.approx(
+        closed_form_two_classes(first, second, block), abs=1e-12
+    )
+    wins = hypergeom(first + second, first, block)
+    taken = np.arange(block + 1)
+    assert law.selection[0, 0] == pytest.approx(
+        wins.pmf(taken[taken >= block - taken]).sum(), abs=1e-12
+    )
+
+
+def test_exact_law_is_the_limit_of_random_splits():
+    counts = np.array([[20, 18, 12], [10, 10, 30], [17, 17, 16]])
+    law = split_law(counts, 25)
+    draws = sample_splits(counts, 25, splits=40_000, rng=3)
+    error = draws.heldout.std(axis=1) / np.sqrt(40_000)
+    assert (np.abs(draws.confidence - law.confidence) < 4 * error).all()
+    share = (draws.selected[..., None] == np.arange(3)).mean(axis=1)
+    np.testing.assert_allclose(share, law.selection, atol=0.012)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 12), min_size=2, max_size=5).filter(lambda c: sum(c) >= 2),
+    st.integers(0, 100),
+)
+def test_split_law_is_a_law(counts, where):
+    block = 1 + where * (sum(counts) - 2) // 100
+    law = split_law([counts], block)
+    assert law.selection.sum() == pytest.approx(1, abs=1e-10)
+    assert (law.selection >= 0).all()
+    assert 0 <= law.confidence[0] <= 1 + 1e-12
+
+
+def test_regimes_of_the_boundaries():
+    n = 50
+    jensen = 2 * theory.JENSEN_BOUNDARY / np.sqrt(n)
+    large = np.sqrt(np.log(5) / n)
+    margins = [jensen - 1e-6, jensen + 1e-6, large - 1e-6, large + 1e-6]
+    names = theory.regimes(margins, np.ones(4), np.full(4, 5), n)
+    assert names.tolist() == ["jensen", "low-margin", "low-margin", "large-margin"]
+
+
+def test_selection_error_stays_under_its_bound():
+    rng = np.random.default_rng(0)
+    pi = np.array([0.5, 0.3, 0.2])
+    counts = rng.multinomial(25, pi, size=20_000)
+    wrong = (counts.argmax(axis=1) != 0).mean()
+    bound = theory.selection_error_bound(0.2, 0.8, 3, 25)
+    assert wrong <= bound
+
+
+def test_bounds_of_theorem_5_2():
+    top = np.linspace(0.05, 0.95, 10)
+    loose = theory.binned_ece_bound(0.1, 0.01, top, bins=10, eta=0.02)
+    assert loose == pytest.approx(0.1 + 0.01 + 2 * (0.5 + 0.0))
+    smooth = theory.binned_ece_bound_smooth(0.1, 0.01, density=1.0, bins=10)
+    assert smooth == pytest.approx(0.11 + 4 * np.sqrt(2 * 9 * 0.01))
+    with pytest.raises(InputError):
+        theory.binned_ece_bound(0.1, 0.1, top, eta=0)
+
+
+def test_pool_counts_classes_in_order_of_appearance():
+    pool = pool_draws(["b", "a", "b", "a", "b"], ["y", "x", "x", "x", "y"], [1, 0, 0, 0, 1])
+    assert pool.ids.tolist() == ["b", "a"]
+    assert pool.counts.tolist() == [[2, 1], [2, 0]]
+    assert pool.labels[0].tolist() == [1, 0]
+
+
+def test_draws_without_an_answer_fill_places_but_are_never_chosen():
+    pool = pool_draws(["a"] * 4, [-1, -1, -1, 5], [None, None, None, 1])
+    scores = question_scores(pool, splits="exact")
+    assert scores.sem1[0] == 0.25
+    assert scores.label1[0] == 1
+
+
+def test_questions_that_cannot_be_used_are_counted():
+    pool = pool_draws(
+        ["a", "a", "b", "b", "c", "d", "d"],
+        [0, 0, -1, -1, 0, 0, 1],
+        [1, 1, None, None, 1, 1, None],
+    )
+    assert pool.ids.tolist() == ["a"]
+    assert pool.left_out == {
+        "no draw holds an answer": 1,
+        "a class has no grade": 1,
+        "fewer than two draws": 1,
+    }
+
+
+def test_conflicting_grades_inside_a_class_are_refused():
+    with pytest.raises(InputError, match=r"row 2|row 1") as caught:
+        pool_draws(["a", "a"], [0, 0], [1, 0])
+    assert "different grades" in str(caught.value)
+    assert pool_draws(["a", "a"], [0, 0], [1, 0], conflicts="mean").labels[0, 0] == 0.5
+
+
+def test_order_of_draws_does_not_matter_without_ties():
+    rng = np.random.default_rng(1)
+    question = np.repeat(["a", "b"], 25)
+    meaning = np.r_[[0] * 15 + [1] * 10, [0] * 5 + [1] * 20]
+    correct = meaning == 0
+    order = rng.permutation(50)
+    first = question_scores(pool_draws(question, meaning, correct), splits="exact")
+    second = question_scores(
+        pool_draws(question[order], meaning[order], correct[order]), splits="exact"
+    )
+    for name in ("sem1", "sem2", "label1", "label2"):
+        a = dict(zip(first.ids, getattr(first, name), strict=True))
+        b = dict(zip(second.ids, getattr(second, name), strict=True))
+        # An even block can tie inside a split, where the first seen class wins.
+        assert a == pytest.approx(b, abs=0.02 if name in ("sem2", "label2") else 1e-12)
+
+
+def test_adaptive_rule_spends_draws_where_the_mode_is_open():
+    rng = np.random.default_rng(0)
+    clear = rng.choice(3, (200, 60), p=[0.95, 0.03, 0.02])
+    close = rng.choice(3, (200, 60), p=[0.4, 0.35, 0.25])
+    rule = AdaptiveRule(target=0.05, minimum=5, maximum=30, batch=5)
+    easy, hard = (adaptive_scores(x, rule, evaluation=20) for x in (clear, close))
+    assert easy.draws.mean() < hard.draws.mean() - 10
+    assert hard.draws.max() == 50
+    assert abs(easy.confidence.mean() - 0.95) < 0.02
+    with pytest.raises(InputError, match="are needed"):
+        adaptive_scores(clear, rule, evaluation=40)
+
+
+def test_best_selection_size_depends_on_the_goal():
+    flat = dict(top=[0.4], margin=[0.05], mass=[0.75], pool=50)
+    assert best_selection_size(**flat, goal="error") < 49
+    with pytest.raises(InputError):
+        best_selection_size(**flat, goal="speed")
