@@ -52,7 +52,7 @@ def p_true_consistency(table: DrawTable, options: Options) -> Scored:
 
 
 @register(
-    "the same with the sampled answers shown as candidates",
+    "share of True among repeated verdicts, sampled answers shown as candidates",
     needs=("greedy", "p_true_cand_votes"),
     about="greedy",
     frequency=True,
@@ -76,7 +76,7 @@ def p_true_prob(table: DrawTable, _: Options) -> Scored:
 
 
 @register(
-    "the same with the sampled answers shown as candidates",
+    "probability of the token True, sampled answers shown as candidates",
     needs=("greedy", "p_true_cand_logprobs"),
     about="greedy",
     reference=_KADAVATH,

@@ -149,7 +149,7 @@ def consistency_verb(table: DrawTable, options: Options) -> Scored:
 
 
 @register(
-    "the same with the leading entry of each stated list",
+    "share of stated confidence that repeated lists give to their leading entry",
     needs=("verb_topk_samples", "verb_topk_clusters"),
     about="modal",
     frequency=True,
@@ -182,7 +182,7 @@ def self_ask(table: DrawTable, options: Options) -> Scored:
 
 
 @register(
-    "the same with the sampled answers shown as candidates",
+    "confidence stated when asked again, sampled answers shown as candidates",
     needs=("greedy", "self_ask_cand"),
     about="greedy",
     reference=_TIAN,

@@ -1,0 +1,274 @@
+"""Every method on cases worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.confidence.cases import full_question, headache
+
+from calibrant.confidence import METHODS, Draws, Greedy, Probes, Question, score, table_of
+from calibrant.core.errors import InputError, UnavailableError
+
+# Of the full question: classes lima 3 (0.5, 0.5, 0.3), quito 1 (0.2), bogota 1 (0.1).
+_ENTROPY = -(0.6 * math.log(0.6) + 2 * 0.2 * math.log(0.2))
+_MASS = np.array([1.3, 0.2, 0.1]) / 1.6
+_MEAN_LOG = (2 * math.log(0.5) + math.log(0.2) + math.log(0.3) + math.log(0.1)) / 5
+EXPECTED = {
+    "consistency": (0.6, "Lima", True),
+    "sem1": (0.6, "Lima", True),
+    # Blocks of 2 of 5: worked out in test_sem2_by_enumeration.
+    "sem2": (None, "Lima", True),
+    "first_run_consistency": (0.6, "Lima", True),
+    "sfca": (1.0, "Lima", True),
+    "discrete_semantic_entropy": (math.exp(-_ENTROPY), "Lima", True),
+    "number_of_classes": (-3.0, "Lima", True),
+    "degree_matrix": (0.36 + 0.04 + 0.04, "Lima", True),
+    "eccentricity": (-math.sqrt(2), "Lima", True),
+    "kernel_language_entropy": (math.exp(-_ENTROPY), "Lima", True),
+    "prob_entropy": (math.exp(_MEAN_LOG), "Lima", True),
+    "norm_prob_entropy": (math.exp(_MEAN_LOG), "Lima", True),
+    "semantic_entropy": (math.exp(float(np.sum(_MASS * np.log(_MASS)))), "Lima", True),
+    "sca": (1.6, "Lima", True),
+    "sca_distinct": (1.1, "Lima", True),
+    # 0.1 / 1.6 is below the default threshold 0.1.
+    "snca": (1.5 / 1.6, "Lima", True),
+    "perplexity": (math.sqrt(0.4), "Lima", True),
+    "sequence_probability": (0.4, "Lima", True),
+    "min_token_probability": (0.5, "Lima", True),
+    "p_true_consistency": (2 / 3, "Lima", True),
+    "p_true_consistency_cand": (0.5, "Lima", True),
+    "p_true_prob": (0.6, "Lima", True),
+    "p_true_prob_cand": (0.5, "Lima", True),
+    "p_true_ratio": (0.75, "Lima", True),
+    "verb": (0.7, "Quito", False),
+    "verb_topk": (0.7, "Quito", False),
+    "verb_mean": (0.7, "Lima", True),
+    "consistency_verb": (0.7, "Lima", True),
+    "consistency_verb_topk": (0.7, "Lima", True),
+    "self_ask": (0.8, "Lima", True),
+    "self_ask_cand": (0.4, "Lima", True),
+    "first_token_entropy": (math.exp(-1.5 * math.log(2)), "Lima", True),
+    "first_token_probability": (0.5, "Lima", True),
+    "first_token_margin": (0.25, "Lima", True),
+    "self_certainty": (-(math.log(1.5) + 2 * math.log(0.75)) / 3, "Lima", True),
+    "option_softmax": (0.75, "A", True),
+    "yes_no_ratio": (0.75, "yes", None),
+}
+
+
+def test_every_method_has_a_golden_value() -> None:
+    assert set(EXPECTED) == set(METHODS)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_by_hand(method: str) -> None:
+    value, answer, correct = EXPECTED[method]
+    got = score(method, full_question())
+    if value is not None:
+        assert got == pytest.approx(value, abs=1e-12)
+    assert (got.answer, got.correct) == (answer, correct)
+
+
+def test_headache_one_remedy() -> None:
+    assert score("consistency", headache(18, 0, 2)) == pytest.approx(0.9)
+    assert score("sfca", headache(18, 0, 2), tau=0.2) == pytest.approx(0.9)
+
+
+def test_headache_two_remedies() -> None:
+    split = headache(12, 6, 2)
+    assert score("consistency", split) == pytest.approx(0.6)
+    assert score("discrete_semantic_entropy", split) < 0.5
+    assert score("sfca", split, tau=0.2) == pytest.approx(0.9)
+
+
+def test_two_equal_classes_have_entropy_ln_2() -> None:
+    question = Question(
+        classes=[0, 1], correct=[True, False], token_logprobs=[[math.log(0.3)], [math.log(0.3)]]
+    )
+    for method in ("semantic_entropy", "discrete_semantic_entropy"):
+        assert -math.log(score(method, question)) == pytest.approx(math.log(2), abs=1e-15)
+
+
+def test_no_entropy_is_full_confidence() -> None:
+    question = Question(classes=[0, 0, 0], correct=[True] * 3, token_logprobs=[[0.0]] * 3)
+    for method in ("prob_entropy", "norm_prob_entropy", "semantic_entropy"):
+        assert score(method, question) == 1.0
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=8), min_size=2, max_size=10),
+)
+def test_snca_and_sfca_without_threshold_cannot_rank(draws: list[list[int]]) -> None:
+    """A constant score has AUROC 0.5 whatever the grades."""
+    table = table_of(
+        Question(
+            classes=classes,
+            correct=[label % 2 == 0 for label in classes],
+            token_logprobs=[[-float(label + 1)] for label in classes],
+        )
+        for classes in draws
+    )
+    from calibrant.confidence import Options
+
+    for name in ("snca", "sfca"):
+        values = METHODS[name].function(table, Options(tau=0.0)).value
+        np.testing.assert_allclose(values, 1.0, atol=1e-12)
+
+
+def test_snca_and_sfca_without_threshold_have_auroc_one_half() -> None:
+    from calibrant import metrics
+
+    questions = [headache(12, 6, 2), headache(2, 3, 15), headache(20, 0, 0), headache(1, 1, 18)]
+    scores = [score("sfca", question, tau=0.0) for question in questions]
+    auroc = metrics.auroc(np.round(scores, 12), np.array([float(s.correct) for s in scores]))
+    assert float(auroc) == 0.5
+
+
+def test_sca_exceeds_one_and_says_so() -> None:
+    question = Question(
+        classes=["a"] * 3,
+        correct=[True] * 3,
+        answers=["x"] * 3,
+        token_logprobs=[[math.log(0.9)]] * 3,
+    )
+    got = score("sca", question)
+    assert got == pytest.approx(2.7)
+    assert not got.probability
+    assert score("sca_distinct", question) == pytest.approx(0.9)
+
+
+def test_sca_threshold_is_on_class_mass() -> None:
+    question = full_question()
+    assert score("sca", question, tau=0.15) == pytest.approx(1.5)
+    assert score("sca", question, tau=1.0) == pytest.approx(1.3)
+    assert score("sca", question, tau=2.0) == 0.0
+
+
+def test_sem2_by_enumeration() -> None:
+    """Blocks of 2 of 5 draws; ties go to the class seen first."""
+    from itertools import combinations
+
+    draws = ["lima", "lima", "quito", "lima", "bogota"]
+    order = ["lima", "quito", "bogota"]
+    values = []
+    for block in combinations(range(5), 2):
+        chosen = [draws[i] for i in block]
+        best = max(order, key=lambda name: (chosen.count(name), -order.index(name)))
+        rest = [draws[i] for i in range(5) if i not in block]
+        values.append(rest.count(best) / 3)
+    assert score("sem2", full_question()) == pytest.approx(np.mean(values), abs=1e-14)
+
+
+def test_sem2_sampled_splits_agree_with_the_law() -> None:
+    question = headache(8, 7, 5)
+    exact = score("sem2", question)
+    assert score("sem2", question, splits=20_000) == pytest.approx(exact, abs=0.005)
+    assert score("sem2", question, splits=50, seed=3) == score("sem2", question, splits=50, seed=3)
+
+
+def test_paper_variants_use_the_greedy_answer() -> None:
+    question = full_question()
+    assert score("consistency", question, variant="paper") == pytest.approx(0.6)
+    mismatched = score("verb", question, variant="paper")
+    assert mismatched == pytest.approx(0.7)
+    assert (mismatched.answer, mismatched.correct) == ("Lima", True)
+    weighted = score("consistency_verb", question, variant="paper")
+    assert weighted == pytest.approx(1.4 / 2.0)
+    pooled = score("verb_mean", question, variant="paper")
+    assert pooled == pytest.approx(2.0 / 3.0)
+
+
+def test_greedy_pairing_of_question_level_scores() -> None:
+    question = Question(
+        classes=["a", "a", "b"],
+        correct=[True, True, False],
+        greedy=Greedy(answer="B", label="b", correct=False),
+    )
+    assert score("discrete_semantic_entropy", question).correct is True
+    assert score("discrete_semantic_entropy", question, about="greedy").correct is False
+
+
+def test_refusals_count_against_every_share() -> None:
+    question = Question(classes=["a"] * 5 + [None] * 15, correct=[True] * 5 + [None] * 15)
+    assert score("consistency", question) == pytest.approx(0.25)
+    assert score("consistency", question).answer == "a"
+    assert score("number_of_classes", question) == -2
+    assert score("sem2", question) < 0.3
+    first = Question(classes=[None, "a", "a"], correct=[None, True, True])
+    assert math.isnan(score("first_run_consistency", first))
+
+
+def test_missing_runs_stay_in_the_denominator() -> None:
+    question = Question(classes=["a", "a", None, "b"], correct=[True, True, None, False])
+    assert score("first_run_consistency", question) == pytest.approx(0.5)
+
+
+def test_imputation_is_explicit() -> None:
+    unread = Draws(classes=["a", "a"], correct=[True, True], stated=[0.4, None])
+    question = Question(verb=Draws(["a"], [True], ["A"], stated=[None]), verb_samples=unread)
+    assert math.isnan(score("verb", question))
+    assert score("verb", question, impute=1.0) == 1.0
+    assert score("verb_mean", question) == pytest.approx(0.4)
+    assert score("verb_mean", question, impute=1.0) == pytest.approx(0.7)
+
+
+def test_class_grade_is_the_majority_and_names_a_draw_with_it() -> None:
+    question = Question(
+        classes=["a"] * 3, correct=[False, True, True], answers=["Texas", "Paris", "Paris"]
+    )
+    got = score("consistency", question)
+    assert (got.answer, got.correct) == ("Paris", True)
+
+
+def test_ties_go_to_the_class_seen_first() -> None:
+    question = Question(classes=["b", "a", "a", "b"], correct=[False, True, True, False])
+    assert score("consistency", question).answer == "b"
+
+
+def test_graph_scores_agree_between_classes_matrix_and_embeddings() -> None:
+    question = full_question()
+    for method in ("degree_matrix", "eccentricity"):
+        by_class = score(method, question)
+        assert score(method, question, similarity="matrix") == pytest.approx(by_class, abs=1e-9)
+        assert score(method, question, similarity="embeddings") == pytest.approx(by_class, abs=1e-9)
+
+
+def test_heat_kernel_entropy_of_identical_answers_is_small() -> None:
+    same = Question(classes=[0] * 20, correct=[True] * 20, embeddings=[[1.0, 0.0]] * 20)
+    mixed = Question(
+        classes=[0] * 10 + [1] * 10,
+        correct=[True] * 20,
+        embeddings=[[1.0, 0.0]] * 10 + [[0.0, 1.0]] * 10,
+    )
+    sure = score("kernel_language_entropy", same, kernel="heat")
+    assert sure > 0.7
+    assert score("kernel_language_entropy", mixed, kernel="heat") < 0.75 * sure
+
+
+def test_missing_inputs_make_a_method_unavailable() -> None:
+    with pytest.raises(UnavailableError, match="token log-probs"):
+        score("sca", headache(12, 6, 2))
+    with pytest.raises(UnavailableError, match="purpose 'p_true'"):
+        score(
+            "p_true_prob", Question(greedy=Greedy(answer="x", correct=True), p_true=Probes([True]))
+        )
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InputError, match="did you mean 'consistency'"):
+        score("consistancy", headache(1, 1, 1))
+    with pytest.raises(InputError, match="variant must be one of"):
+        score("consistency", headache(1, 1, 1), variant="other")
+    with pytest.raises(InputError, match="tau must not be negative"):
+        score("sfca", headache(1, 1, 1), tau=-1.0)
+
+
+def test_yes_no_ratio_grades_yes_by_a_graded_no() -> None:
+    question = Question(
+        greedy=Greedy(answer="No.", correct=True, yes_probability=0.2, no_probability=0.6)
+    )
+    got = score("yes_no_ratio", question)
+    assert got == pytest.approx(0.25)
+    assert (got.answer, got.correct) == ("yes", False)
