@@ -1,1 +1,39 @@
 """From a study file to draws: plan, prompts, runner, tables."""
+
+from calibrant.collect.config import StudyConfig, load_config, parse_config
+from calibrant.collect.endpoints import open_client
+from calibrant.collect.forecast import Forecast, check_budget, forecast
+from calibrant.collect.needs import NEEDS, Selection, select_probes
+from calibrant.collect.plan import Asker, Wanted
+from calibrant.collect.prices import load_prices, study_prices
+from calibrant.collect.probes import POOL, PROBES
+from calibrant.collect.prompts import Prompt, load_prompt, shipped_prompts
+from calibrant.collect.questions import Question, iterate_questions
+from calibrant.collect.runner import Collected, Watch, collect
+
+__all__ = [
+    "NEEDS",
+    "POOL",
+    "PROBES",
+    "Asker",
+    "Collected",
+    "Forecast",
+    "Prompt",
+    "Question",
+    "Selection",
+    "StudyConfig",
+    "Wanted",
+    "Watch",
+    "check_budget",
+    "collect",
+    "forecast",
+    "iterate_questions",
+    "load_config",
+    "load_prices",
+    "load_prompt",
+    "open_client",
+    "parse_config",
+    "select_probes",
+    "shipped_prompts",
+    "study_prices",
+]

@@ -34,6 +34,7 @@ class QuestionsConfig:
     path: Path
     layout: str = "auto"
     limit: int | None = None
+    tabular: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,11 @@ class BudgetConfig:
     when: str = "refuse"
     prices: Path | None = None
 
+    @property
+    def capped(self) -> bool:
+        """Whether there is any cap."""
+        return any(cap is not None for cap in (self.max_cost, self.max_tokens, self.max_calls))
+
 
 @dataclass(frozen=True, slots=True)
 class StudyConfig:
@@ -173,9 +179,30 @@ def _questions(root: Settings, folder: Path) -> QuestionsConfig:
         path=folder / table.text("path"),
         layout=table.text("layout", "auto"),
         limit=table.whole("limit", None, low=1),
+        tabular=_tabular(table.table("tabular")) if table.has("tabular") else None,
     )
+    table.raw("tabular", None)
     table.finish()
     return config
+
+
+def _tabular(table: Settings) -> dict[str, Any]:
+    """Read how the rows of a table become yes/no questions."""
+    task = {
+        "target": table.text("target"),
+        "positive": table.raw("positive"),
+        "question": table.text("question"),
+        "columns": dict(table.raw("columns")),
+        "values": dict(table.raw("values", {})),
+    }
+    if table.has("introduction"):
+        task["introduction"] = table.text("introduction")
+    table.raw("introduction", None)
+    table.finish()
+    for column, sentence in task["columns"].items():
+        if not isinstance(sentence, str) or "{value}" not in sentence:
+            table.refuse(f"columns.{column}", f"is a sentence with {{value}}, got {sentence!r}")
+    return task
 
 
 def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -25,13 +25,22 @@ from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
 from calibrant.collect.plan import Asker, Subject, Tag, Wanted
 from calibrant.collect.prompts import PromptBook
 from calibrant.collect.questions import Question
+from calibrant.collect.subjects import Extract, distinct, find_subject
 from calibrant.collect.tables import DrawRows
 from calibrant.records.ledger import Ledger
 
-__all__ = ["Collected", "Extract", "Watch", "collect"]
+__all__ = ["Collected", "Watch", "collect"]
 
-Extract = Callable[[Question, str], str | None]
-"""Finds the final answer in a response; None where there is none."""
+
+COUNTED = (
+    "draws_new",
+    "draws_cached",
+    "calls",
+    "retries",
+    "prompt_tokens",
+    "completion_tokens",
+    "cost",
+)
 
 
 class Watch(Protocol):
@@ -168,6 +177,7 @@ class _ModelRun:
         self.price = prices[config.name]
         self.retry_failures = retry_failures
         self.dispatchers: list[Dispatcher] = []
+        self.elapsed_s = 0.0
         self.greedy: dict[str, str] = {}
         self.samples: dict[str, list[str]] = {}
         self.subjects: dict[str, Subject] = {}
@@ -175,11 +185,11 @@ class _ModelRun:
     async def first_and_second_turn(self) -> None:
         """Ask for answers, then ask about the greedy ones."""
         questions = self.run.questions
-        self._announce(len(questions) * sum(self.wanted.draws.values()))
-        async for outcome in self._ask(self.asker.first_turn(questions)):
+        dispatcher = self._begin(len(questions) * self._draws(1, 2))
+        async for outcome in self._ask(dispatcher, self.asker.first_turn(questions)):
             self._keep_answers(outcome)
         self._find_subjects()
-        async for _ in self._ask(self.asker.second_turn(questions, self.subjects)):
+        async for _ in self._ask(dispatcher, self.asker.second_turn(questions, self.subjects)):
             pass
 
     async def pool_turn(self) -> None:
@@ -187,8 +197,8 @@ class _ModelRun:
         pools = self.run.pools
         if not self.wanted.probes(3) or not pools:
             return
-        self._announce(sum(map(len, pools.values())) * sum(self.wanted.draws.values()))
-        async for _ in self._ask(self.asker.pool_turn(self.run.questions, pools)):
+        dispatcher = self._begin(sum(map(len, pools.values())) * self._draws(3))
+        async for _ in self._ask(dispatcher, self.asker.pool_turn(self.run.questions, pools)):
             pass
 
     def findings(self) -> list[dict[str, Any]]:
@@ -201,18 +211,21 @@ class _ModelRun:
 
     def counts(self) -> dict[str, Any]:
         """Return what was sent and got, summed over the turns."""
-        total: Counter[str] = Counter()
-        for dispatcher in self.dispatchers:
-            total.update(asdict(dispatcher.progress))
-        return dict(total)
+        seen = [dispatcher.progress for dispatcher in self.dispatchers]
+        sums = {name: sum(getattr(progress, name) for progress in seen) for name in COUNTED}
+        return {**sums, "elapsed_s": self.elapsed_s}
 
-    def _announce(self, draws: int) -> None:
-        if self.run.watch is not None:
-            self.run.watch.start(self.config.name, draws)
+    def _draws(self, *turns: int) -> int:
+        """Return how many draws these turns want of one question (or candidate)."""
+        return sum(
+            self.wanted.draws[probe.name] for turn in turns for probe in self.wanted.probes(turn)
+        )
 
-    def _dispatcher(self) -> Dispatcher:
+    def _begin(self, draws: int) -> Dispatcher:
         """Return a dispatcher that knows what the whole study has spent up to now."""
         run = self.run
+        if run.watch is not None:
+            run.watch.start(self.config.name, draws)
         dispatcher = Dispatcher(
             self.client,
             run.ledger,
@@ -225,14 +238,16 @@ class _ModelRun:
         self.dispatchers.append(dispatcher)
         return dispatcher
 
-    async def _ask(self, asks: Iterator[Ask]) -> AsyncIterator[Outcome]:
-        asked = cast("AsyncGenerator[Outcome]", self._dispatcher().ask_all(asks))
+    async def _ask(self, dispatcher: Dispatcher, asks: Iterator[Ask]) -> AsyncIterator[Outcome]:
+        started = time.monotonic()
+        asked = cast("AsyncGenerator[Outcome]", dispatcher.ask_all(asks))
         async with aclosing(asked) as outcomes:
             async for outcome in outcomes:
                 self.run.rows.add(self.config.name, outcome)
                 if outcome.problem is not None:
                     self.run.failures.append(self._failure(outcome))
                 yield outcome
+        self.elapsed_s += time.monotonic() - started
 
     def _failure(self, outcome: Outcome) -> dict[str, Any]:
         tag = outcome.ask.tag
@@ -263,24 +278,22 @@ class _ModelRun:
     def _find_subjects(self) -> None:
         """Find what second turns ask about; without an answer there is nothing to ask."""
         for question in self.run.questions:
-            response = self.greedy.get(question.question_id)
-            answer = None if response is None else self.run.extract(question, response)
-            if response is None or answer is None:
+            subject = find_subject(
+                question,
+                self.greedy.get(question.question_id),
+                self.samples.get(question.question_id, ()),
+                extract=self.run.extract,
+                candidates=self.run.config.sampling.candidates,
+            )
+            if subject is None:
                 self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
-                continue
-            sampled = (
-                self.run.extract(question, text)
-                for text in self.samples.get(question.question_id, ())
-            )
-            candidates = most_frequent(
-                [item for item in sampled if item], self.run.config.sampling.candidates
-            )
-            self.subjects[question.question_id] = Subject(answer, response, tuple(candidates))
+            else:
+                self.subjects[question.question_id] = subject
 
 
 def remaining_caps(budget: BudgetConfig, ledger: Ledger) -> Caps | None:
     """Return what the caps of the study leave after what its ledger has spent already."""
-    if budget.max_cost is None and budget.max_tokens is None and budget.max_calls is None:
+    if not budget.capped:
         return None
     spent = ledger.totals()
     tokens = int(spent["prompt_tokens"] + spent["completion_tokens"])
@@ -292,37 +305,3 @@ def remaining_caps(budget: BudgetConfig, ledger: Ledger) -> Caps | None:
     if budget.max_calls is not None:
         caps = replace(caps, calls=max(0, budget.max_calls - int(spent["calls"])))
     return caps
-
-
-def distinct(answers: Iterable[str]) -> list[str]:
-    """Return the answers that differ in more than case and spaces, in order.
-
-    The rule is kept this simple on purpose: prompts are built from it, and a cleverer one would
-    change prompts, and so buy draws again, whenever it became cleverer still.
-
-    Examples
-    --------
-    >>> distinct(["Paris", "paris ", "Lyon"])
-    ['Paris', 'Lyon']
-    """
-    found: dict[str, str] = {}
-    for answer in answers:
-        found.setdefault(_plain(answer), answer)
-    return list(found.values())
-
-
-def most_frequent(answers: Sequence[str], count: int) -> list[str]:
-    """Return the `count` most frequent distinct answers, the first seen among equals.
-
-    Examples
-    --------
-    >>> most_frequent(["Lyon", "Paris", "paris"], 2)
-    ['Paris', 'Lyon']
-    """
-    times = Counter(_plain(answer) for answer in answers)
-    ranked = sorted(distinct(answers), key=lambda answer: -times[_plain(answer)])
-    return ranked[:count]
-
-
-def _plain(answer: str) -> str:
-    return " ".join(answer.casefold().split())

@@ -61,13 +61,11 @@ def recognise(row: Row, *, source: str) -> Layout:
     for layout in LAYOUTS.values():
         if layout.recognises(row):
             return layout
-    known = "; ".join(
-        f"{layout.name}: {', '.join(sorted(layout.columns))}" for layout in LAYOUTS.values()
-    )
     raise InputError(
         f"no known layout of questions has the columns {', '.join(map(str, row))}",
         source=source,
-        hint=f"write a table with question_id, text and references, or one of {known}",
+        hint="write a table with question_id, text and references, or use one of the layouts "
+        + ", ".join(LAYOUTS),
     )
 
 
@@ -136,13 +134,12 @@ def _rows(source: Any, name: str) -> list[Row]:
     path = Path(source)
     if not path.is_file():
         raise InputError("there is no such file of questions", source=name)
-    head = path.open("rb").read(4)
-    if head == b"PAR1":
+    data = path.read_bytes()
+    if data[:4] == b"PAR1":
         return list(read_table(path).iter_rows(named=True))
-    data = gzip.decompress(path.read_bytes()) if head[:2] == b"\x1f\x8b" else path.read_bytes()
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
+        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
+    except (UnicodeDecodeError, OSError, EOFError) as error:
         raise InputError(f"the file is not UTF-8 text: {error}", source=name) from None
     if text.lstrip()[:1] in ("{", "["):
         return _json_rows(text, name)
@@ -154,9 +151,11 @@ def _json_rows(text: str, source: str) -> list[Row]:
         whole = orjson.loads(text)
     except orjson.JSONDecodeError:
         return list(_json_lines(text, source))
-    if isinstance(whole, dict):  # one table around the rows, as in the original TriviaQA files
+    if isinstance(whole, dict):
         lists = [value for value in whole.values() if _is_rows(value)]
-        whole = lists[0] if len(lists) == 1 else [whole]
+        # A file of one row, or a table around the rows as in the original TriviaQA files.
+        is_row = len(lists) != 1 or any(layout.recognises(whole) for layout in LAYOUTS.values())
+        whole = [whole] if is_row else lists[0]
     if not _is_rows(whole):
         raise InputError("a JSON file of questions is a list of objects", source=source)
     rows: list[Row] = whole

@@ -1,0 +1,275 @@
+"""`run`: questions -> draws -> semantics -> scores -> audit, in one study folder."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.api.audit import audit
+from calibrant.api.candidates import candidate_scores
+from calibrant.api.result import Result
+from calibrant.clients.asks import Price
+from calibrant.clients.protocol import Client
+from calibrant.collect import (
+    POOL,
+    Collected,
+    Forecast,
+    Question,
+    Selection,
+    StudyConfig,
+    Wanted,
+    Watch,
+    check_budget,
+    collect,
+    forecast,
+    iterate_questions,
+    load_config,
+    open_client,
+    select_probes,
+    study_prices,
+)
+from calibrant.confidence import METHODS, score_table
+from calibrant.records import Study
+from calibrant.records.ledger import Ledger
+from calibrant.report import render_html
+from calibrant.semantics import annotate
+from calibrant.semantics.extract import extract_answer
+from calibrant.sources import TabularTask, load_questions, tabular_questions
+
+__all__ = ["run"]
+
+FAILURES_SHOWN = 50
+
+
+def run(
+    study: str | Path,
+    *,
+    dry_run: bool = False,
+    retry_failures: bool = False,
+    watch: Watch | None = None,
+) -> Result:
+    """Ask models what a study wants to know, and score and audit the answers.
+
+    What the ledger holds is never asked for again: a second call, or a call after an
+    interruption, goes on where the first one ended.
+
+    Parameters
+    ----------
+    study
+        Folder that holds ``study.toml``.
+    dry_run
+        Say what would be sent and what it can cost at most, and send nothing.
+    retry_failures
+        Ask again for what earlier runs set aside for good.
+    watch
+        Is told about progress.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.run/1``.
+    """
+    folder = Study(study)
+    config = load_config(folder)
+    questions = _questions(config)
+    clients = {model.name: open_client(model) for model in config.models}
+    prepared = _prepare(config, questions, clients)
+    with _ledger(folder, dry_run=dry_run) as ledger:
+        expected, collected = asyncio.run(
+            _ask(prepared, ledger, dry_run=dry_run, retry_failures=retry_failures, watch=watch)
+        )
+    document = _document(prepared, expected, dry_run=dry_run)
+    if collected is not None:
+        document |= _digest(folder, prepared, collected)
+        folder.write_result("run", document)
+        folder.report_path.write_text(
+            render_html(list(folder.results().values())), encoding="utf-8"
+        )
+    return Result(document)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A study that is checked and ready to be asked."""
+
+    config: StudyConfig
+    table: pl.DataFrame
+    questions: list[Question]
+    clients: Mapping[str, Client]
+    selections: Mapping[str, Selection]
+    prices: Mapping[str, Price | None]
+
+    @property
+    def wanted(self) -> dict[str, Wanted]:
+        return {name: selection.wanted for name, selection in self.selections.items()}
+
+
+def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> _Prepared:
+    questions = list(iterate_questions(table))
+    names = list(METHODS) if config.methods is None else config.methods
+    needs = {name: METHODS[name].needs for name in names}
+    kinds = {question.kind for question in questions}
+    selections = {
+        name: select_probes(needs, config, client.capabilities, kinds=kinds, model=name)
+        for name, client in clients.items()
+    }
+    return _Prepared(config, table, questions, clients, selections, study_prices(config))
+
+
+def _questions(config: StudyConfig) -> pl.DataFrame:
+    source = config.questions
+    if source.tabular is not None:
+        task = TabularTask(**source.tabular)
+        return tabular_questions(source.path, task, limit=source.limit)
+    return load_questions(source.path, layout=source.layout, limit=source.limit)
+
+
+def _extract(question: Question, text: str) -> str | None:
+    return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
+
+
+@contextmanager
+def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
+    """Open the study's ledger; a dry run leaves no file behind."""
+    if not dry_run:
+        with Ledger(study.ledger_path) as ledger:
+            yield ledger
+    elif study.ledger_path.is_file():
+        with Ledger(study.ledger_path, read_only=True) as ledger:
+            yield ledger
+    else:
+        with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger") as ledger:
+            yield ledger
+
+
+async def _ask(
+    prepared: _Prepared,
+    ledger: Ledger,
+    *,
+    dry_run: bool,
+    retry_failures: bool,
+    watch: Watch | None,
+) -> tuple[Forecast | None, Collected | None]:
+    study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
+    budget = prepared.config.budget
+    try:
+        expected = None
+        if dry_run or budget.capped:
+            expected = forecast(*study, extract=_extract, prices=prepared.prices)
+        if dry_run:
+            return expected, None
+        if expected is not None:
+            check_budget(prepared.config, expected, ledger)
+        return expected, await collect(
+            *study,
+            extract=_extract,
+            prices=prepared.prices,
+            watch=watch,
+            retry_failures=retry_failures,
+        )
+    finally:
+        for client in prepared.clients.values():
+            await client.close()
+
+
+# -- from draws to results -------------------------------------------------------------------
+
+
+def _digest(study: Study, prepared: _Prepared, collected: Collected) -> dict[str, Any]:
+    """Write the tables and the audit, and return what the document says about them."""
+    config = prepared.config
+    answers = collected.draws.filter(pl.col("purpose") != POOL)
+    draws, semantics = annotate(answers, prepared.table)
+    names = None if config.methods is None else list(config.methods)
+    scored = score_table(draws, semantics, prepared.table, methods=names, seed=config.seed)
+    tables = {
+        "questions": prepared.table,
+        "draws": draws,
+        "semantics": semantics,
+        "scores": scored.scores,
+    }
+    pool = collected.draws.filter(pl.col("purpose") == POOL)
+    if pool.height:
+        tables["candidates"] = candidate_scores(pool, draws, prepared.table)
+    for name, frame in tables.items():
+        study.write(name, frame)
+    audited = (
+        audit(study.path, on_invalid="drop", seed=config.seed) if scored.scores.height else None
+    )
+    if audited is not None:
+        study.write_result("audit", audited.to_dict())
+    return {
+        "counts": [{"model": name, **counts} for name, counts in collected.counts.items()],
+        "tables": {name: frame.height for name, frame in tables.items()},
+        "unread": [entry for entry in scored.failures if entry["unread"]],
+        "failures": {
+            "count": len(collected.failures),
+            "shown": collected.failures[:FAILURES_SHOWN],
+        },
+        "findings": collected.findings,
+        "skipped_second_turns": collected.skipped,
+        "methods": _methods(prepared, scored.availability),
+        "results": [] if audited is None else [_result(entry) for entry in audited["results"]],
+    }
+
+
+def _methods(
+    prepared: _Prepared, availability: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return, per model and method, how many questions were scored, or why none was."""
+    entries = []
+    for entry in availability:
+        asked = prepared.selections[entry["model"]]
+        reason = asked.unavailable.get(entry["method"], entry["reason"])
+        entries.append({**entry, "reason": reason})
+    return entries
+
+
+def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = entry["metrics"]
+    names = ("accuracy", "mean_confidence", "ece", "auroc")
+    return {
+        "model": entry["model"],
+        "method": entry["method"],
+        "n": entry["n"],
+        "probability": entry["probability"],
+        **{name: metrics[name] for name in names if name in metrics},
+    }
+
+
+def _document(prepared: _Prepared, expected: Forecast | None, *, dry_run: bool) -> dict[str, Any]:
+    config = prepared.config
+    return {
+        "schema": "calibrant.run/1",
+        "version": calibrant.__version__,
+        "study": str(config.folder),
+        "name": config.name,
+        "seed": config.seed,
+        "dry_run": dry_run,
+        "questions": len(prepared.questions),
+        "models": [
+            {
+                "model": model.name,
+                "client": model.client,
+                "name_at_endpoint": model.model,
+                "endpoint": prepared.clients[model.name].endpoint,
+                "priced": prepared.prices[model.name] is not None,
+                "unavailable": dict(prepared.selections[model.name].unavailable),
+            }
+            for model in config.models
+        ],
+        "sampling": {
+            "draws": config.sampling.draws,
+            "temperature": config.sampling.temperature,
+        },
+        "plan": None if expected is None else expected.to_dict(),
+        "results": [],
+    }

@@ -1,0 +1,220 @@
+"""What a study would still send, and what that can cost at most, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from calibrant.clients.asks import Ask, Price
+from calibrant.clients.codec import decode_completion
+from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.protocol import Client
+from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.collect.plan import Asker, Subject, Tag, Wanted
+from calibrant.collect.prompts import PromptBook
+from calibrant.collect.questions import Question
+from calibrant.collect.subjects import Extract, distinct, find_subject
+from calibrant.core.errors import BudgetError
+from calibrant.records.ledger import Ledger
+
+__all__ = ["Forecast", "ForecastRow", "check_budget", "forecast"]
+
+LETTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastRow:
+    """What one probe of one model still takes; tokens and cost are the most it can be."""
+
+    model: str
+    probe: str
+    purpose: str
+    draws_wanted: int
+    draws_held: int
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """All rows, and their sums. `cost` is None where a price is unknown."""
+
+    rows: tuple[ForecastRow, ...]
+
+    @property
+    def total(self) -> dict[str, Any]:
+        """Sums over the rows."""
+        costs = [row.cost for row in self.rows if row.calls]
+        names = ("draws_wanted", "draws_held", "calls", "prompt_tokens", "completion_tokens")
+        sums: dict[str, Any] = {
+            name: sum(getattr(row, name) for row in self.rows) for name in names
+        }
+        unknown = any(cost is None for cost in costs)
+        sums["cost"] = None if unknown else sum(cost for cost in costs if cost is not None)
+        return sums
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"rows": [asdict(row) for row in self.rows], "total": self.total}
+
+
+def forecast(
+    config: StudyConfig,
+    questions: Sequence[Question],
+    wanted: Mapping[str, Wanted],
+    clients: Mapping[str, Client],
+    ledger: Ledger,
+    *,
+    extract: Extract,
+    prices: Mapping[str, Price | None],
+) -> Forecast:
+    """Return what is missing in the ledger. Nothing is sent.
+
+    Second turns are looked up where their answers are in the ledger; where they are not yet, an
+    answer of the greatest length stands for them, so that the sums are bounds.
+    """
+    book = PromptBook(config.prompts, folder=config.folder)
+    models = [
+        _ModelForecast(config, model, wanted[model.name], clients[model.name], ledger, book, prices)
+        for model in config.models
+    ]
+    rows = [row for model in models for row in model.first_and_second_turn(questions, extract)]
+    pools = {
+        question.question_id: distinct(
+            subject.answer
+            for model in models
+            if (subject := model.subjects.get(question.question_id)) is not None
+        )
+        for question in questions
+    }
+    rows += [row for model in models for row in model.pool_turn(questions, pools)]
+    return Forecast(tuple(rows))
+
+
+class _ModelForecast:
+    """The plan of one model."""
+
+    def __init__(
+        self,
+        config: StudyConfig,
+        model: ModelConfig,
+        wanted: Wanted,
+        client: Client,
+        ledger: Ledger,
+        book: PromptBook,
+        prices: Mapping[str, Price | None],
+    ) -> None:
+        self.config = config
+        self.model = model
+        self.wanted = wanted
+        self.ledger = ledger
+        self.book = book
+        price = prices[model.name]
+        self.dispatcher = Dispatcher(
+            client, ledger, prices={} if price is None else {model.model: price}
+        )
+        self.asker = Asker(config, model, wanted, client.capabilities, book)
+        self.subjects: dict[str, Subject] = {}
+
+    def first_and_second_turn(
+        self, questions: Sequence[Question], extract: Extract
+    ) -> Iterable[ForecastRow]:
+        asks = list(self.asker.first_turn(questions))
+        yield from self._rows(asks)
+        self._find_subjects(questions, asks, extract)
+        yield from self._rows(self.asker.second_turn(questions, self.subjects))
+
+    def pool_turn(
+        self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]
+    ) -> Iterable[ForecastRow]:
+        if self.wanted.probes(3):
+            yield from self._rows(self.asker.pool_turn(questions, pools))
+
+    def _rows(self, asks: Iterable[Ask]) -> Iterable[ForecastRow]:
+        by_probe: dict[str, list[Ask]] = {}
+        for ask in asks:
+            by_probe.setdefault(_tag(ask).probe.name, []).append(ask)
+        for probe, group in by_probe.items():
+            plan = self.dispatcher.plan(group)
+            yield ForecastRow(
+                model=self.model.name,
+                probe=probe,
+                purpose=_tag(group[0]).probe.purpose,
+                draws_wanted=plan.draws_wanted,
+                draws_held=plan.draws_held,
+                calls=plan.calls,
+                prompt_tokens=plan.prompt_tokens,
+                completion_tokens=plan.completion_tokens,
+                cost=plan.cost,
+            )
+
+    def _find_subjects(
+        self, questions: Sequence[Question], asks: Sequence[Ask], extract: Extract
+    ) -> None:
+        texts = self._held_texts([a for a in asks if _tag(a).probe.name in ("greedy", "samples")])
+        for question in questions:
+            greedy = texts.get((question.question_id, "greedy"))
+            samples = texts.get((question.question_id, "samples"), [])
+            if not greedy:
+                self.subjects[question.question_id] = self._stand_in(question)
+                continue
+            subject = find_subject(
+                question,
+                greedy[0],
+                samples,
+                extract=extract,
+                candidates=self.config.sampling.candidates,
+            )
+            if subject is not None:
+                self.subjects[question.question_id] = subject
+
+    def _held_texts(self, asks: Sequence[Ask]) -> dict[tuple[str, str], list[str]]:
+        ids = self.ledger.find([self.dispatcher.prepare(ask)[1] for ask in asks])
+        place = {id_: ask for id_, ask in zip(ids, asks, strict=True) if id_ is not None}
+        texts: dict[tuple[str, str], list[str]] = {}
+        for draw in self.ledger.draws(list(place)):
+            ask = place[draw.request_id]
+            if draw.draw < ask.draws:
+                key = (_tag(ask).question.question_id, _tag(ask).probe.name)
+                texts.setdefault(key, []).append(decode_completion(draw.payload).text)
+        return texts
+
+    def _stand_in(self, question: Question) -> Subject:
+        prompt = self.book.find("answer", question.kind)
+        limit = self.config.sampling.max_tokens.get("answer", prompt.max_tokens)
+        longest = f"{self.model.name} ".ljust(limit * LETTERS_PER_TOKEN, "x")
+        return Subject(longest, longest, (longest,) * self.config.sampling.candidates)
+
+
+def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> None:
+    """Refuse to start where the most that the study can cost breaks one of its caps.
+
+    What the ledger has spent already counts. With ``budget.when = "stop"`` nothing is refused
+    here; the run then stops before the call that could break the cap.
+    """
+    budget = config.budget
+    if budget.when == "stop":
+        return
+    spent, total = ledger.totals(), expected.total
+    tokens = total["prompt_tokens"] + total["completion_tokens"]
+    spent_tokens = spent["prompt_tokens"] + spent["completion_tokens"]
+    checks = (
+        ("max_calls", budget.max_calls, spent["calls"], total["calls"]),
+        ("max_tokens", budget.max_tokens, spent_tokens, tokens),
+        ("max_cost", budget.max_cost, spent["cost"], total["cost"]),
+    )
+    for name, cap, before, ahead in checks:
+        if cap is not None and ahead is not None and ahead > 0 and before + ahead > cap:
+            raise BudgetError(
+                f"budget.{name} is {cap:g}; {before:g} are spent, and this study can take up to "
+                f"{ahead:g} more; nothing was sent\n  -> raise the cap, ask for fewer draws or "
+                'methods, or set budget.when = "stop" to go as far as the cap allows'
+            )
+
+
+def _tag(ask: Ask) -> Tag:
+    assert isinstance(ask.tag, Tag)
+    return ask.tag

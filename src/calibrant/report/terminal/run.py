@@ -1,0 +1,174 @@
+"""Tables of a run: what it would send, what it got, what came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell
+
+__all__ = ["blocks"]
+
+_FAILURES_SHOWN = 5
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return what a person wants to know before or after a run."""
+    if document["dry_run"]:
+        return [*_plan(document), *_unavailable(document)]
+    return [*_got(document), *_remarks(document), *_scores(document), *_not_scored(document)]
+
+
+# -- before a run ----------------------------------------------------------------------------
+
+
+def _plan(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    total = document["plan"]["total"]
+    wanted, held = total["draws_wanted"], total["draws_held"]
+    if total["calls"] == 0:
+        text = f"Nothing to send: all {wanted:,} draws are in the ledger."
+    else:
+        text = (
+            f"{document['questions']:,} questions, {wanted:,} draws, {held:,} of them in the "
+            f"ledger: {total['calls']:,} calls to send, {_cost(total['cost'])}. "
+            "Nothing was sent."
+        )
+    rows = [
+        (
+            row["model"],
+            row["probe"],
+            f"{row['draws_wanted']:,}",
+            f"{row['draws_held']:,}",
+            f"{row['calls']:,}",
+            f"{row['prompt_tokens']:,}",
+            f"{row['completion_tokens']:,}",
+            _money(row["cost"]),
+        )
+        for row in document["plan"]["rows"]
+    ]
+    columns = (
+        "model",
+        "probe",
+        "draws",
+        "in ledger",
+        "calls",
+        "prompt tokens",
+        "reply tokens",
+        "cost",
+    )
+    note = (
+        "Prompt tokens are estimated from the length of the texts. Reply tokens and cost are the "
+        "most they can be."
+    )
+    return [Paragraph(text, strong=True), Table(columns, tuple(rows), note=note, labels=2)]
+
+
+def _unavailable(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    rows = [
+        (model["model"], method, reason)
+        for model in document["models"]
+        for method, reason in model["unavailable"].items()
+    ]
+    if not rows:
+        return []
+    title = "Methods that cannot be served"
+    return [Table(("model", "method", "because"), tuple(rows), title=title, labels=3)]
+
+
+# -- after a run -----------------------------------------------------------------------------
+
+
+def _got(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    parts: list[Paragraph | Table] = []
+    for entry in document["counts"]:
+        draws = entry["draws_new"] + entry["draws_cached"]
+        tokens = entry["prompt_tokens"] + entry["completion_tokens"]
+        priced = next(m["priced"] for m in document["models"] if m["model"] == entry["model"])
+        price = _money(entry["cost"]) if priced else "unknown cost"
+        parts.append(
+            Paragraph(
+                f"{entry['model']}: {draws:,} draws, {entry['draws_cached']:,} from the ledger; "
+                f"{entry['calls']:,} calls, {tokens:,} tokens, {price}, "
+                f"{entry['elapsed_s']:.1f} s.",
+                strong=True,
+            )
+        )
+    return parts
+
+
+def _remarks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    parts: list[Paragraph | Table] = []
+    for finding in document["findings"]:
+        parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
+    for model, count in document["skipped_second_turns"].items():
+        if count:
+            parts.append(
+                Paragraph(
+                    f"{model}: {count:,} of {document['questions']:,} greedy replies hold no "
+                    "answer, so nothing was asked about them."
+                )
+            )
+    unread = document["unread"]
+    if unread:
+        worst = max(unread, key=lambda entry: entry["unread"])
+        parts.append(
+            Paragraph(
+                f"In some replies no confidence or vote could be read, most in "
+                f"{worst['model']} / {worst['method']}: {worst['unread']:,}. They are left out, "
+                "not imputed."
+            )
+        )
+    return parts + _failures(document["failures"])
+
+
+def _failures(failures: Mapping[str, Any]) -> list[Paragraph | Table]:
+    if not failures["count"]:
+        return []
+    reasons = Counter(entry["reason"] for entry in failures["shown"])
+    rows = tuple((reason, f"{count:,}") for reason, count in reasons.most_common(_FAILURES_SHOWN))
+    title = f"{failures['count']:,} requests were set aside"
+    return [Table(("reason", "times"), rows, title=title)]
+
+
+def _scores(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    results: Sequence[Mapping[str, Any]] = document["results"]
+    if not results:
+        return [Paragraph("No question could be scored.")]
+    rows = tuple(
+        (
+            entry["model"],
+            entry["method"],
+            f"{entry['n']:,}",
+            estimate_cell(entry.get("accuracy"), digits=2),
+            estimate_cell(entry.get("mean_confidence"), digits=2) if entry["probability"] else "-",
+            estimate_cell(entry.get("ece"), digits=2) if entry["probability"] else "-",
+            estimate_cell(entry.get("auroc"), digits=2),
+        )
+        for entry in results
+    )
+    columns = ("model", "method", "n", "accuracy", "confidence", "ECE", "AUROC")
+    note = "n counts scored and graded questions. '-': the score is no probability."
+    return [Table(columns, rows, note=note, labels=2)]
+
+
+def _not_scored(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    rows = tuple(
+        (entry["model"], entry["method"], entry["reason"])
+        for entry in document["methods"]
+        if not entry["available"]
+    )
+    if not rows:
+        return []
+    title = "Methods without their inputs"
+    return [Table(("model", "method", "because"), rows, title=title, labels=3)]
+
+
+def _money(cost: float | None) -> str:
+    if cost is None:
+        return "unknown"
+    return f"${cost:,.2f}" if cost >= 0.01 or cost == 0 else f"${cost:.4f}"
+
+
+def _cost(cost: float | None) -> str:
+    return "at a cost that is unknown" if cost is None else f"for at most {_money(cost)}"

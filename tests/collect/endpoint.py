@@ -1,0 +1,132 @@
+"""A chat endpoint on the loopback whose replies depend on the prompt and the seed alone.
+
+It answers the shipped prompts of the style ``short`` in their form, so that a whole study can be
+run against it in a second. A share of the replies is refused, empty or out of form, as a real
+model's would be.
+"""
+
+import asyncio
+import hashlib
+import json
+import random
+import re
+import threading
+import time
+from typing import Any
+
+from aiohttp import web
+
+CITIES = ("Lima", "Quito", "Bogota", "Sucre", "Paris")
+
+
+def reply(messages: list[dict[str, str]], seed: int | None, temperature: float) -> str:
+    """Return the reply to a prompt."""
+    asked = messages[-1]["content"]
+    salt = "greedy" if temperature == 0 else f"seed {seed}"
+    dice = random.Random(hashlib.sha256(f"{asked}|{salt}".encode()).digest())
+    numbers = re.findall(r"\d+", asked)
+    guess = str(dice.randint(int(numbers[0]), int(numbers[1]))) if len(numbers) >= 2 else None
+    guess = guess or dice.choice(CITIES)
+    sure = round(dice.random(), 2)
+    if asked.endswith("A. True B. False") or "letter A or B" in asked:
+        return dice.choices(["A", "B", "C"], [6, 3, 1])[0]
+    if "Probability that it is right:" in asked:
+        return dice.choices([f"{sure}", "rather sure"], [9, 1])[0]
+    if "Two answers with probabilities:" in asked:
+        return f"1. {guess} | {sure}\n2. {dice.choice(CITIES)} | {round((1 - sure) / 2, 2)}"
+    if "Answer and probability:" in asked:
+        return f"{guess} | {sure}"
+    return dice.choices([guess, "I don't know", ""], [18, 1, 1])[0]
+
+
+class Oracle:
+    """The endpoint, in a thread of its own: ``with Oracle() as oracle: oracle.url``."""
+
+    def __init__(self, *, latency_s: float = 0.0) -> None:
+        self.latency_s = latency_s
+        self.calls: list[dict[str, Any]] = []
+        self.url = ""
+
+    def __enter__(self) -> "Oracle":
+        self._loop = asyncio.new_event_loop()
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        self._thread.start()
+        assert ready.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def _serve(self, ready: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", self._chat)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+
+        async def start() -> None:
+            await self._runner.setup()
+            site = web.TCPSite(self._runner, "127.0.0.1", 0)
+            await site.start()
+            port = site._server.sockets[0].getsockname()[1]
+            self.url = f"http://127.0.0.1:{port}/v1"
+            ready.set()
+
+        self._loop.run_until_complete(start())
+        self._loop.run_forever()
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = json.loads(await request.read())
+        self.calls.append({"at": time.time(), **body})
+        if self.latency_s:
+            await asyncio.sleep(self.latency_s)
+        choices = [_choice(body, place) for place in range(body.get("n", 1))]
+        return web.json_response(
+            {
+                "id": f"call-{len(self.calls)}",
+                "model": body["model"],
+                "choices": choices,
+                "usage": {
+                    "prompt_tokens": sum(len(m["content"].split()) for m in body["messages"]),
+                    "completion_tokens": sum(
+                        len(choice["message"]["content"].split()) for choice in choices
+                    ),
+                },
+            }
+        )
+
+
+def _choice(body: dict[str, Any], place: int) -> dict[str, Any]:
+    seed = None if body.get("seed") is None else body["seed"] + place
+    text = reply(body["messages"], seed, body["temperature"])
+    choice: dict[str, Any] = {
+        "index": place,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
+    if body.get("logprobs"):
+        tokens = text.split() or [""]
+        choice["logprobs"] = {"content": [_token(token, body) for token in tokens]}
+    return choice
+
+
+def _token(token: str, body: dict[str, Any]) -> dict[str, Any]:
+    share = 0.05 + 0.9 * (hashlib.sha256(json.dumps(body["messages"]).encode()).digest()[0] / 255)
+    alternatives = [
+        {"token": letter, "logprob": round(chance, 6)}
+        for letter, chance in (("A", _log(share)), ("B", _log(0.97 - share)), ("C", _log(0.02)))
+    ]
+    return {
+        "token": token,
+        "logprob": _log(0.05 + 0.9 * hashlib.sha256(token.encode()).digest()[0] / 255),
+        "top_logprobs": alternatives[: body.get("top_logprobs", 0)],
+    }
+
+
+def _log(share: float) -> float:
+    import math
+
+    return math.log(share)
