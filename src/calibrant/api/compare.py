@@ -1,0 +1,218 @@
+"""`compare`: is A better calibrated than B, or only more accurate?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.api.result import Result
+from calibrant.comparison import compare_models
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.records import Scores, Study, load_scores, read_table, source_name
+
+__all__ = ["compare"]
+
+_CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
+
+
+def compare(
+    data: Any,
+    *,
+    models: Sequence[str] | None = None,
+    candidates: Any = None,
+    confidence: str | None = None,
+    correct: str | None = None,
+    model: str | None = None,
+    method: str | None = None,
+    question: str | None = None,
+    answer: str | None = None,
+    by: Sequence[str] = (),
+    bins: int = 15,
+    target: str | float = "weakest",
+    level: float = 0.95,
+    resamples: int = 1000,
+    lipschitz: float = 1.0,
+    on_invalid: str = "error",
+    graded: bool = False,
+    scale: str = "fraction",
+    seed: int = 0,
+) -> Result:
+    """Compare the calibration of models under matched outcomes.
+
+    Parameters
+    ----------
+    data
+        A scores table with several models (path, dataframe), a list of tables, or a study.
+    models
+        Models to compare; None takes all.
+    candidates
+        Table with question_id, judge, author, confidence (and answer): every model's confidence
+        in every model's answer, for the candidate-aligned view. A study may hold it.
+    confidence, correct, model, method, question, answer
+        Column names where they differ from the scores schema.
+    by
+        Columns that split the questions into groups with comparisons of their own.
+    bins, target, level, resamples, lipschitz
+        See `calibrant.comparison.compare_models`.
+    on_invalid, graded, scale
+        Rules for the rows, see `calibrant.records.load_scores`.
+    seed
+        The same seed gives the same bytes.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.compare/1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> rows = []
+    >>> for name, skill in (("small", 0.4), ("large", 0.8)):
+    ...     for i in range(300):
+    ...         rows.append(
+    ...             {
+    ...                 "question_id": i,
+    ...                 "model": name,
+    ...                 "confidence": 0.9,
+    ...                 "correct": rng.random() < skill,
+    ...             }
+    ...         )
+    >>> import polars as pl
+    >>> pair = compare(pl.DataFrame(rows))["pairs"][0]
+    >>> pair["tie"], pair["ties"]["da"]["ece"]  # constant confidence: only accuracy differs
+    (False, True)
+    """
+    source = data
+    if isinstance(data, str | Path) and Study.is_study(data):
+        study = Study(data)
+        source = study.read("scores")
+        if candidates is None and study.has("candidates"):
+            candidates = study.read("candidates")
+    scores = load_scores(
+        source,
+        confidence=confidence,
+        correct=correct,
+        model=model,
+        method=method,
+        question=question,
+        answer=answer,
+        on_invalid=on_invalid,
+        graded=graded,
+        scale=scale,
+        features=list(by),
+    )
+    pool = None if candidates is None else _candidates(candidates)
+    options: dict[str, Any] = {
+        "models": models,
+        "bins": bins,
+        "target": target,
+        "level": level,
+        "resamples": resamples,
+        "lipschitz": lipschitz,
+    }
+    parts = [_part(frame, pool, keys, options, seed) for keys, frame in _parts(scores, by)]
+    return Result(
+        {
+            "schema": "calibrant.compare/1",
+            "version": calibrant.__version__,
+            "source": scores.source,
+            "seed": seed,
+            **{name: value for name, value in options.items() if name != "models"},
+            "dropped": dict(scores.dropped),
+            "results": [entry for part in parts for entry in part["results"]],
+            "pairs": [entry for part in parts for entry in part["pairs"]],
+            "summaries": [
+                {name: part[name] for name in ("keys", "questions", "left_out", "summary")}
+                for part in parts
+            ],
+            "self_preference": [row for part in parts for row in part["self_preference"]],
+        }
+    )
+
+
+def _parts(scores: Scores, by: Sequence[str]) -> list[tuple[dict[str, Any], pl.DataFrame]]:
+    """Return a part per method, then per method and group."""
+    parts: list[tuple[dict[str, Any], pl.DataFrame]] = []
+    for (name,), frame in scores.frame.partition_by(
+        "method", as_dict=True, maintain_order=True
+    ).items():
+        parts.append(({"method": name, "group": None}, frame))
+        for column in by:
+            for (value,), part in frame.partition_by(
+                column, as_dict=True, maintain_order=True
+            ).items():
+                parts.append(({"method": name, "group": {column: str(value)}}, part))
+    return parts
+
+
+def _part(
+    frame: pl.DataFrame,
+    pool: pl.DataFrame | None,
+    keys: dict[str, Any],
+    options: dict[str, Any],
+    seed: int,
+) -> dict[str, Any]:
+    if pool is not None and "method" in pool.columns:
+        pool = pool.filter(pl.col("method") == keys["method"])
+        pool = pool if pool.height else None
+    stream = named_stream(seed, "compare", keys["method"], keys["group"])
+    try:
+        found = compare_models(frame, candidates=pool, rng=stream, **options)
+    except InputError as error:
+        place = " / ".join([keys["method"], *(keys["group"] or {}).values()])
+        raise InputError(error.rule, source=place, row=error.row, hint=error.hint) from None
+    for name in ("results", "pairs", "self_preference"):
+        found[name] = [{**keys, **entry} for entry in found[name]]
+    return {"keys": keys, **found}
+
+
+def _candidates(source: Any) -> pl.DataFrame:
+    table = read_table(source)
+    missing = [name for name in _CANDIDATE_COLUMNS if name not in table.columns]
+    if missing:
+        raise InputError(
+            f"a candidates table needs the columns {', '.join(_CANDIDATE_COLUMNS)}; missing: "
+            f"{', '.join(missing)}",
+            source=source_name(source),
+        )
+    table = table.with_columns(
+        pl.col("question_id", "judge", "author").cast(pl.String),
+        pl.col("confidence").cast(pl.Float64),
+    )
+    outside = table.with_row_index("row", offset=1).filter(
+        pl.col("confidence").is_nan() | ~pl.col("confidence").is_between(0, 1)
+    )
+    if outside.height:
+        first = outside.row(0, named=True)
+        raise InputError(
+            f"a candidate's confidence must lie in [0, 1], got {first['confidence']}",
+            source=source_name(source),
+            row=first["row"],
+        )
+    _same_answers(table, source)
+    return table
+
+
+def _same_answers(table: pl.DataFrame, source: Any) -> None:
+    """Refuse a question where judges were shown different answers under one author's name."""
+    if "answer" not in table.columns:
+        return
+    shown = table.group_by("question_id", "author", maintain_order=True).agg(
+        pl.col("answer").n_unique()
+    )
+    odd = shown.filter(pl.col("answer") > 1)
+    if odd.height:
+        first = odd.row(0, named=True)
+        raise InputError(
+            f"question {first['question_id']!r} has {first['answer']} different answers by "
+            f"{first['author']!r}: all judges must score the same answers",
+            source=source_name(source),
+            hint="score the candidates again, or leave such questions out",
+        )

@@ -1,0 +1,101 @@
+"""`calibrant compare`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from calibrant.api.compare import compare
+from calibrant.cli.emit import emit
+from calibrant.cli.options import (
+    AnswerColumn,
+    By,
+    ConfidenceColumn,
+    CorrectColumn,
+    HtmlPath,
+    Inputs,
+    JsonPath,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Seed,
+)
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def command(
+    inputs: Inputs,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B,..", help="Models to compare, by name.")
+    ] = None,
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Every model's confidence in every model's answer (CA view)."
+        ),
+    ] = None,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    by: By = None,
+    bins: Annotated[int, typer.Option(help="Equal-width bins of the calibration error.")] = 15,
+    target: Annotated[
+        str,
+        typer.Option(
+            metavar="weakest|strongest|mean|NUMBER", help="Accuracy that all are brought to."
+        ),
+    ] = "weakest",
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Paired bootstrap resamples.")] = 1000,
+    lipschitz: Annotated[
+        float, typer.Option(help="Lipschitz constant behind the verification floor.")
+    ] = 1.0,
+    on_invalid: OnInvalid = "error",
+    graded: Annotated[bool, typer.Option("--graded", help="Outcomes may lie in [0, 1].")] = False,
+    scale: Annotated[
+        str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")
+    ] = "fraction",
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Is A better calibrated than B, or only more accurate?"""
+    emit(
+        compare(
+            inputs[0] if len(inputs) == 1 else inputs,
+            models=[name.strip() for name in models.split(",")] if models else None,
+            candidates=candidates,
+            confidence=confidence,
+            correct=correct,
+            model=model,
+            method=method,
+            question=question,
+            answer=answer,
+            by=by or (),
+            bins=bins,
+            target=_number_or_name(target),
+            level=level,
+            resamples=resamples,
+            lipschitz=lipschitz,
+            on_invalid=on_invalid,
+            graded=graded,
+            scale=scale,
+            seed=seed,
+        ),
+        json=json,
+        html=html,
+    )
+
+
+def _number_or_name(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,222 @@
+"""The comparison document: every model, every pair, every view, with ties and reversals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.comparison.aligned import Candidates, align_candidates, align_models
+from calibrant.comparison.diagnostics import (
+    blind_spots,
+    exchangeability,
+    interval,
+    self_preference,
+)
+from calibrant.comparison.engine import Comparer, PairScores, ViewScores
+from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.reversal import (
+    accuracy_gap_bins,
+    gap_correlation,
+    gap_quadrants,
+    reversal_pattern,
+    reversal_summary,
+    reverses,
+)
+from calibrant.comparison.verdict import pair_verdict
+from calibrant.comparison.views import METRICS
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike
+from calibrant.stats.floors import passive_floor
+from calibrant.stats.intervals import wald_interval
+
+__all__ = ["compare_models"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+_DETAILED_PAIRS = 60
+_CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
+
+
+def compare_models(
+    scores: pl.DataFrame,
+    *,
+    models: Sequence[str] | None = None,
+    candidates: pl.DataFrame | None = None,
+    bins: int = 15,
+    target: str | float = "weakest",
+    level: float = 0.95,
+    resamples: int = 1000,
+    lipschitz: float = 1.0,
+    rng: RngLike = 0,
+) -> dict[str, Any]:
+    """Compare models that answered the same questions, for one confidence method.
+
+    Parameters
+    ----------
+    scores
+        Columns question_id, model, confidence, correct.
+    models
+        Which models; None takes all.
+    candidates
+        Columns question_id, judge, author, confidence (and answer), for the candidate-aligned
+        view; None leaves that view out.
+    bins
+        Equal-width bins of the ECE.
+    target
+        Common accuracy of the distribution-aligned view: ``"weakest"``, ``"strongest"``,
+        ``"mean"`` or a number.
+    level, resamples, rng
+        Paired bootstrap over questions.
+    lipschitz
+        Lipschitz constant behind the verification floor.
+
+    Returns
+    -------
+    dict
+        ``questions``, ``left_out``, ``results`` per model, ``pairs``, ``summary``,
+        ``self_preference``.
+    """
+    aligned = align_models(scores, models)
+    pool: Candidates | None = None
+    if candidates is not None:
+        pool, aligned = align_candidates(candidates, aligned)
+    counts = resample_counts(aligned.questions.size, resamples, rng)
+    comparer = Comparer(aligned, counts, bins=bins, target=target, candidates=pool)
+    pairs = [
+        _pair_entry(pair, comparer, level=level, lipschitz=lipschitz) for pair in comparer.pairs()
+    ]
+    return {
+        "questions": aligned.questions.size,
+        "left_out": aligned.left_out,
+        "results": _results(comparer, level),
+        "pairs": pairs,
+        "summary": _summary(pairs),
+        "self_preference": (
+            self_preference(aligned, pool, counts, level=level) if pool is not None else []
+        ),
+    }
+
+
+def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
+    aligned = comparer.aligned
+    n = int(aligned.questions.size)
+    entries = []
+    for number, views in enumerate(comparer.league()):
+        entries.append(
+            {
+                "model": aligned.models[number],
+                "accuracy": interval(comparer.accuracy(number), n, level=level),
+                "mean_confidence": _plain_mean(aligned.confidence[number], level),
+                "views": {
+                    view: {
+                        "brier": interval(found.brier, n, level=level),
+                        "ece": interval(found.ece, n, level=level, centred=True),
+                    }
+                    for view, found in views.items()
+                },
+                "target_curve": {
+                    "target": _CURVE_TARGETS.tolist(),
+                    "ece": comparer.target_curve(number, _CURVE_TARGETS).tolist(),
+                },
+            }
+        )
+    return entries
+
+
+def _plain_mean(values: Floats, level: float) -> Estimate:
+    n, mean = values.size, float(values.mean())
+    error = float(values.std(ddof=1)) / n**0.5 if n > 1 else float("nan")
+    low, high = wald_interval(mean, error, level, units=n)
+    return Estimate(mean, low, high, n, level, interval="student")
+
+
+def _pair_entry(
+    pair: PairScores, comparer: Comparer, *, level: float, lipschitz: float
+) -> dict[str, Any]:
+    aligned = comparer.aligned
+    n = int(aligned.questions.size)
+    gaps = {view: _gaps(first, second, n, level) for view, (first, second) in pair.views.items()}
+    accuracy_gap = comparer.accuracy(pair.a) - comparer.accuracy(pair.b)
+    floor = passive_floor(
+        error_rate=float(1 - aligned.accuracy[[pair.a, pair.b]].mean()),
+        labels=n,
+        lipschitz=lipschitz,
+    )
+    tied = {
+        view: {metric: _is_tie(gap[metric], floor, metric) for metric in METRICS}
+        for view, gap in gaps.items()
+    }
+    values = {view: gap["ece"].value for view, gap in gaps.items()}
+    entry: dict[str, Any] = {
+        "a": aligned.models[pair.a],
+        "b": aligned.models[pair.b],
+        "accuracy_gap": interval(accuracy_gap, n, level=level),
+        "gaps": gaps,
+        "floor": floor,
+        "ties": tied,
+        "tie": tied["raw"]["ece"],
+        "reversal": {v: reverses(values["raw"], values[v]) for v in gaps if v != "raw"},
+        "reversal_brier": {
+            v: reverses(gaps["raw"]["brier"].value, gaps[v]["brier"].value)
+            for v in gaps
+            if v != "raw"
+        },
+        "reversal_resolved": {
+            v: reverses(values["raw"], values[v]) and not tied["raw"]["ece"] and not tied[v]["ece"]
+            for v in gaps
+            if v != "raw"
+        },
+        "pattern": reversal_pattern(values),
+        "retention": pair.retention,
+        "target": pair.target,
+        "effective_size": {"a": pair.effective[0], "b": pair.effective[1]},
+    }
+    entry["verdict"] = pair_verdict(entry)
+    if len(aligned.models) * (len(aligned.models) - 1) // 2 <= _DETAILED_PAIRS:
+        entry["shared"] = blind_spots(aligned, pair.a, pair.b, comparer.resamples, level=level)
+        entry["exchangeability"] = exchangeability(aligned, pair.a, pair.b)
+    return entry
+
+
+def _gaps(first: ViewScores, second: ViewScores, n: int, level: float) -> dict[str, Estimate]:
+    return {
+        "brier": interval(first.brier - second.brier, n, level=level),
+        "ece": interval(first.ece - second.ece, n, level=level, centred=True),
+    }
+
+
+def _is_tie(gap: Estimate, floor: float, metric: str) -> bool:
+    """Return whether these labels cannot tell the models apart.
+
+    The interval holds zero, or (for the ECE, which the floor speaks of) the gap is below it. An
+    undefined gap is a tie: nothing was shown.
+    """
+    if not np.isfinite([gap.value, gap.low, gap.high]).all():
+        return True
+    inside = gap.low <= 0 <= gap.high
+    return bool(inside or (metric == "ece" and abs(gap.value) < floor))
+
+
+def _summary(pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Put all pairs together: with every gap counted, and with resolved gaps alone."""
+    views = list(pairs[0]["gaps"])
+    gaps = {view: np.array([p["gaps"][view]["ece"].value for p in pairs]) for view in views}
+    accuracy = np.array([p["accuracy_gap"].value for p in pairs])
+    defined = np.all([np.isfinite(g) for g in gaps.values()], axis=0)
+    gaps = {view: values[defined] for view, values in gaps.items()}
+    accuracy = accuracy[defined]
+    if not defined.any():
+        return {"cases": 0}
+    resolved = {view: int(sum(p["reversal_resolved"][view] for p in pairs)) for view in views[1:]}
+    return {
+        **reversal_summary(gaps),
+        "undefined": int((~defined).sum()),
+        "resolved_reversals": resolved,
+        "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in views},
+        "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
+        "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views[1:]},
+        "correlation": {view: gap_correlation(accuracy, gaps[view]) for view in views},
+    }

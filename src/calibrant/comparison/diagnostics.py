@@ -1,0 +1,147 @@
+"""Why two models differ: shared blind spots, self-preference, what the weights assume."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import ks_2samp
+
+from calibrant.comparison.aligned import Aligned, Candidates
+from calibrant.comparison.resampled import Resamples
+from calibrant.core.estimate import Estimate
+
+__all__ = ["blind_spots", "exchangeability", "interval", "self_preference"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+_HISTOGRAM_BINS = 20
+
+
+def interval(replicates: Floats, n: int, *, level: float = 0.95, centred: bool = False) -> Estimate:
+    """Return the value (entry 0) with the percentile interval of the resamples.
+
+    Parameters
+    ----------
+    replicates
+        Value in the data, then in every resample; undefined resamples are left out.
+    n
+        Units behind the value.
+    level
+        Coverage.
+    centred
+        Take the bootstrap's own bias off first. A binned calibration error rises under
+        resampling (each resample is noisier than the data), so its plain percentiles lie too
+        high.
+    """
+    value = float(replicates[0])
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    kind = "bootstrap-centred" if centred else "bootstrap-percentile"
+    if drawn.size < 2 or not np.isfinite(value):
+        return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
+    shift = float(drawn.mean()) - value if centred else 0.0
+    low, high = np.quantile(drawn - shift, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, float(low), float(high), n, level, interval=kind)
+
+
+def blind_spots(
+    aligned: Aligned, a: int, b: int, resamples: Resamples, *, level: float = 0.95
+) -> dict[str, Any]:
+    """Return each model's confidence where both are right and where both are wrong.
+
+    The mean confidence on questions that both get wrong is over-confidence that neither can be
+    excused for by the other's success.
+    """
+    right, wrong = aligned.correct[[a, b]] == 1, aligned.correct[[a, b]] == 0
+    halves = {"both_right": right.all(axis=0), "both_wrong": wrong.all(axis=0)}
+    found: dict[str, Any] = {}
+    for name, mask in halves.items():
+        entry: dict[str, Any] = {"n": int(mask.sum())}
+        for key, model in (("a", a), ("b", b)):
+            confidence = aligned.confidence[model, mask]
+            entry[key] = _mean_confidence(confidence, mask, resamples, level)
+            counts, _ = np.histogram(confidence, bins=_HISTOGRAM_BINS, range=(0, 1))
+            entry[f"histogram_{key}"] = counts.tolist()
+        found[name] = entry
+    return found
+
+
+def _mean_confidence(
+    confidence: Floats, mask: npt.NDArray[np.bool_], resamples: Resamples, level: float
+) -> Estimate | None:
+    if not mask.any():
+        return None
+    counts = resamples.counts[mask].astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (confidence @ counts) / counts.sum(axis=0)
+    return interval(means, int(mask.sum()), level=level)
+
+
+def self_preference(
+    aligned: Aligned, pool: Candidates, resamples: Resamples, *, level: float = 0.95
+) -> list[dict[str, Any]]:
+    """Return, per judge, confidence in its own answers minus that in others', at equal grade.
+
+    Means are taken among right and among wrong answers separately and then averaged, so that a
+    judge that answers better is not called biased for saying so. Answers that the judge gave
+    itself do not count as another's.
+    """
+    models = len(aligned.models)
+    counts = resamples.counts.astype(np.float64)
+    rows = []
+    for judge in range(models):
+        parts = []
+        for grade in (1.0, 0.0):
+            own = (pool.correct[judge] == grade).astype(np.float64)
+            others = np.vstack(
+                [
+                    (pool.correct[m] == grade) & (pool.identity[m] != pool.identity[judge])
+                    for m in range(models)
+                    if m != judge
+                ]
+            ).astype(np.float64)
+            scores = np.vstack([pool.confidence[judge, m] for m in range(models) if m != judge])
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mine = ((own * pool.confidence[judge, judge]) @ counts) / (own @ counts)
+                theirs = ((others * scores).sum(axis=0) @ counts) / (others.sum(axis=0) @ counts)
+            parts.append(mine - theirs)
+        size = aligned.questions.size
+        rows.append(
+            {
+                "judge": aligned.models[judge],
+                "bias": interval((parts[0] + parts[1]) / 2, size, level=level),
+                "on_right": interval(parts[0], size, level=level),
+                "on_wrong": interval(parts[1], size, level=level),
+            }
+        )
+    return rows
+
+
+def exchangeability(aligned: Aligned, a: int, b: int) -> list[dict[str, Any]]:
+    """Check what the distribution-aligned view assumes, per model and outcome.
+
+    The weights treat confidence given the outcome as the same on all questions. Here the
+    questions where the other model shares the outcome are held against those where it does not:
+    a large Kolmogorov-Smirnov distance means that DA and IA may disagree.
+    """
+    rows = []
+    for model, other in ((a, b), (b, a)):
+        for grade, name in ((1.0, "right"), (0.0, "wrong")):
+            own = aligned.correct[model] == grade
+            shared = own & (aligned.correct[other] == grade)
+            alone = own & ~shared
+            entry: dict[str, Any] = {
+                "model": aligned.models[model],
+                "outcome": name,
+                "shared": int(shared.sum()),
+                "alone": int(alone.sum()),
+                "distance": None,
+                "p_value": None,
+            }
+            if shared.any() and alone.any():
+                confidence = aligned.confidence[model]
+                test = ks_2samp(confidence[shared], confidence[alone], method="asymp")
+                entry["distance"] = float(test.statistic)
+                entry["p_value"] = float(test.pvalue)
+            rows.append(entry)
+    return rows

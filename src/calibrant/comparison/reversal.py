@@ -1,0 +1,154 @@
+"""Ranking reversals: does a fairer view prefer the other model?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.stats.intervals import normal_quantile, wilson_interval
+
+__all__ = [
+    "accuracy_gap_bins",
+    "gap_correlation",
+    "gap_quadrants",
+    "reversal_pattern",
+    "reversal_summary",
+    "reverses",
+]
+
+Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
+_ORDER = ("ca", "da", "ia")
+_GAP_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 1.0)
+
+
+def reverses(raw: float, view: float) -> bool:
+    """Return whether the view prefers the other model; a gap of zero reverses nothing.
+
+    Examples
+    --------
+    >>> reverses(0.02, -0.01), reverses(0.02, 0.0)
+    (True, False)
+    """
+    return bool(np.sign(raw) * np.sign(view) < 0)
+
+
+def reversal_pattern(gaps: Mapping[str, float]) -> str:
+    """Return the exclusive pattern of one case: ``none``, ``DA only``, ``DA+IA``, ``all``.
+
+    Examples
+    --------
+    >>> reversal_pattern({"raw": 1.0, "ca": 2.0, "da": -1.0, "ia": -3.0})
+    'DA+IA'
+    """
+    present = [view for view in _ORDER if view in gaps]
+    turned = [view.upper() for view in present if reverses(gaps["raw"], gaps[view])]
+    if not turned:
+        return "none"
+    if len(turned) == 1:
+        return f"{turned[0]} only"
+    return "all" if len(turned) == len(_ORDER) else "+".join(turned)
+
+
+def reversal_summary(gaps: Gaps) -> dict[str, Any]:
+    """Return shares of exclusive patterns and how often two views agree.
+
+    Parameters
+    ----------
+    gaps
+        ``raw`` and any of ``ia``, ``da``, ``ca``: the gap (first minus second model) per case.
+
+    Returns
+    -------
+    dict
+        ``cases``; ``patterns`` name to count and share (an estimate); ``rates`` per view;
+        ``agreement`` of DA with IA: both turn the raw order round, or neither does.
+    """
+    table = {name: np.asarray(values, dtype=np.float64) for name, values in gaps.items()}
+    if "raw" not in table:
+        raise InputError(f"the raw gaps are needed, got {', '.join(table) or 'nothing'}")
+    cases = table["raw"].size
+    rows = [{name: float(values[i]) for name, values in table.items()} for i in range(cases)]
+    patterns = [reversal_pattern(row) for row in rows]
+    turned = {
+        view: np.sign(table["raw"]) * np.sign(table[view]) < 0 for view in _ORDER if view in table
+    }
+    summary: dict[str, Any] = {
+        "cases": cases,
+        "patterns": {
+            name: {"count": patterns.count(name), "share": _share(patterns.count(name), cases)}
+            for name in sorted(set(patterns), key=lambda name: -patterns.count(name))
+        },
+        "rates": {view: _share(int(flags.sum()), cases) for view, flags in turned.items()},
+    }
+    if "da" in turned and "ia" in turned:
+        summary["agreement"] = _share(int((turned["da"] == turned["ia"]).sum()), cases)
+    return summary
+
+
+def accuracy_gap_bins(
+    accuracy_gap: npt.ArrayLike,
+    gaps: Gaps,
+    *,
+    edges: Sequence[float] = (0, 0.02, 0.05, 0.1, 0.2, 1),
+) -> list[dict[str, Any]]:
+    """Return reversal rates by the size of the accuracy gap."""
+    size = np.abs(np.asarray(accuracy_gap, dtype=np.float64))
+    raw = np.sign(np.asarray(gaps["raw"], dtype=np.float64))
+    rows = []
+    for low, high in pairwise(edges):
+        inside = (size >= low) & ((size < high) | (high == edges[-1]))
+        row: dict[str, Any] = {"low": low, "high": high, "cases": int(inside.sum())}
+        for view in _ORDER:
+            if view in gaps and inside.any():
+                turned = raw * np.sign(np.asarray(gaps[view], dtype=np.float64)) < 0
+                row[view] = _share(int(turned[inside].sum()), int(inside.sum()))
+        rows.append(row)
+    return rows
+
+
+def gap_quadrants(raw: npt.ArrayLike, aligned: npt.ArrayLike) -> dict[str, int]:
+    """Count the quadrants of raw gap against aligned gap.
+
+    Examples
+    --------
+    >>> gap_quadrants([1, 1, -1, 0], [1, -1, -1, 2])
+    {'both prefer second': 1, 'both prefer first': 1, 'turned': 1, 'a gap of zero': 1}
+    """
+    x, y = (np.sign(np.asarray(gap, dtype=np.float64)) for gap in (raw, aligned))
+    return {
+        "both prefer second": int(((x > 0) & (y > 0)).sum()),
+        "both prefer first": int(((x < 0) & (y < 0)).sum()),
+        "turned": int((x * y < 0).sum()),
+        "a gap of zero": int((x * y == 0).sum()),
+    }
+
+
+def gap_correlation(
+    accuracy_gap: npt.ArrayLike, gap: npt.ArrayLike, *, level: float = 0.95
+) -> Estimate:
+    """Return the correlation of accuracy gap and calibration gap over cases (Fisher interval).
+
+    The sign of a case depends on which model is named first, so the correlation is taken about
+    the origin: it is the same whichever way round each pair is written.
+    """
+    x, y = (np.asarray(values, dtype=np.float64) for values in (accuracy_gap, gap))
+    n = x.size
+    norm = float(np.sqrt((x @ x) * (y @ y)))
+    if n < 4 or norm == 0:
+        return Estimate(float("nan"), float("nan"), float("nan"), n, level, interval="fisher")
+    r = float(x @ y) / norm
+    reach = normal_quantile(level) / np.sqrt(n - 2)
+    bounded = min(max(r, -1 + 1e-15), 1 - 1e-15)
+    low, high = np.tanh(np.arctanh(bounded) + np.array([-reach, reach]))
+    return Estimate(r, float(low), float(high), n, level, interval="fisher")
+
+
+def _share(count: int, cases: int) -> Estimate:
+    low, high = wilson_interval(count / cases, cases)
+    return Estimate(count / cases, float(low), float(high), cases, interval="wilson")

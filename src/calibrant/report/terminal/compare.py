@@ -1,0 +1,152 @@
+"""Tables of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+
+__all__ = ["blocks"]
+
+_VIEWS = ("raw", "da", "ia", "ca")
+_PAIRS_SHOWN = 40
+_SENTENCES_SHOWN = 5
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the verdicts, the league, the pairs and how often the order turns round."""
+    document = _short_names(document)
+    pairs = document["pairs"]
+    parts: list[Paragraph | Table] = [
+        Paragraph(f"{_place(pair)}{pair['verdict']}", strong=len(pairs) == 1)
+        for pair in pairs[:_SENTENCES_SHOWN]
+    ]
+    parts.append(_league(document))
+    parts.append(_pairs(pairs))
+    parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
+    if document["self_preference"]:
+        parts.append(_self_preference(document["self_preference"]))
+    if document["dropped"]:
+        counts = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
+        parts.append(Paragraph(f"Rows left out: {counts}."))
+    return parts
+
+
+def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave the method out of every row where there is only one."""
+    if len({entry["method"] for entry in document["results"]}) > 1:
+        return document
+    short: dict[str, Any] = dict(document)
+    for name in ("results", "pairs", "self_preference"):
+        short[name] = [{**entry, "method": None} for entry in document[name]]
+    short["summaries"] = [
+        {**part, "keys": {**part["keys"], "method": None}} for part in document["summaries"]
+    ]
+    method = document["results"][0]["method"]
+    short["source"] = f"{document['source']}, confidence: {method}"
+    return short
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    names = [entry["method"], *(entry.get("group") or {}).values()]
+    shown = [name for name in names if name]
+    return " / ".join(shown) + ": " if shown else ""
+
+
+def _league(document: Mapping[str, Any]) -> Table:
+    views = [view for view in _VIEWS if view in document["results"][0]["views"]]
+    ranked = sorted(
+        document["results"],
+        key=lambda entry: (
+            str(entry["method"]),
+            str(entry["group"]),
+            entry["views"]["da"]["ece"]["value"],
+        ),
+    )
+    rows = tuple(
+        (
+            _place(entry) + entry["model"],
+            estimate_cell(entry["accuracy"]),
+            *(estimate_cell(entry["views"][view]["ece"]) for view in views),
+        )
+        for entry in ranked
+    )
+    titles = tuple(f"ECE {view.upper() if view != 'raw' else 'raw'}" for view in views)
+    return Table(
+        ("model", "accuracy", *titles),
+        rows,
+        title=f"Models of {document['source']}",
+        note=(
+            "DA: reweighted to one accuracy (decides). IA: questions on which all models share "
+            "the outcome (corroborates). CA: all models score the same answers (diagnosis)."
+        ),
+    )
+
+
+def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            _place(pair) + f"{pair['a']} - {pair['b']}",
+            estimate_cell(pair["accuracy_gap"]),
+            _gap(pair, "raw"),
+            _gap(pair, "da"),
+            _gap(pair, "ia"),
+            pair["pattern"],
+            number_cell(pair["floor"]),
+            f"{pair['retention']:.0%}",
+        )
+        for pair in pairs[:_PAIRS_SHOWN]
+    )
+    more = len(pairs) - _PAIRS_SHOWN
+    note = "A gap below zero prefers the first model; 'tie' where these labels cannot tell."
+    return Table(
+        ("pair", "accuracy", "raw ECE gap", "DA", "IA", "turns round", "floor", "kept by IA"),
+        rows,
+        title="Pairs",
+        note=note + (f" {more} more pairs in the JSON." if more > 0 else ""),
+    )
+
+
+def _gap(pair: Mapping[str, Any], view: str) -> str:
+    cell = estimate_cell(pair["gaps"][view]["ece"])
+    return f"{cell} tie" if pair["ties"][view]["ece"] else cell
+
+
+def _turns(part: Mapping[str, Any]) -> Table:
+    summary = part["summary"]
+    rows = [
+        (
+            f"turned round by {view.upper()}",
+            estimate_cell(rate),
+            str(summary["resolved_reversals"][view]),
+        )
+        for view, rate in summary["rates"].items()
+    ]
+    rows.append(("DA and IA agree", estimate_cell(summary["agreement"]), ""))
+    rows.extend(
+        (f"correlation of accuracy gap and {view} ECE gap", estimate_cell(value), "")
+        for view, value in summary["correlation"].items()
+    )
+    return Table(
+        (f"{_place(part['keys'])}{summary['cases']} pairs", "share", "resolved"),
+        tuple(rows),
+        title="How often the order turns round",
+        note="'resolved': both the raw and the aligned gap are more than a tie.",
+    )
+
+
+def _self_preference(rows: Sequence[Mapping[str, Any]]) -> Table:
+    return Table(
+        ("judge", "own minus others", "on right answers", "on wrong answers"),
+        tuple(
+            (
+                _place(row) + row["judge"],
+                estimate_cell(row["bias"]),
+                estimate_cell(row["on_right"]),
+                estimate_cell(row["on_wrong"]),
+            )
+            for row in rows
+        ),
+        title="Self-preference: confidence in own answers minus others', at equal grade",
+    )
