@@ -18,6 +18,13 @@ app = typer.Typer(
     help="Write questions with exactly k right answers, check them, and evaluate on them.",
 )
 
+Triples = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--triples", metavar="PATH", help="File or folder of facts; may be given several times."
+    ),
+]
+
 
 @app.callback()
 def _root() -> None:
@@ -28,17 +35,30 @@ def _root() -> None:
 def mace(
     out: Annotated[Path, typer.Option("--out", metavar="FILE.jsonl", help="Where to write.")],
     domain: Annotated[
-        str, typer.Option(help="Comma list of award, office, region, math, river, language.")
-    ] = "math",
-    k: Annotated[str, typer.Option("--k", help="Comma list of numbers of right answers.")] = (
-        "1,2,4,6"
-    ),
+        str | None,
+        typer.Option(
+            metavar="A,B", help="award, office, region, math, river, language. [default: math]"
+        ),
+    ] = None,
+    k: Annotated[
+        str, typer.Option("--k", metavar="1,2,..", help="Numbers of right answers.")
+    ] = "1,2,4,6",
     per_k: Annotated[int, typer.Option("--per-k", help="Questions per domain and k.")] = 500,
     seed: Seed = 0,
-    kinds: Annotated[str, typer.Option(help="Math: comma list of kinds of numbers.")] = (
-        "prime,square,cube,fibonacci,triangular"
-    ),
+    triples: Triples = None,
+    popularity: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Page views; drops obscure subjects.")
+    ] = None,
+    min_views: Annotated[int, typer.Option(help="Fewest page views of a subject.")] = 1_000,
+    top_views: Annotated[int, typer.Option(help="Most viewed subjects per domain.")] = 5_000,
+    rules: Annotated[
+        bool, typer.Option(help="Apply the domain rules that make answers complete.")
+    ] = True,
+    kinds: Annotated[
+        str, typer.Option(metavar="A,B", help="Math: kinds of numbers.")
+    ] = "prime,square,cube,fibonacci,triangular",
     limit: Annotated[int, typer.Option(help="Math: the largest number.")] = 1_000_000,
+    cap: Annotated[int, typer.Option(help="Most candidates per domain.")] = 10_000,
     strata: Annotated[
         str,
         typer.Option(
@@ -46,6 +66,9 @@ def mace(
             help="Choose by k-means over n-grams or sentence embeddings, or at random.",
         ),
     ] = "ngrams",
+    split_entities: Annotated[
+        bool, typer.Option(help="Give every answer entity to one domain.")
+    ] = True,
     json: JsonPath = None,
 ) -> None:
     """Write a benchmark with exactly k right answers per question."""
@@ -53,15 +76,37 @@ def mace(
 
     result = bench_mace(
         out,
-        domains=_names(domain),
+        domains=_names(domain) if domain is not None else None,
         k=_numbers(k),
         per_k=per_k,
         seed=seed,
+        triples=triples or (),
+        popularity=popularity,
+        min_views=min_views,
+        top_views=top_views,
+        rules=rules,
         kinds=_names(kinds),
         limit=limit,
+        cap=cap,
         strata=strata,
+        split_entities=split_entities,
     )
     emit(result, json=json)
+
+
+@app.command()
+def check(
+    questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="Table of questions.")],
+    triples: Triples = None,
+    json: JsonPath = None,
+) -> None:
+    """Derive every answer set again; exit 1 when a question or the whole breaks a rule."""
+    from calibrant.api.bench import bench_check
+
+    result = bench_check(questions, triples=triples or ())
+    emit(result, json=json)
+    if not result["ok"]:
+        raise typer.Exit(1)
 
 
 def _names(text: str) -> list[str]:

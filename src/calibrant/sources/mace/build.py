@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from calibrant.core.errors import InputError
@@ -31,7 +31,7 @@ class Benchmark:
 
     questions: tuple[Question, ...]
     statistics: tuple[Mapping[str, Any], ...]
-    dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    filters: tuple[Mapping[str, Any], ...] = ()
 
 
 def build_benchmark(
@@ -75,16 +75,14 @@ def build_benchmark(
     known = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
     foreign = foreign_entities(known) if split_entities and len(known) > 1 else {}
     found: list[Question] = []
-    statistics: list[Mapping[str, Any]] = []
-    dropped: dict[str, Mapping[str, int]] = {}
+    statistics: list[dict[str, Any]] = []
     for name in domains:
+        repeated: dict[str, int] = {}
         if name == "math":
             by_k = {k: math_questions(k, per_k, kinds=kinds, limit=limit, seed=seed) for k in ks}
             candidates = {k: len(questions) for k, questions in by_k.items()}
         else:
-            pools, dropped[name] = _pools(
-                known[name], ks, cap, foreign.get(name, frozenset()), seed
-            )
+            pools, repeated = _pools(known[name], ks, cap, foreign.get(name, frozenset()), seed)
             candidates = {k: len(pool) for k, pool in pools.items()}
             by_k = {
                 k: choose(
@@ -98,7 +96,23 @@ def build_benchmark(
             }
         found.extend(question for k in ks for question in by_k[k])
         statistics.append(_statistics(name, known.get(name, ()), by_k, candidates, per_k))
-    return Benchmark(tuple(found), tuple(statistics), dropped)
+        statistics[-1]["duplicates"] = repeated
+    filters = [_filters(facts) for sets in known.values() for facts in sets]
+    return Benchmark(tuple(found), tuple(statistics), tuple(filters))
+
+
+def _filters(facts: FactSet) -> dict[str, Any]:
+    return {
+        "domain": facts.domain,
+        "relation": facts.relation,
+        "subjects": dict(facts.stages),
+        "dropped": [
+            {"stage": stage, "reason": reason, "number": number}
+            for stage, reasons in facts.dropped.items()
+            for reason, number in reasons.items()
+            if number
+        ],
+    }
 
 
 def _check(domains: Sequence[str], ks: Sequence[int], per_k: int) -> None:

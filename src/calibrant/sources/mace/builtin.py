@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from calibrant.core.optional import optional_import
@@ -17,6 +17,7 @@ _OFFICIAL = ("official", "de_facto_official")
 # CLDR's shares are estimates: a language counts as spoken by the majority of a territory only
 # where no territory lies between these two, so that an error of a few points changes nothing.
 _MAJORITY, _MINORITY = 60.0, 40.0
+_FEWEST_DIVISIONS = 3
 _ALSO_CALLED = {
     "AE": ("UAE",),
     "CD": ("Democratic Republic of the Congo", "DRC", "DR Congo"),
@@ -66,7 +67,7 @@ def builtin_language() -> list[FactSet]:
     }
     return [
         _fact_set("language", "official_in", source, official),
-        _fact_set("language", "official_of", source, reverse, {"read": reasons}),
+        _fact_set("language", "official_of", source, reverse, {"validity": reasons}),
         _fact_set("language", "majority_in", source, majority),
     ]
 
@@ -179,8 +180,15 @@ def builtin_region() -> list[FactSet]:
                 aliases=tuple(_plain_spellings(entry.name)),
             )
         )
-    dropped = {"read": {"initial not a Latin letter": unreadable}} if unreadable else {}
-    return [_fact_set("region", "iso_division_of", source, facts, dropped)]
+    sizes = Counter(fact.subject for fact in facts)
+    kept = [fact for fact in facts if sizes[fact.subject] >= _FEWEST_DIVISIONS]
+    reasons = {
+        "fewer than three divisions of the kind": sum(
+            size < _FEWEST_DIVISIONS for size in sizes.values()
+        ),
+        "a name whose initial is not a Latin letter blocks all windows": unreadable,
+    }
+    return [_fact_set("region", "iso_division_of", source, kept, {"domain rule": reasons})]
 
 
 def _plain_spellings(name: str) -> Iterator[str]:

@@ -79,21 +79,16 @@ def choose(
                 raise InputError("strata 'sentence' needs an embedder")
             vectors = embed(texts)
         else:
-            vectors = _ngram_vectors(texts, rng)
+            vectors = _ngram_vectors(texts)
         kept = _nearest_to_centres(np.asarray(vectors, dtype=np.float64), count, rng)
     return [candidates[index] for index in kept]
 
 
-def _ngram_vectors(texts: Sequence[str], rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.preprocessing import normalize
+def _ngram_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    from sklearn.feature_extraction.text import HashingVectorizer
 
-    counts = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 3), sublinear_tf=True)
-    matrix = counts.fit_transform(texts)
-    dimensions = min(64, min(matrix.shape) - 1)
-    reduced = TruncatedSVD(dimensions, random_state=int(rng.integers(2**31))).fit_transform(matrix)
-    vectors: npt.NDArray[np.float64] = normalize(reduced)
+    counts = HashingVectorizer(n_features=256, analyzer="char_wb", ngram_range=(3, 3))
+    vectors: npt.NDArray[np.float64] = counts.transform(texts).toarray()
     return vectors
 
 
@@ -103,11 +98,15 @@ def _nearest_to_centres(
     """Return `count` distinct rows: for every cluster the row nearest to its centre."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import pairwise_distances
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     seed = int(rng.integers(2**31))
-    distinct = len(np.unique(vectors.round(9), axis=0))
-    model = KMeans(min(count, distinct), n_init=1, max_iter=50, random_state=seed).fit(vectors)
-    distance = pairwise_distances(vectors, model.cluster_centers_)
+    clusters = min(count, len(np.unique(vectors.round(9), axis=0)))
+    # One thread: sums in another order would make other clusters of the same seed.
+    with threadpool_limits(limits=1):
+        model = KMeans(clusters, init="random", n_init=1, max_iter=50, random_state=seed)
+        model.fit(vectors)
+        distance = pairwise_distances(vectors, model.cluster_centers_)
     own = distance[np.arange(len(vectors)), model.labels_]
     order = np.lexsort((np.arange(len(vectors)), own))
     _, first = np.unique(model.labels_[order], return_index=True)

@@ -45,7 +45,7 @@ class FactSet:
     facts
         Facts of every subject.
     dropped
-        Stage, then reason, then number of triples dropped.
+        Stage, then reason, then number of subjects dropped.
     stages
         Stage, then number of subjects left after it.
     """

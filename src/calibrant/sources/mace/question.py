@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from calibrant.core.errors import InputError
+from calibrant.records import read_table, source_name
 from calibrant.sources.mace.names import normalised
 
 __all__ = ["Question", "question_rows", "read_questions", "write_questions"]
@@ -93,39 +94,43 @@ def write_questions(questions: Iterable[Question], path: str | Path) -> None:
     target.write_bytes(question_rows(questions))
 
 
-def read_questions(path: str | Path) -> list[Question]:
-    """Read questions that `write_questions` wrote, or any JSON lines with the same columns."""
-    source = Path(path)
-    if not source.is_file():
-        raise InputError("the file of questions does not exist", source=str(path))
-    found = []
-    for number, line in enumerate(source.read_bytes().splitlines(), start=1):
-        if line.strip():
-            found.append(_question(line, str(path), number))
-    return found
+def read_questions(source: Any) -> list[Question]:
+    """Read questions: a table with text (or question), references, domain and, if given, k.
+
+    References may be lists of names or plain names. A ``k`` that is not the number of
+    references is an error: the file contradicts itself.
+    """
+    frame = read_table(source)
+    name = source_name(source)
+    text = next((column for column in ("text", "question") if column in frame.columns), None)
+    missing = {"references", "domain"} - set(frame.columns)
+    if text is None or missing:
+        raise InputError(
+            f"questions have columns text, references and domain, got {', '.join(frame.columns)}",
+            source=name,
+        )
+    return [
+        _question(record, record[text], name, row)
+        for row, record in enumerate(frame.iter_rows(named=True), start=1)
+    ]
 
 
-def _question(line: bytes, source: str, row: int) -> Question:
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
+def _question(record: Mapping[str, Any], text: str, source: str, row: int) -> Question:
+    references = tuple(
+        tuple(names) if isinstance(names, list) else (str(names),)
+        for names in record["references"] or ()
+    )
+    if record.get("k") is not None and record["k"] != len(references):
         raise InputError(
-            f"every line is one JSON object: {error}", source=source, row=row
-        ) from None
-    missing = {"text", "references", "domain"} - set(record)
-    if missing:
-        raise InputError(
-            f"a question has text, references and domain; missing: {', '.join(sorted(missing))}",
+            f"k is the number of right answers: k is {record['k']}, "
+            f"and there are {len(references)} references",
             source=source,
             row=row,
         )
     meta = record.get("meta") or {}
     return Question(
-        text=record["text"],
-        references=tuple(
-            tuple(names) if isinstance(names, list) else (str(names),)
-            for names in record["references"]
-        ),
+        text=text,
+        references=references,
         domain=record["domain"],
         subtype=record.get("subtype") or "",
         source=record.get("source") or source,

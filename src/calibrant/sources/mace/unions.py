@@ -71,7 +71,7 @@ def _subject_sets(
     kinds = [singles]
     for many in range(2, min(_MOST_SUBJECTS, k) + 1):
         draws = rng.integers(len(names), size=(cap * _TRIES, many))
-        rows = draws[sizes[draws].sum(axis=1) == k]
+        rows = draws[sizes[draws].sum(axis=1) == k][: 4 * cap]
         found = (tuple(sorted(names[index] for index in row)) for row in rows)
         kinds.append([subjects for subjects in found if _disjoint(sets, subjects)])
     for turn in zip_longest(*kinds):

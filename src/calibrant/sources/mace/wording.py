@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from calibrant.core.registry import Registry
 
-__all__ = ["WORDINGS", "Bounds", "Parsed", "Wording", "read_text"]
+__all__ = ["WORDINGS", "Bounds", "Parsed", "Wording", "read_math", "read_text", "split_subjects"]
 
 Bounds = tuple[float, float]
 
@@ -73,12 +73,12 @@ class Wording:
         found = (
             (named.removeprefix(self.article),)
             if unit is not None
-            else _split(named, self.article, frozenset(subjects))
+            else split_subjects(named, self.article, frozenset(subjects))
         )
         return Parsed(self.relation, found, bounds) if found else None
 
 
-def _split(text: str, article: str, subjects: frozenset[str]) -> tuple[str, ...]:
+def split_subjects(text: str, article: str, subjects: frozenset[str]) -> tuple[str, ...]:
     """Split 'A, B or C' into known subjects; names may hold commas and 'or' themselves."""
     whole = text.removeprefix(article)
     if whole in subjects:
@@ -189,3 +189,15 @@ def read_text(text: str, relation: str, subjects: Collection[str]) -> Parsed | N
     Parsed(relation='flows_through', subjects=('Inn', 'Drava'), bounds=None)
     """
     return WORDINGS[relation].read(text, subjects) if relation in WORDINGS else None
+
+
+def read_math(text: str) -> Parsed | None:
+    """Return what a generated Math question asks for.
+
+    Examples
+    --------
+    >>> read_math("Name one perfect cube from 2 to 40, both included.")
+    Parsed(relation='math', subjects=('perfect cube',), bounds=(2, 40))
+    """
+    match = re.fullmatch(r"Name one (.+) from (\d+) to (\d+), both included\.", text)
+    return Parsed("math", (match[1],), (int(match[2]), int(match[3]))) if match else None

@@ -1,0 +1,73 @@
+"""What a check of a benchmark found, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, number_cell
+
+__all__ = ["blocks"]
+
+_SHOWN = 10
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the findings of a check as neutral blocks."""
+    number = document["findings"]["number"]
+    verdict = (
+        f"All {document['questions']:,} questions hold: k exact, no duplicate, no entity in two "
+        "domains."
+        if document["ok"]
+        else f"{number:,} of {document['questions']:,} questions have other answers than their "
+        f"references; {document['duplicates']['number']:,} duplicates; "
+        f"{sum(pair['number'] for pair in document['shared_entities']):,} entities in two domains."
+    )
+    found: list[Paragraph | Table] = [Paragraph(verdict, strong=True), _domains(document)]
+    found.extend(
+        Paragraph(f"{entry['domain']}: {count:,} x {problem}")
+        for entry in document["results"]
+        for problem, count in entry["problems"].items()
+    )
+    found.extend(
+        Paragraph(
+            f"Answers of both {' and '.join(pair['domains'])}: {pair['number']:,} "
+            f"({', '.join(pair['entities'][:5])}{', ..' if pair['number'] > 5 else ''})"
+        )
+        for pair in document["shared_entities"]
+    )
+    if number:
+        found.append(_findings(document["findings"]))
+    return found
+
+
+def _domains(document: Mapping[str, Any]) -> Table:
+    return Table(
+        ("domain", "questions", "exact", "by alias", "overlapping", "problems"),
+        tuple(
+            (
+                entry["domain"],
+                number_cell(entry["questions"]),
+                number_cell(entry["exact"]),
+                number_cell(entry["by_alias"]),
+                number_cell(entry["overlapping"]),
+                number_cell(sum(entry["problems"].values())),
+            )
+            for entry in document["results"]
+        ),
+        title="Answers derived again from text and facts",
+        note="exact: the references are all right answers and no others (by alias: under "
+        "another name); overlapping: united subjects share an answer",
+    )
+
+
+def _findings(findings: Mapping[str, Any]) -> Table:
+    shown = findings["listed"][:_SHOWN]
+    more = findings["number"] - len(shown)
+    return Table(
+        ("question", "what is wrong"),
+        tuple((item["text"], item["detail"] or item["problem"]) for item in shown),
+        title="Findings",
+        note=f"and {more:,} more; up to 200 are in the JSON" if more > 0 else "",
+        labels=2,
+    )
