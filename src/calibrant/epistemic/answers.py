@@ -1,0 +1,135 @@
+"""The answers of several models to the same queries, as aligned arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.epistemic.features import as_frame
+
+__all__ = ["Answers", "gather_answers", "model_matrix"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What each model said to each query, models in order of cost.
+
+    Parameters
+    ----------
+    models
+        Names, cheapest first.
+    features
+        What is known of a query before any model is asked.
+    confidence
+        Shape (queries, models); NaN where a model gave none.
+    correct
+        Shape (queries, models): the grade of each answer, or the outcome, repeated.
+    cost
+        Shape (queries, models): what asking costs.
+    answer_features
+        Per model, what is known once it has answered.
+    """
+
+    models: tuple[str, ...]
+    features: pl.DataFrame
+    confidence: Floats
+    correct: Floats
+    cost: Floats
+    answer_features: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+    def known_after(self, model: str) -> pl.DataFrame:
+        """Return all features that are known once `model` has answered."""
+        extra = self.answer_features.get(model)
+        return (
+            self.features if extra is None else pl.concat([self.features, extra], how="horizontal")
+        )
+
+    def rows(self, rows: npt.NDArray[np.int64]) -> Answers:
+        """Return the answers to some of the queries."""
+        return Answers(
+            self.models,
+            self.features[rows],
+            self.confidence[rows],
+            self.correct[rows],
+            self.cost[rows],
+            {name: frame[rows] for name, frame in self.answer_features.items()},
+        )
+
+
+def model_matrix(values: Any, models: Sequence[str], n: int, what: str) -> Floats:
+    """Return `values` (by model, by column, or one for all queries) as a matrix.
+
+    Examples
+    --------
+    >>> model_matrix({"a": 1.0, "b": [2.0, 3.0]}, ["a", "b"], 2, "price").tolist()
+    [[1.0, 2.0], [1.0, 3.0]]
+    """
+    if isinstance(values, Mapping | pl.DataFrame):
+        names = list(values.columns if isinstance(values, pl.DataFrame) else values)
+        for model in models:
+            if model not in names:
+                raise InputError(
+                    f"the {what} of the model {model!r} is missing",
+                    hint=did_you_mean(model, [str(name) for name in names]),
+                )
+        columns = [np.asarray(values[model], dtype=np.float64) for model in models]
+        return np.stack([np.broadcast_to(column, (n,)) for column in columns], axis=1)
+    matrix = np.asarray(values, dtype=np.float64)
+    if matrix.ndim == 1 and len(matrix) == n:
+        return np.repeat(matrix[:, None], len(models), axis=1)
+    if matrix.shape != (n, len(models)):
+        raise InputError(
+            f"the {what} must have one row per query and one column per model, "
+            f"({n}, {len(models)}), got {matrix.shape}"
+        )
+    return matrix
+
+
+def gather_answers(
+    models: Sequence[str],
+    features: Any,
+    confidence: Any,
+    correct: Any,
+    price: Any,
+    answer_features: Mapping[str, Any] | None = None,
+) -> Answers:
+    """Check and align everything that a policy learns from."""
+    frame = as_frame(features)
+    n = frame.height
+    if len(set(models)) != len(models) or not models:
+        raise InputError(f"models must be different names, at least one, got {list(models)}")
+    f = model_matrix(confidence, models, n, "confidence")
+    bad = (f < 0) | (f > 1)
+    if bad.any():
+        row = int(np.argmax(bad.any(axis=1)))
+        raise InputError(
+            f"a confidence must be between 0 and 1, or NaN for none, got {f[row].tolist()}",
+            row=row + 1,
+        )
+    y = model_matrix(correct, models, n, "correct")
+    if not np.isin(y, (0.0, 1.0)).all():
+        row = int(np.argmax(~np.isin(y, (0.0, 1.0)).all(axis=1)))
+        raise InputError(f"a grade must be 0 or 1, got {y[row].tolist()}", row=row + 1)
+    cost = model_matrix(price, models, n, "price")
+    if not (np.isfinite(cost).all() and (cost >= 0).all()):
+        raise InputError("a price must be a finite number, at least 0")
+    extra = {model: as_frame(table) for model, table in (answer_features or {}).items()}
+    for model, table in extra.items():
+        if model not in models or table.height != n:
+            raise InputError(
+                f"answer features must name a model of the cascade and have {n} rows, got "
+                f"{model!r} with {table.height}"
+            )
+    return Answers(tuple(models), frame, f, y, cost, extra)

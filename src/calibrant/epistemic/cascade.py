@@ -1,0 +1,355 @@
+"""Cascades: ask the cheapest model first and go on while the risk of its answer is too high."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.document import dump_document
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.core.rng import named_stream
+from calibrant.epistemic.answers import Answers, gather_answers, model_matrix
+from calibrant.epistemic.decision import CostMatrix
+from calibrant.epistemic.features import as_frame
+from calibrant.epistemic.recalibrators import fit_recalibrator
+from calibrant.epistemic.residuals import residual_model
+from calibrant.epistemic.splits import SHARES, three_parts
+from calibrant.epistemic.stage import RULES, Aim, Stage
+
+__all__ = ["Cascade", "Choice", "Step", "choose"]
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do next with one query.
+
+    Parameters
+    ----------
+    action
+        ``"ask"`` the model, or ``"answer"`` with what it said.
+    model
+        Its name.
+    risk
+        Estimated risk of the answer; None before anything was asked.
+    """
+
+    action: str
+    model: str
+    risk: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Per query, which model answers and how many were asked."""
+
+    chosen: Indices
+    asked: Indices
+
+
+def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Choice:
+    """Return who answers, given the risk of every model's answer.
+
+    The first model with risk at most `tolerance` answers. If none has, the one with the lowest
+    risk does (``fallback="lowest"``), or the last one (``"last"``). A model without a
+    confidence has infinite risk; where no model has one, the last answers.
+
+    Examples
+    --------
+    >>> choose(np.array([[0.1, 0.0], [0.3, 0.2], [0.3, 0.4]]), 0.1).chosen.tolist()
+    [0, 1, 0]
+    """
+    stops = risk <= tolerance
+    some = stops.any(axis=1)
+    first = stops.argmax(axis=1)
+    last = risk.shape[1] - 1
+    lowest = np.where(np.isfinite(risk).any(axis=1), risk.argmin(axis=1), last)
+    other = lowest if fallback == "lowest" else np.full(len(risk), last)
+    return Choice(np.where(some, first, other), np.where(some, first + 1, last + 1))
+
+
+class Cascade:
+    """Route queries through models in order of cost.
+
+    Parameters
+    ----------
+    models
+        Names, cheapest first.
+    rule
+        ``"risk"``: the epistemic risk, from recalibrated confidence plus residual;
+        ``"calibration"``: the risk that recalibration alone shows; ``"confidence"``: 1 minus the
+        raw confidence.
+    tolerance
+        Stop at the first answer whose risk is at most this.
+    decision, costs, threshold
+        What is decided, see `Aim`. ``"answer"``: `correct` holds the grade of each model's own
+        answer. ``"class"``: `correct` is the outcome and the models' answer is whether their
+        confidence reaches the threshold.
+    recalibration, model, shares, splits, min_samples_leaf, max_leaf_nodes, max_depth, seed
+        As in `GroupingLoss`.
+    unseen
+        What an unseen category means when routing: ``"error"``, or ``"calibration"``.
+
+    Attributes
+    ----------
+    stages_ : list of Stage
+        The fitted models.
+
+    References
+    ----------
+    Melo, Varoquaux and Le Morvan, section 4.3.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> hard = rng.integers(0, 2, size=2000)
+    >>> right = {"small": rng.random(2000) < 0.9 - 0.6 * hard, "large": rng.random(2000) < 0.9}
+    >>> said = {"small": np.full(2000, 0.6), "large": np.full(2000, 0.9)}
+    >>> policy = Cascade(["small", "large"], tolerance=0.2)
+    >>> policy = policy.fit({"hard": hard}, said, right, price={"small": 1, "large": 10})
+    >>> policy.route({"hard": 0}, {}).model
+    'small'
+    >>> policy.route({"hard": 0}, {"small": 0.6}).action
+    'answer'
+    >>> policy.route({"hard": 1}, {"small": 0.6}).model
+    'large'
+    """
+
+    stages_: list[Stage]
+
+    def __init__(
+        self,
+        models: Sequence[str],
+        *,
+        rule: str = "risk",
+        tolerance: float = 0.0,
+        decision: str = "answer",
+        costs: Any = None,
+        threshold: float | None = None,
+        recalibration: str = "platt",
+        model: str = "tree",
+        shares: Sequence[float] = SHARES,
+        splits: str = "auto",
+        min_samples_leaf: int = 15,
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        unseen: str = "error",
+        seed: int = 0,
+    ) -> None:
+        if rule not in RULES:
+            raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}")
+        self.models = list(models)
+        self.rule = rule
+        self.tolerance = tolerance
+        self.aim = Aim(decision, None if costs is None else CostMatrix.of(costs), threshold)
+        self.recalibration = recalibration
+        self.model = model
+        self.shares = shares
+        self.splits = splits
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.unseen = unseen
+        self.seed = seed
+
+    @property
+    def fallback(self) -> str:
+        """Who answers where no model stops: the last one for plain confidence, else the lowest."""
+        return "last" if self.rule == "confidence" else "lowest"
+
+    def fit(
+        self,
+        features: Any,
+        confidence: Any,
+        correct: Any,
+        *,
+        price: Any,
+        answer_features: Mapping[str, Any] | None = None,
+    ) -> Cascade:
+        """Fit each model's risk.
+
+        Parameters
+        ----------
+        features
+            What is known of a query before any model is asked.
+        confidence, correct
+            By model (mapping or columns): the confidence, NaN where there is none, and the
+            grade of that very answer (or the outcome, one array for all).
+        price
+            By model, a number or one per query; policies store the mean.
+        answer_features
+            By model, a table of what is known once it has answered (its length, for example).
+        """
+        return self.fit_answers(
+            gather_answers(self.models, features, confidence, correct, price, answer_features)
+        )
+
+    def fit_answers(self, answers: Answers) -> Cascade:
+        """Fit each model's risk from aligned answers."""
+        self.stages_ = [self._fit_stage(answers, position) for position in range(len(self.models))]
+        return self
+
+    def _fit_stage(self, answers: Answers, position: int) -> Stage:
+        name, price = self.models[position], float(answers.cost[:, position].mean())
+        if self.rule == "confidence":
+            return Stage(name, price, None, None)
+        known = np.flatnonzero(~np.isnan(answers.confidence[:, position]))
+        f, y = answers.confidence[known, position], answers.correct[known, position]
+        if self.rule == "calibration":
+            return Stage(name, price, fit_recalibrator(self.recalibration, f, y), None)
+        calibration, fitting, evaluation = three_parts(
+            y,
+            named_stream(self.seed, "cascade", name),
+            shares=self.shares,
+            min_samples_leaf=self.min_samples_leaf,
+        )
+        recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
+        residual = y - recalibrator.transform(f)
+        frame = answers.known_after(name)[known]
+        fitted = residual_model(
+            self.model,
+            splits=self.splits,
+            min_samples_leaf=self.min_samples_leaf,
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=self.max_depth,
+            unseen=self.unseen,
+            seed=self.seed,
+        )
+        if self.model == "tree":
+            fitted.fit_parts(
+                frame[fitting], residual[fitting], frame[evaluation], residual[evaluation]
+            )
+        else:
+            rows = np.sort(np.concatenate([fitting, evaluation]))
+            fitted.fit(frame[rows], residual[rows])
+        return Stage(name, price, recalibrator, fitted)
+
+    def risk(self, answers: Answers) -> Floats:
+        """Return the risk of every model's answer, shape (queries, models)."""
+        return np.stack(
+            [
+                stage.risk(
+                    answers.known_after(stage.name), answers.confidence[:, position], self.aim
+                )
+                for position, stage in enumerate(self.stages_)
+            ],
+            axis=1,
+        )
+
+    def route_batch(
+        self,
+        features: Any,
+        confidence: Any,
+        *,
+        answer_features: Mapping[str, Any] | None = None,
+    ) -> Choice:
+        """Return who answers each of many queries; a model's risk is computed where it is asked."""
+        frame = as_frame(features)
+        n = frame.height
+        said = model_matrix(confidence, self.models, n, "confidence")
+        extra = {name: as_frame(table) for name, table in (answer_features or {}).items()}
+        chosen, asked = np.full(n, -1), np.full(n, len(self.stages_))
+        best, best_risk = np.full(n, len(self.stages_) - 1), np.full(n, np.inf)
+        pending = np.arange(n)
+        for position, stage in enumerate(self.stages_):
+            part = frame if len(pending) == n else frame[pending]
+            if stage.name in extra:
+                part = pl.concat([part, extra[stage.name][pending]], how="horizontal")
+            risk = stage.risk(part, said[pending, position], self.aim)
+            lower = risk < best_risk[pending]
+            best[pending[lower]], best_risk[pending[lower]] = position, risk[lower]
+            stops = risk <= self.tolerance
+            chosen[pending[stops]], asked[pending[stops]] = position, position + 1
+            pending = pending[~stops]
+            if not pending.size:
+                break
+        chosen[pending] = best[pending] if self.fallback == "lowest" else len(self.stages_) - 1
+        return Choice(chosen, asked)
+
+    def route(self, features: Mapping[str, Any], answers_so_far: Mapping[str, Any]) -> Step:
+        """Return what to do next with one query.
+
+        Parameters
+        ----------
+        features
+            What is known of the query.
+        answers_so_far
+            By model, in the order of the cascade: its confidence (None if it gave none), or a
+            mapping with ``confidence`` and the features of its answer.
+        """
+        asked = len(answers_so_far)
+        if list(answers_so_far) != self.models[:asked]:
+            raise self._wrong_order(list(answers_so_far))
+        if asked == 0:
+            return Step("ask", self.models[0])
+        risk = self._risk_of(features, answers_so_far, asked - 1)
+        if risk <= self.tolerance:
+            return Step("answer", self.models[asked - 1], risk)
+        if asked < len(self.models):
+            return Step("ask", self.models[asked], risk)
+        risks = [self._risk_of(features, answers_so_far, turn) for turn in range(asked)]
+        lowest = min(risks)
+        last = self.fallback == "last" or lowest == float("inf")
+        winner = asked - 1 if last else risks.index(lowest)
+        return Step("answer", self.models[winner], risks[winner])
+
+    def _risk_of(
+        self, features: Mapping[str, Any], answers: Mapping[str, Any], position: int
+    ) -> float:
+        answer = answers[self.models[position]]
+        query = features
+        if isinstance(answer, Mapping):
+            query = {**features, **answer}
+            answer = answer.get("confidence")
+        if answer is None or answer != answer:
+            return float("inf")
+        if not 0.0 <= answer <= 1.0:
+            raise InputError(f"a confidence must be between 0 and 1, got {answer!r}")
+        return self.stages_[position].risk_one(query, float(answer), self.aim)
+
+    def _wrong_order(self, given: list[str]) -> InputError:
+        unknown = [name for name in given if name not in self.models]
+        if unknown:
+            return InputError(
+                f"the cascade has no model {unknown[0]!r}",
+                hint=did_you_mean(unknown[0], self.models),
+            )
+        return InputError(
+            f"answers so far must come in the order of the cascade, {' -> '.join(self.models)}, "
+            f"got {', '.join(given)}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain data."""
+        return {
+            "schema": "calibrant.policy/1",
+            "kind": "cascade",
+            "rule": self.rule,
+            "tolerance": self.tolerance,
+            "aim": self.aim.to_dict(),
+            "stages": [stage.to_dict() for stage in self.stages_],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Cascade:
+        """Return a policy that decides as the one that `to_dict` described, bit for bit."""
+        stages = [Stage.from_dict(item) for item in data["stages"]]
+        policy = cls(
+            [stage.name for stage in stages], rule=data["rule"], tolerance=float(data["tolerance"])
+        )
+        policy.aim = Aim.from_dict(data["aim"])
+        policy.stages_ = stages
+        return policy
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy as JSON."""
+        Path(path).write_bytes(dump_document(self.to_dict()))

@@ -1,0 +1,263 @@
+"""Grouping loss: how much the truth varies among rows that share a confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.stats import norm
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+from calibrant.epistemic.checks import checked_pair
+from calibrant.epistemic.features import as_frame
+from calibrant.epistemic.honest import HonestTree
+from calibrant.epistemic.partition import PartitionLoss, leave_one_out_products
+from calibrant.epistemic.recalibrators import fit_recalibrator
+from calibrant.epistemic.residuals import ResidualModel, residual_model
+from calibrant.epistemic.splits import SHARES, three_parts
+from calibrant.metrics.recalibration import Calibrator
+
+__all__ = ["BrierDecomposition", "GroupingLoss", "SplitFit"]
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFit:
+    """What one split gave: the fitted pieces and the terms of the decomposition."""
+
+    recalibrator: Calibrator
+    model: ResidualModel
+    evaluation: Rows
+    grouping: PartitionLoss
+    calibration: float
+    calibration_variance: float
+    covariance: float
+    brier: float
+    brier_variance: float
+
+
+@dataclass(frozen=True, slots=True)
+class BrierDecomposition:
+    """Brier score = calibration + grouping + rest, each averaged over the splits.
+
+    Calibration and grouping are lower bounds of the true losses; the rest holds what is
+    aleatoric and what neither bound caught.
+    """
+
+    brier: Estimate
+    calibration: Estimate
+    grouping: Estimate
+    epistemic: Estimate
+    rest: Estimate
+
+
+class GroupingLoss:
+    """Estimate the grouping loss of a confidence from below.
+
+    The grouping loss is E[(f* - c(f))^2], the squared error that recalibration cannot mend, in
+    units of the Brier score: 0 is best, 0.01 means that the truth is off by about 0.1. The
+    estimate is a debiased lower bound; it can be slightly negative where there is nothing to
+    find, and approaches the truth from below as rows and regions grow. An error of the
+    recalibration is caught as well, so the calibration part should not be tiny.
+
+    Parameters
+    ----------
+    recalibration
+        ``"platt"`` (on logits), ``"isotonic"``, ``"beta"`` or ``"temperature"``.
+    model
+        ``"tree"`` (honest tree), ``"forest"`` or ``"boosting"``.
+    shares
+        Shares of the calibration, fitting and evaluation part.
+    repeats
+        Number of random splits that are averaged.
+    splits, min_samples_leaf, max_leaf_nodes, max_depth
+        Options of the tree.
+    level
+        Coverage of the intervals.
+    seed
+        Seed of the splits.
+
+    Attributes
+    ----------
+    value_ : float
+        The estimate, averaged over the splits.
+    interval_ : tuple of float
+        Its interval: that of a single split around the average, so rather too wide.
+    spread_ : float
+        Standard deviation of the estimate over the splits.
+    decomposition_ : BrierDecomposition
+        The whole Brier score in parts.
+    fits_ : list of SplitFit
+        The pieces of each split.
+
+    References
+    ----------
+    Melo, Varoquaux and Le Morvan, Epistemic uncertainty quantification to improve decisions
+    from black-box models; Kull and Flach 2015 (decomposition).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.integers(0, 2, size=4000)
+    >>> y = rng.random(4000) < np.where(x == 1, 0.8, 0.2)
+    >>> loss = GroupingLoss().fit({"x": x}, np.full(4000, 0.5), y)
+    >>> 0.07 < loss.interval_[0] < 0.09 < loss.interval_[1] < 0.11
+    True
+    """
+
+    value_: float
+    interval_: tuple[float, float]
+    spread_: float
+    decomposition_: BrierDecomposition
+    fits_: list[SplitFit]
+
+    def __init__(
+        self,
+        *,
+        recalibration: str = "platt",
+        model: str = "tree",
+        shares: Sequence[float] = SHARES,
+        repeats: int = 5,
+        splits: str = "auto",
+        min_samples_leaf: int = 15,
+        max_leaf_nodes: int | None = None,
+        max_depth: int | None = None,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> None:
+        self.recalibration = recalibration
+        self.model = model
+        self.shares = shares
+        self.repeats = repeats
+        self.splits = splits
+        self.min_samples_leaf = min_samples_leaf
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.level = level
+        self.seed = seed
+
+    def fit(
+        self,
+        features: Any,
+        confidence: npt.ArrayLike,
+        correct: npt.ArrayLike,
+        *,
+        units: npt.NDArray[np.int64] | None = None,
+    ) -> GroupingLoss:
+        """Estimate the loss; rows of one unit (question) are never split over parts."""
+        if self.repeats < 1:
+            raise InputError(f"repeats must be at least 1, got {self.repeats}")
+        frame = as_frame(features)
+        f, y = checked_pair(confidence, correct, frame)
+        self.fits_ = [self._fit_split(frame, f, y, units, turn) for turn in range(self.repeats)]
+        self._summarise()
+        return self
+
+    def _fit_split(
+        self, frame: pl.DataFrame, f: Floats, y: Floats, units: Rows | None, turn: int
+    ) -> SplitFit:
+        calibration, fitting, evaluation = three_parts(
+            y,
+            named_stream(self.seed, "grouping loss", turn),
+            shares=self.shares,
+            min_samples_leaf=self.min_samples_leaf,
+            units=units,
+        )
+        recalibrator = fit_recalibrator(self.recalibration, f[calibration], y[calibration])
+        c = recalibrator.transform(f)
+        model = residual_model(
+            self.model,
+            splits=self.splits,
+            min_samples_leaf=self.min_samples_leaf,
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_depth=self.max_depth,
+            seed=self.seed + turn,
+        )
+        residual = y - c
+        model.fit_parts(frame[fitting], residual[fitting], frame[evaluation], residual[evaluation])
+        return _terms(recalibrator, model, frame, f, c, y, evaluation)
+
+    def _summarise(self) -> None:
+        fits, n = self.fits_, len(self.fits_[0].evaluation)
+
+        def estimate(values: list[float], variances: list[float]) -> Estimate:
+            return _estimate(values, variances, n, self.level)
+
+        grouping = estimate(
+            [fit.grouping.value for fit in fits], [fit.grouping.variance for fit in fits]
+        )
+        calibration = estimate(
+            [fit.calibration for fit in fits], [fit.calibration_variance for fit in fits]
+        )
+        brier = estimate([fit.brier for fit in fits], [fit.brier_variance for fit in fits])
+        epistemic = estimate(
+            [fit.calibration + fit.grouping.value for fit in fits],
+            [
+                fit.calibration_variance + fit.grouping.variance + 2 * max(fit.covariance, 0.0)
+                for fit in fits
+            ],
+        )
+        rest = estimate(
+            [fit.brier - fit.calibration - fit.grouping.value for fit in fits],
+            [fit.brier_variance + fit.calibration_variance + fit.grouping.variance for fit in fits],
+        )
+        self.decomposition_ = BrierDecomposition(brier, calibration, grouping, epistemic, rest)
+        self.estimate_ = grouping
+        self.value_, self.interval_ = grouping.value, (grouping.low, grouping.high)
+        self.spread_ = (
+            float(np.std([fit.grouping.value for fit in fits], ddof=1))
+            if len(fits) > 1
+            else float("nan")
+        )
+
+
+def _terms(
+    recalibrator: Calibrator,
+    model: ResidualModel,
+    frame: pl.DataFrame,
+    f: Floats,
+    c: Floats,
+    y: Floats,
+    evaluation: Rows,
+) -> SplitFit:
+    """Measure all terms on the evaluation part.
+
+    The calibration loss is what recalibration saves of the Brier score on rows it was not
+    fitted on. The true recalibration would save exactly the calibration loss, any other less:
+    a lower bound again, as honest as the grouping loss.
+    """
+    n = len(evaluation)
+    fe, ce, ye = f[evaluation], c[evaluation], y[evaluation]
+    squares = (fe - ye) ** 2
+    saved = squares - (ce - ye) ** 2
+    covariance = 0.0
+    if isinstance(model, HonestTree):
+        leaves = model._evaluation_leaves(frame[evaluation])
+        pull = leave_one_out_products(leaves + 1, ye - ce, model.tree_.n_leaves + 1)
+        covariance = float(np.cov(saved, pull)[0, 1] / n)
+    return SplitFit(
+        recalibrator,
+        model,
+        evaluation,
+        model.loss_,
+        float(saved.mean()),
+        float(saved.var(ddof=1) / n),
+        covariance,
+        float(squares.mean()),
+        float(squares.var(ddof=1) / n),
+    )
+
+
+def _estimate(values: list[float], variances: list[float], n: int, level: float) -> Estimate:
+    value, variance = float(np.mean(values)), float(np.mean(variances))
+    half = float(norm.ppf(0.5 + level / 2)) * math.sqrt(variance)
+    return Estimate(value, value - half, value + half, n=n, level=level, interval="normal")

@@ -1,0 +1,284 @@
+"""Models of the residual beyond one tree: honest forests and boosting, stored as plain trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.epistemic.features import FeatureEncoder, as_frame
+from calibrant.epistemic.honest import HonestTree
+from calibrant.epistemic.partition import PartitionLoss
+from calibrant.epistemic.tree import Tree, histogram_trees
+
+__all__ = [
+    "RESIDUAL_MODELS",
+    "BoostedResiduals",
+    "HonestForest",
+    "ResidualModel",
+    "linear_bound",
+    "residual_model",
+    "residual_model_from_dict",
+]
+
+Floats = npt.NDArray[np.float64]
+RESIDUAL_MODELS = ("tree", "forest", "boosting")
+
+
+class ResidualModel(Protocol):
+    """What all models of the residual share."""
+
+    loss_: PartitionLoss
+
+    def fit(self, features: Any, target: npt.ArrayLike) -> Any:
+        """Learn from all rows."""
+
+    def fit_parts(self, shape: Any, shape_target: Floats, fill: Any, fill_target: Floats) -> Any:
+        """Learn from the first part; the second is kept apart for `loss_`."""
+
+    def predict(self, features: Any) -> Floats:
+        """Return the residual per row."""
+
+    def predict_one(self, query: Mapping[str, Any]) -> float:
+        """Return the residual of one query."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+
+
+def linear_bound(prediction: Floats, residual: Floats) -> PartitionLoss:
+    """Return the lower bound E[2 g R - g^2] of E[r^2] for any fixed prediction g of r.
+
+    It follows from E[(r - g)^2] >= 0, is an average over independent rows, and is tight where
+    g = r. Used for models that are no partition.
+
+    Examples
+    --------
+    >>> linear_bound(np.array([0.5, -0.5]), np.array([0.5, -0.5])).value
+    0.25
+    """
+    terms = prediction * (2 * residual - prediction)
+    n = len(terms)
+    variance = float(np.var(terms, ddof=1) / n) if n > 1 else float("nan")
+    return PartitionLoss(float(np.mean(terms)), variance, n, 0, 0, 0)
+
+
+class _SumOfTrees:
+    """Trees on one encoder, added up from a constant."""
+
+    loss_: PartitionLoss
+    encoder_: FeatureEncoder
+    trees_: list[Tree]
+    kind = ""
+
+    def __init__(self, *, unseen: str = "error", seed: int = 0) -> None:
+        self.unseen = unseen
+        self.seed = seed
+        self.start_ = 0.0
+        self.weight_ = 1.0
+
+    def fit(self, features: Any, target: npt.ArrayLike) -> _SumOfTrees:
+        """Learn from all rows."""
+        raise NotImplementedError
+
+    def fit_parts(
+        self, shape: Any, shape_target: Floats, fill: Any, fill_target: Floats
+    ) -> _SumOfTrees:
+        """Learn from the first part and measure the bound on the second."""
+        self.fit(shape, shape_target)
+        rule, self.encoder_.unseen = self.encoder_.unseen, "calibration"
+        self.loss_ = linear_bound(self.predict(fill), fill_target)
+        self.encoder_.unseen = rule
+        return self
+
+    def predict(self, features: Any) -> Floats:
+        """Return the residual per row; 0 for an unseen category where that is allowed."""
+        matrix = self.encoder_.transform(features)
+        total = np.full(len(matrix), self.start_)
+        for tree in self.trees_:
+            leaves = tree.apply(matrix)
+            total += self.weight_ * np.where(leaves >= 0, tree.leaf_values()[leaves], 0.0)
+        return np.where(np.isnan(matrix).any(axis=1), 0.0, total)
+
+    def predict_one(self, query: Mapping[str, Any]) -> float:
+        """Return the residual of one query."""
+        row = self.encoder_.transform_one(query)
+        if any(value != value for value in row):
+            return 0.0
+        total = self.start_
+        for tree, values in zip(self.trees_, self._leaf_values(), strict=True):
+            total += self.weight_ * values[tree.apply_one(row)]
+        return total
+
+    def _leaf_values(self) -> list[list[float]]:
+        if not hasattr(self, "_values"):
+            self._values = [tree.leaf_values().tolist() for tree in self.trees_]
+        return self._values
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "kind": self.kind,
+            "encoder": self.encoder_.to_dict(),
+            "start": self.start_,
+            "weight": self.weight_,
+            "trees": [tree.to_dict() for tree in self.trees_],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> _SumOfTrees:
+        """Return a model that predicts as the one that `to_dict` described."""
+        model = cls(unseen=data["encoder"]["unseen"])
+        model.encoder_ = FeatureEncoder.from_dict(data["encoder"])
+        model.start_, model.weight_ = float(data["start"]), float(data["weight"])
+        model.trees_ = [Tree.from_dict(tree) for tree in data["trees"]]
+        return model
+
+
+class BoostedResiduals(_SumOfTrees):
+    """Histogram gradient boosting on residuals: stronger than one tree, not readable.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(500, 1))
+    >>> model = BoostedResiduals(iterations=20, learning_rate=0.3).fit(x, np.sign(x[:, 0]))
+    >>> bool(model.predict(np.array([[2.0]]))[0] > 0.9)
+    True
+    """
+
+    kind = "boosting"
+
+    def __init__(
+        self,
+        *,
+        iterations: int = 100,
+        learning_rate: float = 0.05,
+        max_leaf_nodes: int = 15,
+        min_samples_leaf: int = 15,
+        unseen: str = "error",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(unseen=unseen, seed=seed)
+        self.iterations = iterations
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+
+    def fit(self, features: Any, target: npt.ArrayLike) -> BoostedResiduals:
+        """Learn from all rows."""
+        frame, values = as_frame(features), np.asarray(target, dtype=np.float64)
+        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, values)
+        self.trees_, self.start_ = histogram_trees(
+            self.encoder_.transform(frame),
+            values,
+            iterations=self.iterations,
+            learning_rate=self.learning_rate,
+            min_samples_leaf=self.min_samples_leaf,
+            max_leaf_nodes=self.max_leaf_nodes,
+            seed=self.seed,
+        )
+        return self
+
+
+class HonestForest(_SumOfTrees):
+    """Honest trees on random halves of the rows, averaged.
+
+    Each tree draws its regions on one random half of the rows and fills them from the other,
+    and sees a random subset of the features.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(900, 1))
+    >>> model = HonestForest(trees=20).fit(x, np.sign(x[:, 0]))
+    >>> bool(model.predict(np.array([[2.0]]))[0] > 0.9)
+    True
+    """
+
+    kind = "forest"
+
+    def __init__(
+        self,
+        *,
+        trees: int = 50,
+        feature_share: float = 0.7,
+        min_samples_leaf: int = 15,
+        unseen: str = "error",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(unseen=unseen, seed=seed)
+        self.trees = trees
+        self.feature_share = feature_share
+        self.min_samples_leaf = min_samples_leaf
+
+    def fit(self, features: Any, target: npt.ArrayLike) -> HonestForest:
+        """Learn from all rows."""
+        frame, values = as_frame(features), np.asarray(target, dtype=np.float64)
+        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, values)
+        matrix = self.encoder_.transform(frame)
+        self.trees_ = [self._grow(matrix, values, number) for number in range(self.trees)]
+        self.weight_ = 1.0 / self.trees
+        return self
+
+    def _grow(self, matrix: Floats, target: Floats, number: int) -> Tree:
+        rng = named_stream(self.seed, "honest forest", number)
+        order = rng.permutation(len(target))
+        shape, fill = order[: len(order) // 2], order[len(order) // 2 :]
+        width = matrix.shape[1]
+        chosen = np.sort(rng.permutation(width)[: max(1, round(self.feature_share * width))])
+        part = pl.DataFrame({str(column): matrix[:, column] for column in chosen})
+        honest = HonestTree(min_samples_leaf=self.min_samples_leaf, seed=self.seed).fit_parts(
+            part[shape], target[shape], part[fill], target[fill]
+        )
+        tree = honest.tree_
+        inner = tree.feature >= 0
+        feature = np.where(inner, chosen[np.where(inner, tree.feature, 0)], -1).astype(np.int32)
+        value = tree.value.copy()
+        value[~inner] = honest.values_
+        return Tree(feature, tree.threshold, tree.left, tree.right, value)
+
+
+def residual_model(
+    kind: str,
+    *,
+    splits: str = "auto",
+    min_samples_leaf: int = 15,
+    max_leaf_nodes: int | None = None,
+    max_depth: int | None = None,
+    unseen: str = "error",
+    seed: int = 0,
+) -> ResidualModel:
+    """Return an unfitted model of the residual by name."""
+    if kind == "tree":
+        return HonestTree(
+            splits=splits,
+            min_samples_leaf=min_samples_leaf,
+            max_leaf_nodes=max_leaf_nodes,
+            max_depth=max_depth,
+            unseen=unseen,
+            seed=seed,
+        )
+    if kind == "forest":
+        return HonestForest(min_samples_leaf=min_samples_leaf, unseen=unseen, seed=seed)
+    if kind == "boosting":
+        return BoostedResiduals(min_samples_leaf=min_samples_leaf, unseen=unseen, seed=seed)
+    raise InputError(
+        f"the residual model must be one of {', '.join(RESIDUAL_MODELS)}, got {kind!r}"
+    )
+
+
+def residual_model_from_dict(data: Mapping[str, Any]) -> ResidualModel:
+    """Return the fitted model that its `to_dict` described."""
+    kinds: dict[str, Any] = {
+        "tree": HonestTree,
+        "forest": HonestForest,
+        "boosting": BoostedResiduals,
+    }
+    if data.get("kind") not in kinds:
+        raise InputError(f"unknown kind of residual model {data.get('kind')!r} in the policy")
+    model: ResidualModel = kinds[data["kind"]].from_dict(data)
+    return model

@@ -1,0 +1,255 @@
+"""Predictive routing: choose one model from what is known before any is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.document import dump_document
+from calibrant.core.errors import InputError
+from calibrant.epistemic.answers import Answers, gather_answers
+from calibrant.epistemic.cascade import Step
+from calibrant.epistemic.features import FeatureEncoder, as_frame
+from calibrant.epistemic.stage import Aim
+from calibrant.epistemic.tree import Tree, grow_tree
+
+__all__ = ["Router"]
+
+Floats = npt.NDArray[np.float64]
+ROUTERS = ("tree", "knn")
+_CHUNK = 2_048
+
+
+class Router:
+    """Choose the model with the best balance of expected accuracy and price.
+
+    The choice is argmax over models of willingness x accuracy - price, before any is asked.
+
+    Parameters
+    ----------
+    models
+        Names, cheapest first.
+    kind
+        ``"tree"``: a regression tree of being right per model; ``"knn"``: the share of the `k`
+        nearest queries that the model got right, on standardised numeric features.
+    willingness
+        What a right answer is worth, in the unit of the price.
+    k
+        Neighbours of ``"knn"``.
+    splits, min_samples_leaf, unseen, seed
+        Options of the trees, as in `HonestTree`.
+    decision, threshold
+        As in `Cascade`.
+
+    References
+    ----------
+    Shnitzer et al. 2023, Large language model routing with benchmark datasets; Hu et al. 2024
+    (k = 40 neighbours).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> hard = rng.integers(0, 2, size=2000)
+    >>> right = {"small": rng.random(2000) < 0.9 - 0.6 * hard, "large": rng.random(2000) < 0.9}
+    >>> router = Router(["small", "large"], willingness=30.0)
+    >>> router = router.fit({"hard": hard}, right, price={"small": 1, "large": 10})
+    >>> router.route({"hard": 0}).model, router.route({"hard": 1}).model
+    ('small', 'large')
+    """
+
+    price_: Floats
+
+    def __init__(
+        self,
+        models: Sequence[str],
+        *,
+        kind: str = "tree",
+        willingness: float = 1.0,
+        k: int = 40,
+        splits: str = "auto",
+        min_samples_leaf: int = 15,
+        decision: str = "answer",
+        threshold: float | None = None,
+        unseen: str = "error",
+        seed: int = 0,
+    ) -> None:
+        if kind not in ROUTERS:
+            raise InputError(f"kind must be one of {', '.join(ROUTERS)}, got {kind!r}")
+        self.models = list(models)
+        self.kind = kind
+        self.willingness = willingness
+        self.k = k
+        self.splits = splits
+        self.min_samples_leaf = min_samples_leaf
+        self.aim = Aim(decision, None, threshold)
+        self.unseen = unseen
+        self.seed = seed
+
+    def fit(self, features: Any, correct: Any, *, price: Any, confidence: Any = None) -> Router:
+        """Learn each model's accuracy; `confidence` is needed for the decision ``"class"``."""
+        frame = as_frame(features)
+        if confidence is None:
+            if self.aim.decision == "class":
+                raise InputError("the decision 'class' is taken by the confidence: give it")
+            confidence = np.full((frame.height, len(self.models)), np.nan)
+        return self.fit_answers(gather_answers(self.models, frame, confidence, correct, price))
+
+    def fit_answers(self, answers: Answers) -> Router:
+        """Learn each model's accuracy from aligned answers."""
+        hits = self.aim.hit(answers.confidence, answers.correct)
+        self.price_ = answers.cost.mean(axis=0)
+        if self.kind == "knn":
+            self._fit_neighbours(answers.features, hits)
+        else:
+            self._fit_trees(answers.features, hits)
+        return self
+
+    def _fit_trees(self, frame: pl.DataFrame, hits: Floats) -> None:
+        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(frame, hits.mean(axis=1))
+        matrix = self.encoder_.transform(frame)
+        self.trees_ = [
+            grow_tree(
+                matrix,
+                hits[:, position],
+                splits=self.splits,
+                min_samples_leaf=self.min_samples_leaf,
+                seed=self.seed,
+            )
+            for position in range(len(self.models))
+        ]
+        # Trees of one boosting round store the distance from the mean: store the rate itself.
+        self.leaf_rates_ = [
+            _leaf_rates(tree, matrix, hits[:, position])
+            for position, tree in enumerate(self.trees_)
+        ]
+        self.overall_ = hits.mean(axis=0)
+
+    def _fit_neighbours(self, frame: pl.DataFrame, hits: Floats) -> None:
+        columns = [column.name for column in frame.get_columns() if column.dtype.is_numeric()]
+        if not columns:
+            raise InputError(
+                "nearest neighbours need numeric features", hint="give the embedding as columns"
+            )
+        if len(hits) < self.k:
+            raise InputError(f"{len(hits)} rows are fewer than the {self.k} neighbours asked for")
+        self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(
+            frame.select(columns), hits.mean(axis=1)
+        )
+        matrix = self.encoder_.transform(frame)
+        self.centre_ = matrix.mean(axis=0)
+        spread = matrix.std(axis=0)
+        self.scale_ = np.where(spread > 0, spread, 1.0)
+        self.points_ = (matrix - self.centre_) / self.scale_
+        self.hits_ = hits
+
+    def accuracy(self, features: Any) -> Floats:
+        """Return the expected accuracy of each model, shape (queries, models)."""
+        matrix = self.encoder_.transform(features)
+        if self.kind == "knn":
+            return self._neighbours(matrix)
+        columns = []
+        for tree, rates, overall in zip(self.trees_, self.leaf_rates_, self.overall_, strict=True):
+            leaves = tree.apply(matrix)
+            columns.append(np.where(leaves >= 0, rates[leaves], overall))
+        return np.stack(columns, axis=1)
+
+    def _neighbours(self, matrix: Floats) -> Floats:
+        points = (matrix - self.centre_) / self.scale_
+        norms = (self.points_**2).sum(axis=1)
+        result = np.empty((len(points), len(self.models)))
+        for start in range(0, len(points), _CHUNK):
+            part = points[start : start + _CHUNK]
+            distance = norms - 2 * part @ self.points_.T
+            nearest = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
+            result[start : start + _CHUNK] = self.hits_[nearest].mean(axis=1)
+        return result
+
+    def choose(self, features: Any, *, willingness: float | None = None) -> npt.NDArray[np.int64]:
+        """Return the position of the model that each query goes to."""
+        worth = self.willingness if willingness is None else willingness
+        balance = worth * self.accuracy(features) - self.price_
+        chosen: npt.NDArray[np.int64] = np.argmax(balance, axis=1)
+        return chosen
+
+    def route(
+        self, features: Mapping[str, Any], answers_so_far: Mapping[str, Any] = MappingProxyType({})
+    ) -> Step:
+        """Return which model to ask, or to answer with it once it was asked."""
+        if answers_so_far:
+            return Step("answer", next(iter(answers_so_far)))
+        row = self.encoder_.transform_one(features)
+        if self.kind == "knn":
+            accuracy = self._neighbours(np.array([row]))[0]
+        else:
+            leaves = [tree.apply_one(row) for tree in self.trees_]
+            accuracy = np.array(
+                [
+                    rates[leaf] if leaf >= 0 else overall
+                    for rates, leaf, overall in zip(
+                        self.leaf_rates_, leaves, self.overall_, strict=True
+                    )
+                ]
+            )
+        return Step("ask", self.models[int(np.argmax(self.willingness * accuracy - self.price_))])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain data."""
+        data: dict[str, Any] = {
+            "schema": "calibrant.policy/1",
+            "kind": "router",
+            "router": self.kind,
+            "models": self.models,
+            "willingness": self.willingness,
+            "price": self.price_,
+            "aim": self.aim.to_dict(),
+            "encoder": self.encoder_.to_dict(),
+        }
+        if self.kind == "knn":
+            return data | {
+                "k": self.k,
+                "centre": self.centre_,
+                "scale": self.scale_,
+                "points": self.points_,
+                "hits": self.hits_,
+            }
+        return data | {
+            "overall": self.overall_,
+            "trees": [tree.to_dict() for tree in self.trees_],
+            "rates": self.leaf_rates_,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Router:
+        """Return a router that decides as the one that `to_dict` described."""
+        router = cls(data["models"], kind=data["router"], willingness=data["willingness"])
+        router.aim = Aim.from_dict(data["aim"])
+        router.encoder_ = FeatureEncoder.from_dict(data["encoder"])
+        router.price_ = np.asarray(data["price"], dtype=np.float64)
+        if router.kind == "knn":
+            router.k = int(data["k"])
+            for name in ("centre", "scale", "points", "hits"):
+                setattr(router, f"{name}_", np.asarray(data[name], dtype=np.float64))
+            return router
+        router.overall_ = np.asarray(data["overall"], dtype=np.float64)
+        router.trees_ = [Tree.from_dict(tree) for tree in data["trees"]]
+        router.leaf_rates_ = [np.asarray(rates, dtype=np.float64) for rates in data["rates"]]
+        return router
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy as JSON."""
+        Path(path).write_bytes(dump_document(self.to_dict()))
+
+
+def _leaf_rates(tree: Tree, matrix: Floats, hits: Floats) -> Floats:
+    leaves = tree.apply(matrix)
+    n = np.bincount(leaves, minlength=tree.n_leaves)
+    total = np.bincount(leaves, weights=hits, minlength=tree.n_leaves)
+    rates = np.full(tree.n_leaves, float(hits.mean()))
+    np.divide(total, n, out=rates, where=n > 0)
+    return rates

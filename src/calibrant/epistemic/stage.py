@@ -1,0 +1,150 @@
+"""One model of a cascade: its recalibration, its residuals, its price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.errors import InputError
+from calibrant.epistemic.decision import CostMatrix, pointwise_risk
+from calibrant.epistemic.residuals import ResidualModel, residual_model_from_dict
+from calibrant.metrics.recalibration import Calibrator, calibrator_from_dict
+
+__all__ = ["DECISIONS", "RULES", "Aim", "Stage"]
+
+Floats = npt.NDArray[np.float64]
+
+DECISIONS = ("answer", "class")
+RULES = ("risk", "calibration", "confidence")
+
+# Giving an answer that is wrong costs 1 and nothing else costs anything: t* is 1 and the risk
+# of an answer is the estimated chance that it is wrong.
+_ANSWER_COSTS = CostMatrix(c00=0.0, c01=0.0, c10=1.0, c11=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What is decided and what it costs.
+
+    Parameters
+    ----------
+    decision
+        ``"answer"``: each model gives its own answer and the confidence says whether it is
+        right; the answer is given in any case. ``"class"``: the confidence is that of outcome 1
+        and the decision is 1 where it reaches the threshold.
+    costs
+        Cost matrix; None means the natural one of the decision.
+    threshold
+        Where the confidence decides 1 (``"class"`` only); None means t*.
+    """
+
+    decision: str = "answer"
+    costs: CostMatrix | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.decision not in DECISIONS:
+            raise InputError(
+                f"decision must be one of {', '.join(DECISIONS)}, got {self.decision!r}"
+            )
+
+    @property
+    def matrix(self) -> CostMatrix:
+        """The cost matrix in use."""
+        if self.costs is not None:
+            return self.costs
+        return _ANSWER_COSTS if self.decision == "answer" else CostMatrix()
+
+    @property
+    def cut(self) -> float:
+        """The confidence from which the decision is 1; an answer is always given."""
+        if self.decision == "answer":
+            return -math.inf
+        return self.matrix.threshold if self.threshold is None else self.threshold
+
+    def hit(self, confidence: Floats, correct: Floats) -> Floats:
+        """Return 1 where the model's answer is right."""
+        if self.decision == "answer":
+            return correct
+        hits: Floats = ((confidence >= self.cut) == (correct == 1)).astype(np.float64)
+        return hits
+
+    def doubt(self, confidence: Floats) -> Floats:
+        """Return 1 minus the confidence in the answer that the model gives."""
+        if self.decision == "answer":
+            return 1.0 - confidence
+        result: Floats = 1.0 - np.maximum(confidence, 1.0 - confidence)
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "decision": self.decision,
+            "costs": self.matrix.to_dict(),
+            "threshold": self.threshold,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Aim:
+        """Return the aim that `to_dict` described."""
+        return cls(data["decision"], CostMatrix(**data["costs"]), data["threshold"])
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A fitted model of a cascade."""
+
+    name: str
+    price: float
+    recalibrator: Calibrator | None
+    residual: ResidualModel | None
+
+    def risk(self, features: Any, confidence: Floats, aim: Aim) -> Floats:
+        """Return the risk per row; infinite where the model gave no confidence."""
+        risk = np.full(len(confidence), np.inf)
+        known = ~np.isnan(confidence)
+        f = confidence[known]
+        if self.recalibrator is None:
+            risk[known] = aim.doubt(f)
+            return risk
+        p = self.recalibrator.transform(f)
+        if self.residual is not None:
+            part = features if known.all() else features.filter(known)
+            p = p + self.residual.predict(part)
+        risk[known] = pointwise_risk(p, f, aim.matrix, threshold=aim.cut)
+        return risk
+
+    def risk_one(self, query: Mapping[str, Any], confidence: float, aim: Aim) -> float:
+        """Return the risk of one answer."""
+        f = np.array([confidence])
+        if self.recalibrator is None:
+            return float(aim.doubt(f)[0])
+        p = self.recalibrator.transform(f)
+        if self.residual is not None:
+            p = p + self.residual.predict_one(query)
+        return float(pointwise_risk(p, f, aim.matrix, threshold=aim.cut)[0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "name": self.name,
+            "price": self.price,
+            "recalibrator": None if self.recalibrator is None else self.recalibrator.to_dict(),
+            "residual": None if self.residual is None else self.residual.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Stage:
+        """Return the stage that `to_dict` described."""
+        recalibrator, residual = data["recalibrator"], data["residual"]
+        return cls(
+            data["name"],
+            float(data["price"]),
+            None if recalibrator is None else calibrator_from_dict(recalibrator),
+            None if residual is None else residual_model_from_dict(residual),
+        )
