@@ -6,7 +6,7 @@ import pytest
 
 import calibrant
 
-FUNCTIONS = {"audit"}
+FUNCTIONS = {"audit", "compare"}
 MODULES = {
     "clients",
     "collect",

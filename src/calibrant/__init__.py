@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _FUNCTIONS = {
     "audit": "calibrant.api.audit",
+    "compare": "calibrant.api.compare",
 }
 _MODULES = (
     "clients",

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.aligned import Aligned, Candidates
 from calibrant.comparison.resampled import Resamples, Sums, weighted_sums
 from calibrant.comparison.views import (
-    BinnedRows,
     binned_rows,
     distribution_weights,
     effective_size,
@@ -27,6 +28,7 @@ __all__ = ["Comparer", "PairScores", "ViewScores"]
 Floats: TypeAlias = npt.NDArray[np.float64]
 TARGETS = ("weakest", "strongest", "mean")
 _THREADS = 2
+_CHUNK = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +95,16 @@ class Comparer:
             binned_rows(c, z, bins=bins)
             for c, z in zip(aligned.confidence, aligned.correct, strict=True)
         ]
-        self.right = [
-            weighted_sums(rows, z, resamples)
-            for rows, z in zip(self.rows, aligned.correct, strict=True)
-        ]
-        self.wrong = [
-            weighted_sums(rows, 1 - z, resamples)
-            for rows, z in zip(self.rows, aligned.correct, strict=True)
-        ]
+        # One thread per product and two products at a time: the threads of the linear algebra
+        # library would fight over the cores.
+        with threadpool_limits(1):
+            self.right = self._sums_by_model(aligned.correct)
+            self.wrong = self._sums_by_model(1 - aligned.correct)
+
+    def _sums_by_model(self, weights: Floats) -> list[Sums]:
+        parts = list(zip(self.rows, weights, strict=True))
+        chunks = [parts[start : start + _CHUNK] for start in range(0, len(parts), _CHUNK)]
+        return [sums for chunk in chunks for sums in weighted_sums(chunk, self.resamples)]
 
     def accuracy(self, model: int) -> Floats:
         """Accuracy of a model in the data and in every resample."""
@@ -112,25 +116,13 @@ class Comparer:
     def pairs(self) -> Iterator[PairScores]:
         """Yield every pair, in order; two at a time are worked out in threads."""
         numbers = combinations(range(len(self.aligned.models)), 2)
-        with ThreadPoolExecutor(_THREADS) as pool:
+        with threadpool_limits(1), ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(lambda pair: self.pair(*pair), numbers)
 
     def pair(self, a: int, b: int) -> PairScores:
         """Compare two models."""
-        members = (a, b)
-        same = shared_outcome(self.aligned.correct[list(members)])
-        goal = self._goal(members)
-        views = {
-            "raw": tuple(_scores(self.right[m] + self.wrong[m]) for m in members),
-            "da": tuple(_scores(self._reweighted(m, goal)) for m in members),
-            "ia": tuple(
-                _scores(weighted_sums(self.rows[m], None, self.resamples, subset=same))
-                for m in members
-            ),
-        }
-        if self.candidates is not None:
-            views["ca"] = tuple(_scores(self._judged(m, members)) for m in members)
-        weights = [distribution_weights(self.aligned.correct[m], float(goal[0])) for m in members]
+        same, goal, views = self._views((a, b))
+        weights = [distribution_weights(self.aligned.correct[m], float(goal[0])) for m in (a, b)]
         return PairScores(
             a,
             b,
@@ -146,20 +138,33 @@ class Comparer:
         Instance-aligned: questions on which all share the outcome. Distribution-aligned: one
         common target. Candidate-aligned: the pool of all answers.
         """
-        everyone = tuple(range(len(self.aligned.models)))
-        same = shared_outcome(self.aligned.correct)
-        goal = self._goal(everyone)
-        found = []
-        for m in everyone:
-            views = {
-                "raw": _scores(self.right[m] + self.wrong[m]),
-                "da": _scores(self._reweighted(m, goal)),
-                "ia": _scores(weighted_sums(self.rows[m], None, self.resamples, subset=same)),
-            }
-            if self.candidates is not None:
-                views["ca"] = _scores(self._judged(m, everyone))
-            found.append(views)
-        return found
+        with threadpool_limits(1):
+            _, _, views = self._views(tuple(range(len(self.aligned.models))))
+        return [
+            {name: scores[m] for name, scores in views.items()}
+            for m in range(len(self.aligned.models))
+        ]
+
+    def _views(
+        self, members: tuple[int, ...]
+    ) -> tuple[npt.NDArray[np.bool_], Floats, dict[str, list[ViewScores]]]:
+        """Return shared outcomes, target accuracy and the scores of all members by view."""
+        same = shared_outcome(self.aligned.correct[list(members)])
+        goal = self._goal(members)
+        shared = same.astype(np.float64)
+        aligned = [
+            sums
+            for m in members
+            for sums in weighted_sums([(self.rows[m], shared)], self.resamples)
+        ]
+        views = {
+            "raw": [_scores(self.right[m] + self.wrong[m]) for m in members],
+            "da": [_scores(self._reweighted(m, goal)) for m in members],
+            "ia": [_scores(sums) for sums in aligned],
+        }
+        if self.candidates is not None:
+            views["ca"] = [_scores(self._judged(m, members)) for m in members]
+        return same, goal, views
 
     def target_curve(self, model: int, targets: Floats) -> Floats:
         """Return the ECE of a model at every target accuracy, (targets,)."""
@@ -191,16 +196,16 @@ class Comparer:
     def _judged(self, judge: int, authors: tuple[int, ...]) -> Sums:
         pool = self.candidates
         assert pool is not None
-        total: Sums | None = None
-        for author in authors:
-            rows: BinnedRows = binned_rows(
-                pool.confidence[judge, author], pool.correct[author], bins=self.bins
+        parts = [
+            (
+                binned_rows(pool.confidence[judge, author], pool.correct[author], bins=self.bins),
+                _shared_weight(pool, author, authors),
             )
-            weight = _shared_weight(pool, author, authors)
-            sums = weighted_sums(rows, weight, self.resamples)
-            total = sums if total is None else total + sums
-        assert total is not None
-        return total
+            for author in authors
+        ]
+        chunks = [parts[start : start + _CHUNK] for start in range(0, len(parts), _CHUNK)]
+        sums = [part for chunk in chunks for part in weighted_sums(chunk, self.resamples)]
+        return reduce(Sums.__add__, sums)
 
 
 def _shared_weight(pool: Candidates, author: int, authors: tuple[int, ...]) -> Floats:

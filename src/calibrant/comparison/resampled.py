@@ -1,18 +1,18 @@
 """One bootstrap for all models and pairs: the same resampled questions everywhere.
 
 Resampling enters as a (questions, resamples) table of counts. Every weighted sum that a view
-needs is that table seen through a sparse matrix with one entry per question, so a pair costs a
-few passes over the counts, whatever the number of models.
+needs is a row of one matrix product with that table, so a pair costs one product, whatever the
+number of models.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from calibrant.comparison.views import BinnedRows
 from calibrant.core.rng import RngLike, as_generator
@@ -74,37 +74,34 @@ def resample_counts(questions: int, resamples: int, rng: RngLike) -> Resamples:
     return Resamples(counts)
 
 
-def weighted_sums(
-    rows: BinnedRows,
-    weights: Floats | None,
-    resamples: Resamples,
-    *,
-    subset: npt.NDArray[np.bool_] | None = None,
-) -> Sums:
-    """Return the sums of one model's rows under row weights, in every resample.
+def weighted_sums(parts: Sequence[tuple[BinnedRows, Floats]], resamples: Resamples) -> list[Sums]:
+    """Return the sums of several sets of weighted rows in every resample, in one product.
 
     Parameters
     ----------
-    rows
-        Bins and residuals, one row per question.
-    weights
-        Row weights; None counts each row once.
-    subset
-        Boolean mask of the questions to use; None uses all.
+    parts
+        Rows (one per question) and their weights; a weight of 0 leaves a question out.
+    resamples
+        The resampled questions.
     """
-    w = np.ones(rows.residual.size) if weights is None else weights
-    if subset is not None:
-        w = np.where(subset, w, 0.0)
-    size = w.size
-    used = np.flatnonzero(w)
-    gaps = csr_array(
-        ((w * rows.residual)[used].astype(np.float32), (rows.bin[used], used)),
-        shape=(rows.bins, size),
-    )
-    plain = np.vstack([w * rows.square, w])
-    binned = (gaps @ resamples.counts).astype(np.float64)
-    totals = (plain.astype(np.float32) @ resamples.counts).astype(np.float64)
-    # The data column is worked out again in double precision: it is the value that is reported.
-    binned[:, 0] = np.bincount(rows.bin, weights=w * rows.residual, minlength=rows.bins)
-    totals[:, 0] = plain.sum(axis=1)
-    return Sums(binned, totals[0], totals[1])
+    size = resamples.questions
+    lines = parts[0][0].bins + 2
+    table = np.zeros((len(parts), lines, size), dtype=np.float32)
+    column = np.arange(size)
+    for block, (rows, weights) in zip(table, parts, strict=True):
+        block[rows.bin, column] = weights * rows.residual
+        block[-2] = weights * rows.square
+        block[-1] = weights
+    product = (table.reshape(-1, size) @ resamples.counts).astype(np.float64)
+    return [
+        _with_exact_data(sums, rows, weights)
+        for sums, (rows, weights) in zip(product.reshape(len(parts), lines, -1), parts, strict=True)
+    ]
+
+
+def _with_exact_data(sums: Floats, rows: BinnedRows, weights: Floats) -> Sums:
+    """Work the data column out again in double precision: it is the value that is reported."""
+    sums[:-2, 0] = np.bincount(rows.bin, weights=weights * rows.residual, minlength=rows.bins)
+    sums[-2, 0] = weights @ rows.square
+    sums[-1, 0] = weights.sum()
+    return Sums(sums[:-2], sums[-2], sums[-1])
