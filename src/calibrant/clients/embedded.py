@@ -1,0 +1,167 @@
+"""A small language model in this very process: no server, no key, no network."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from calibrant.clients.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
+from calibrant.clients.openai import read_answer, write_request
+from calibrant.clients.protocol import Capabilities, Completion, Request
+from calibrant.clients.weights import sha256_of, weights_path
+from calibrant.core.errors import CalibrantError, CapabilityError, PermanentClientError
+from calibrant.core.optional import optional_import
+
+__all__ = ["EmbeddedClient"]
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+
+class EmbeddedClient:
+    """llama.cpp inside the process, with log-probs, seeds and several draws per call.
+
+    One call runs at a time. Calls that share a batch would disturb each other in the last
+    bits of the log-probs, and so now and then change a sampled token: the same seed would not
+    give the same text. Draws of one call do not (they are seeded one by one), so the way to
+    use both cores is n > 1.
+
+    Parameters
+    ----------
+    model
+        A fetched model (see ``calibrant models list``) or the path of a GGUF file.
+    parallel
+        Most draws in one call.
+    context
+        Tokens of prompt and answer together, per draw.
+    threads
+        Threads for computing; all cores by default.
+    reuse_prompts
+        Keep the computed beginning of the last prompt for the next one. Quicker with long
+        shared prompts, but then a draw may depend, in the last bits, on what was asked before.
+    capabilities
+        Changes to what the model can give.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = DEFAULT_MODEL,
+        parallel: int = 8,
+        context: int = 2048,
+        threads: int | None = None,
+        reuse_prompts: bool = False,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._path = weights_path(model)
+        self._parallel = parallel
+        self._context = context
+        self._threads = threads or len(os.sched_getaffinity(0))
+        self._reuse = reuse_prompts
+        self._runtime = _import_runtime()
+        self._server: Any = None
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
+        base = Capabilities(
+            native_n=parallel,
+            logprobs=True,
+            top_logprobs=20,
+            seed=True,
+            json_schema=True,
+            samplers=("top_p", "top_k", "min_p"),
+            concurrency=1,
+        )
+        self._capabilities = adjusted(base, capabilities)
+
+    @property
+    def endpoint(self) -> str:
+        """Always ``embedded``: which weights answer is part of the resolved model."""
+        return "embedded"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can give."""
+        return self._capabilities
+
+    def resolve(self, model: str) -> str:
+        """Return the name with the beginning of the weights' SHA-256."""
+        return f"{model}@{_digest(self._path)[:16]}"
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request with sampling from the whole distribution."""
+        request = replace(request, sampler={**FULL_SAMPLING, **request.sampler})
+        check_request(request, self._capabilities, endpoint=self.endpoint)
+        return request
+
+    async def ask(self, request: Request) -> list[Completion]:
+        """Return `request.n` completions."""
+        request = self.prepare(request)
+        if request.n > self._parallel:
+            raise CapabilityError(
+                f"the embedded model makes at most {self._parallel} draws in one call, "
+                f"got n = {request.n}; nothing was computed\n  -> open it with a larger `parallel`"
+            )
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, self._ask, request)
+
+    async def close(self) -> None:
+        """Free the memory."""
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._unload)
+        self._worker.shutdown(wait=False)
+
+    def _unload(self) -> None:
+        self._server = None
+
+    def _ask(self, request: Request) -> list[Completion]:
+        if self._server is None:
+            self._server = self._load()
+        body = write_request(request, PRESETS["llamacpp"])
+        body["cache_prompt"] = self._reuse
+        # The runtime counts the tokens of one choice only; with log-probs all are counted.
+        body["logprobs"] = True
+        started = time.perf_counter()
+        answer = self._server.handle_chat_completions(body)
+        latency = time.perf_counter() - started
+        error = answer.get("error") if isinstance(answer, dict) else {"message": repr(answer)}
+        if error:
+            raise PermanentClientError(f"the embedded model: {error.get('message')}")
+        answer["model"] = self.resolve(request.model)
+        asked = request.logprobs
+        completions = read_answer(
+            answer, replace(request, logprobs=True), latency, usage_of_one=True
+        )
+        return completions if asked else [_without_logprobs(one) for one in completions]
+
+    def _load(self) -> Any:
+        params = self._runtime.CommonParams()
+        params.model.path = str(self._path)
+        params.n_parallel = self._parallel
+        params.n_ctx = self._parallel * self._context
+        params.verbosity = -1
+        params.cpuparams.n_threads = self._threads
+        params.cpuparams_batch.n_threads = self._threads
+        try:
+            return self._runtime.Server(params)
+        except RuntimeError as error:
+            raise CalibrantError(f"{self._path} could not be loaded: {error}") from None
+
+
+def _without_logprobs(completion: Completion) -> Completion:
+    return replace(completion, logprobs=None, logprobs_refused=None)
+
+
+def _import_runtime() -> Any:
+    # Waiting threads spin by default, which takes the cores from those that compute: 26 tokens
+    # per second become 4. The runtime reads the variable when it is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    return optional_import("xllamacpp", extra="local", purpose="the embedded model")
+
+
+@lru_cache(maxsize=8)
+def _digest(path: Path) -> str:
+    return sha256_of(path)
