@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli.emit import emit
-from calibrant.cli.options import JsonPath, Seed
+from calibrant.cli.options import HtmlPath, JsonPath, OnInvalid, Seed
 from calibrant.core.errors import InputError
 
 app = typer.Typer(
@@ -107,6 +107,49 @@ def check(
     emit(result, json=json)
     if not result["ok"]:
         raise typer.Exit(1)
+
+
+@app.command()
+def evaluate(
+    scores: Annotated[
+        str, typer.Argument(metavar="SCORES", help="Scores with k and domain, or a study folder.")
+    ],
+    questions: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Questions, where scores lack k and domain.")
+    ] = None,
+    draws: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Draws with class_id, for coverage and tau.")
+    ] = None,
+    reference: Annotated[str, typer.Option(help="Method that others are tested against.")] = "sca",
+    tune: Annotated[
+        str, typer.Option(metavar="A,B", help="Methods whose threshold is tuned; '' for none.")
+    ] = "sca,snca,sfca",
+    coverage_mass: Annotated[
+        str, typer.Option(metavar="frequency|probability", help="Mass of a known answer.")
+    ] = "frequency",
+    resamples: Annotated[int, typer.Option(help="Draws of the test.")] = 1_000,
+    items: Annotated[int, typer.Option(help="Questions in each draw of the test.")] = 1_000,
+    on_invalid: OnInvalid = "error",
+    seed: Seed = 0,
+    json: JsonPath = None,
+    html: HtmlPath = None,
+) -> None:
+    """Accuracy and confidence by k, AUROC on mixes, tests against the reference."""
+    from calibrant.api.bench_evaluate import bench_evaluate
+
+    result = bench_evaluate(
+        scores,
+        questions=questions,
+        draws=draws,
+        reference=reference,
+        tune=_names(tune),
+        coverage_mass=coverage_mass,
+        resamples=resamples,
+        items=items,
+        on_invalid=on_invalid,
+        seed=seed,
+    )
+    emit(result, json=json, html=html)
 
 
 def _names(text: str) -> list[str]:

@@ -1,0 +1,152 @@
+"""Means and AUROC within parts, and their weighted mean over parts, with intervals.
+
+Questions of different parts are independent, so the variance of the mean over parts is the
+sum of the squared weights times the variances within them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from calibrant.core.estimate import Estimate
+from calibrant.metrics.multi_answer.leaves import Leaf
+from calibrant.stats import ranking
+from calibrant.stats.intervals import logit_interval, wald_interval, wilson_interval
+
+__all__ = ["Macro", "Part", "macro_auroc", "macro_mean", "macro_rate", "part_auroc"]
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value within one leaf, its standard error and number of questions."""
+
+    value: float
+    error: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """The mean over parts, the values within them, and the parts where it is undefined."""
+
+    estimate: Estimate
+    parts: tuple[tuple[Leaf, Part], ...]
+    left_out: tuple[str, ...]
+
+
+def part_mean(values: Array) -> Part:
+    """Return a mean with its standard error."""
+    n = int(values.size)
+    error = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return Part(float(values.mean()) if n else math.nan, error, n)
+
+
+def part_auroc(confidence: Array, correct: Array) -> Part:
+    """Return the AUROC of one part; NaN where all answers are right or all are wrong."""
+    n = int(correct.size)
+    if n == 0 or correct.min() == correct.max():
+        return Part(math.nan, math.nan, n)
+    ranked = ranking.Ranked.of(confidence, correct, None)
+    area, influence = ranking.area_under_curve(ranked)
+    return Part(area, math.sqrt(influence.second_moment(ranked)) / n, n)
+
+
+def macro_mean(values: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
+    """Return the mean over parts of the mean within them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.metrics.multi_answer.leaves import leaves
+    >>> parts = leaves(["a", "a", "a", "b"])
+    >>> macro_mean(np.array([0.0, 0.0, 0.0, 1.0]), parts).estimate.value
+    0.5
+    """
+    return _macro(lambda rows: part_mean(values[rows]), parts, level, _wald)
+
+
+def macro_rate(correct: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
+    """Return the mean over parts of the share of right answers; the interval is Wilson's."""
+    return _macro(lambda rows: part_mean(correct[rows]), parts, level, _wilson)
+
+
+def macro_auroc(
+    confidence: Array, correct: Array, parts: Sequence[Leaf], *, level: float = 0.95
+) -> Macro:
+    """Return the mean over parts of the AUROC within them.
+
+    A part where all answers are right, or all are wrong, has no AUROC; it is left out of the
+    mean and named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.metrics.multi_answer.leaves import leaves
+    >>> parts = leaves(["a"] * 3 + ["b"] * 2)
+    >>> found = macro_auroc(np.array([.9, .8, .1, .5, .5]), np.array([1., 0, 0, 1, 1]), parts)
+    >>> found.estimate.value, found.left_out
+    (1.0, ('b',))
+    """
+    return _macro(lambda rows: part_auroc(confidence[rows], correct[rows]), parts, level, _logit)
+
+
+def _macro(
+    of_rows: Callable[[Array], Part],
+    parts: Sequence[Leaf],
+    level: float,
+    interval: Callable[[float, float, int, float], tuple[float, float]],
+) -> Macro:
+    found = [(leaf, of_rows(leaf.rows)) for leaf in parts]
+    defined = [(leaf, part) for leaf, part in found if not math.isnan(part.value)]
+    left_out = tuple(leaf.name for leaf, part in found if math.isnan(part.value))
+    n = sum(part.n for _, part in defined)
+    total = sum(leaf.weight for leaf, _ in defined)
+    if not defined:
+        nothing = Estimate(math.nan, math.nan, math.nan, n=0, level=level)
+        return Macro(nothing, tuple(found), left_out)
+    value = sum(leaf.weight * part.value for leaf, part in defined) / total
+    error = math.sqrt(sum((leaf.weight * part.error / total) ** 2 for leaf, part in defined))
+    low, high = interval(value, error, n, level) if math.isfinite(error) else (math.nan, math.nan)
+    return Macro(Estimate(value, low, high, n=n, level=level), tuple(found), left_out)
+
+
+def _wald(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+    return wald_interval(value, error, level, units=n)
+
+
+def _logit(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+    """Return the interval on the logit scale; a perfect AUROC has Wilson's of its n."""
+    if error == 0:
+        return _wilson(value, error, n, level)
+    return logit_interval(value, error, level, units=n)
+
+
+def _wilson(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+    """Return Wilson's interval for the number of questions that the error is worth."""
+    worth = value * (1 - value) / error**2 if error > 0 else float(n)
+    low, high = wilson_interval(value, worth, level)
+    return float(low), float(high)
+
+
+def difference(first: Estimate, second: Estimate, errors: tuple[float, float]) -> Estimate:
+    """Return second minus first of two independent estimates."""
+    value = second.value - first.value
+    n = first.n + second.n
+    low, high = wald_interval(value, math.hypot(*errors), first.level, units=n)
+    return Estimate(value, low, high, n=n, level=first.level, interval="normal")
+
+
+def macro_error(found: Macro) -> float:
+    """Return the standard error of the mean over parts."""
+    defined = [(leaf, part) for leaf, part in found.parts if not math.isnan(part.value)]
+    total = sum(leaf.weight for leaf, _ in defined)
+    if not defined:
+        return math.nan
+    return math.sqrt(sum((leaf.weight * part.error / total) ** 2 for leaf, part in defined))
