@@ -35,3 +35,146 @@ stated_classes         list[i64] or null: class of each listed answer (``verb_to
 stated_correct         list[bool] or null: grade of each listed answer
 =====================  ==============================================================
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrant.core import InputError
+from calibrant.semantics.agreement import agreement, cohen_kappa
+from calibrant.semantics.annotate import Annotated, annotate
+from calibrant.semantics.cluster import Clusters
+from calibrant.semantics.extract import Extraction, extract_answer, extract_letter, parse_vote
+from calibrant.semantics.grade import Grade, Grader, References
+from calibrant.semantics.judge import Docket, GradeQuery, GroupQuery, Judge, SameQuery, WhichQuery
+from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
+from calibrant.semantics.normalise import STEPS, Normaliser, normalise
+from calibrant.semantics.options import Options
+from calibrant.semantics.partition import pairwise_f1, same_partition
+from calibrant.semantics.refusals import not_attempted
+from calibrant.semantics.safety import mask_instructions
+from calibrant.semantics.settle import Group, Settler
+from calibrant.semantics.simulated import SimulatedJudge
+from calibrant.semantics.stated import Stated, parse_confidence, parse_stated, parse_top_k
+
+__all__ = [
+    "STEPS",
+    "Annotated",
+    "ClientAsker",
+    "Clusters",
+    "DispatcherAsker",
+    "Docket",
+    "Extraction",
+    "Grade",
+    "GradeQuery",
+    "Grader",
+    "GroupQuery",
+    "Judge",
+    "LLMJudge",
+    "Normaliser",
+    "Options",
+    "SameQuery",
+    "SimulatedJudge",
+    "Stated",
+    "WhichQuery",
+    "agreement",
+    "annotate",
+    "cluster_answers",
+    "cohen_kappa",
+    "extract_answer",
+    "extract_letter",
+    "grade_answers",
+    "mask_instructions",
+    "normalise",
+    "not_attempted",
+    "pairwise_f1",
+    "parse_confidence",
+    "parse_stated",
+    "parse_top_k",
+    "parse_vote",
+    "same_partition",
+]
+
+
+def cluster_answers(
+    answers: Sequence[str | None],
+    *,
+    question: str | None = None,
+    options: Options | None = None,
+) -> list[int]:
+    """Return the class of each answer to one question, numbered by first appearance.
+
+    Answers that attempt nothing (empty, refusals) share one class of their own.
+
+    Parameters
+    ----------
+    answers
+        Answers in the order of the draws.
+    question
+        The question; it tells names from places and years from dates.
+    options
+        See `Options`; by default rules alone decide.
+
+    Examples
+    --------
+    >>> cluster_answers(["Paris", "paris.", "Rome", "I don't know", ""])
+    [0, 0, 1, 2, 2]
+    >>> cluster_answers(["1,000", "one thousand", "1001"])
+    [0, 0, 1]
+    """
+    texts = [extract_answer(answer).answer for answer in answers]
+    attempted = [text for text in texts if text is not None]
+    ids: list[int] = []
+    if attempted:
+        group = Group(attempted, [1] * len(attempted), question or "")
+        ids = Settler(options or Options()).settle([group])[0].clusters.ids
+    found = iter(ids)
+    labels = [-1 if text is None else next(found) for text in texts]
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(label, len(numbers)) for label in labels]
+
+
+def grade_answers(
+    answers: Sequence[str | None],
+    references: Sequence[References],
+    *,
+    questions: Sequence[str | None] | None = None,
+    options: Options | None = None,
+) -> list[bool | None]:
+    """Return for each answer whether it is right; None where nothing was attempted.
+
+    Parameters
+    ----------
+    answers
+        One answer per row.
+    references
+        One entry per row: a text, a list of texts that are all right, or a list of right
+        answers, each a list of its aliases.
+    questions
+        One question per row, where known.
+    options
+        See `Options`; by default rules and words decide, no model is asked.
+
+    Examples
+    --------
+    >>> grade_answers(["It is Paris.", "Rome", "I don't know"], [["Paris"]] * 3)
+    [True, False, None]
+    >>> grade_answers(["INCORRECT"], [["CORRECT"]])
+    [False]
+    """
+    if len(references) != len(answers):
+        raise InputError(
+            f"one entry of references per answer is needed, got {len(references)} "
+            f"for {len(answers)} answers"
+        )
+    if questions is not None and len(questions) != len(answers):
+        raise InputError(
+            f"one question per answer is needed, got {len(questions)} for {len(answers)} answers"
+        )
+    asked = questions if questions is not None else [None] * len(answers)
+    groups = [
+        Group([extract_answer(answer).answer or (answer or "")], [1], question or "", reference)
+        for answer, reference, question in zip(answers, references, asked, strict=True)
+    ]
+    settled = Settler(options or Options()).settle(groups)
+    return [result.grades[0].correct for result in settled]

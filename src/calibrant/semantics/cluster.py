@@ -29,20 +29,20 @@ class Clusters:
 
 
 def distinct_forms(
-    answers: Sequence[str], reader: FormReader
+    answers: Sequence[str], reader: FormReader, weights: Sequence[int] | None = None
 ) -> tuple[list[Form], list[int], list[int]]:
     """Return the forms that differ after normalisation, their counts, and each answer's form."""
     index: dict[str, int] = {}
     forms: list[Form] = []
     counts: list[int] = []
     which: list[int] = []
-    for answer in answers:
+    for number, answer in enumerate(answers):
         form = reader(answer)
         place = index.setdefault(form.key, len(forms))
         if place == len(forms):
             forms.append(form)
             counts.append(0)
-        counts[place] += 1
+        counts[place] += 1 if weights is None else weights[number]
         which.append(place)
     return forms, counts, which
 

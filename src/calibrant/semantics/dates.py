@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
+
+from calibrant.semantics.words import word_list
 
 __all__ = ["Date", "parse_date", "unify_dates", "unify_years"]
 
 _MONTHS = {
     name: number
     for number, name in enumerate(
-        "january february march april may june july august september october november "
-        "december".split(),
+        word_list(
+            "january february march april may june july august september october november december"
+        ),
         start=1,
     )
 }
@@ -35,11 +39,11 @@ _PATTERNS = (
     (re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?=\W|$)(?!\s*,?\s*\d)", re.I), ("day", "month")),
 )
 _SLASHED = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})/(\d{4})(?![\d/])")
-_MAYBE = re.compile(
-    r"\d[-/]\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE
-)
+_MAYBE = re.compile(r"\d[-/]\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE)
 _CANONICAL = re.compile(r"^(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)$")
-_YEAR_ALONE = re.compile(r"^(?:in |the year |year |circa |c\. ?)*([12]\d{3})(?: ?(?:ad|ce))?\.?$", re.I)
+_YEAR_ALONE = re.compile(
+    r"^(?:in |the year |year |circa |c\. ?)*([12]\d{3})(?: ?(?:ad|ce))?\.?$", re.I
+)
 _SHORT_RANGE = re.compile(r"(?<!\d)([12]\d)(\d{2})\s*[-/]\s*(\d{2})(?!\d)")
 _LONG_RANGE = re.compile(r"(?<!\d)([12]\d{3})\s*-\s*([12]\d{3})(?!\d)")
 _DECADE = re.compile(r"\b([12]\d{2}0)'?s\b")
@@ -74,7 +78,7 @@ def unify_dates(text: str) -> str:
     if not _MAYBE.search(text) or not any(character.isdigit() for character in text):
         return text
     for pattern, parts in _PATTERNS:
-        text = pattern.sub(lambda match, parts=parts: _canonical(match, parts), text)
+        text = pattern.sub(partial(_canonical, parts=parts), text)
     return _SLASHED.sub(_slashed, text)
 
 

@@ -117,12 +117,9 @@ def _find(plain: str) -> tuple[str, str]:
         value = _json_answer(plain)
         if value is not None:
             return value, "json"
-    labelled = None
-    if len(plain) > 7:
-        for labelled in _LABELLED.finditer(plain[-_LONG:]):
-            pass
-    if labelled is not None:
-        return _trim(labelled["answer"]), "label"
+    labelled = list(_LABELLED.finditer(plain[-_LONG:])) if len(plain) > 7 else []
+    if labelled:
+        return _trim(labelled[-1]["answer"]), "label"
     return _trim(plain), "whole"
 
 

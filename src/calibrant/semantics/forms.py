@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from calibrant.semantics.dates import Date, parse_date
 from calibrant.semantics.normalise import Normaliser
 from calibrant.semantics.numbers import Quantity, parse_quantity
+from calibrant.semantics.words import word_list
 
 __all__ = ["STOP_WORDS", "Cues", "Form", "FormReader", "read_cues"]
 
 STOP_WORDS = frozenset(
-    "a an the of in on at to for by and or with from as is was were are be been it its that this "
-    "his her their he she they who which".split()
+    word_list(
+        "a an the of in on at to for by and or with from as is was were are be been it its that "
+        "this his her their he she they who which"
+    )
 )
 _BRACKET = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _HAS_NUMBER = re.compile(r"\d")
@@ -29,8 +32,10 @@ _WHO = re.compile(
 )
 _YEAR = re.compile(r"\b(?:what|which|in what|in which)\s+year\b|\byear\s+did\b", re.IGNORECASE)
 _PLACE_FRONT = frozenset(
-    "new north south east west saint san santa los las el la fort lake mount river port united "
-    "northern southern eastern western upper lower great central republic isle cape bay".split()
+    word_list(
+        "new north south east west saint san santa los las el la fort lake mount river port united "
+        "northern southern eastern western upper lower great central republic isle cape bay"
+    )
 )
 
 

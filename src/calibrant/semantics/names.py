@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import re
 
-from calibrant.semantics.words import singular
+from calibrant.semantics.words import singular, word_list
 
 __all__ = [
     "HONORIFICS",
     "drop_honorifics",
     "initials_of",
     "merge_initials",
+    "names_clash",
     "same_name",
     "spelling_variant",
 ]
 
 HONORIFICS = frozenset(
-    "mr mrs ms miss dr doctor prof professor sir dame rev reverend hon honorable fr capt captain "
-    "lt sgt col gen".split()
+    word_list(
+        "mr mrs ms miss dr doctor prof professor sir dame rev reverend hon honorable fr capt "
+        "captain lt sgt col gen"
+    )
 )
 # Offices and titles that a name may carry or not without becoming somebody else.
 TITLES = HONORIFICS | frozenset(
-    "president king queen prince princess pope saint st emperor empress lord lady count duke "
-    "senator governor chancellor minister pm ceo coach general admiral colonel major judge "
-    "justice rabbi imam cardinal bishop archbishop".split()
+    word_list(
+        "president king queen prince princess pope saint st emperor empress lord lady count duke "
+        "senator governor chancellor minister pm ceo coach general admiral colonel major judge "
+        "justice rabbi imam cardinal bishop archbishop"
+    )
 )
-_SUFFIXES = frozenset("jr junior sr senior ii iii iv".split())
+_SUFFIXES = frozenset(word_list("jr junior sr senior ii iii iv"))
 _SHORT_FORMS: dict[str, str] = {}
 for _full, _shorts in {
     "alexander": "alex", "andrew": "andy", "anthony": "tony", "barbara": "barb",
@@ -46,7 +51,7 @@ for _full, _shorts in {
     "walter": "walt", "william": "bill will billy", "zachary": "zach",
 }.items():  # fmt: skip
     for _short in _shorts.split():
-        # The words compared here have lost their plural endings, and with them some last s.
+        # The words compared here have lost their plural endings: 'james' is 'jame'.
         _SHORT_FORMS[singular(_short)] = singular(_full)
 _FRONT_TITLE = re.compile(
     r"^(?:(?:" + "|".join(sorted(HONORIFICS, key=len, reverse=True)) + r")\b\.?\s+)+(?=\w{3})",
@@ -123,8 +128,8 @@ def _same_given(a: str, b: str) -> bool:
         return True
     if len(a) == 1 or len(b) == 1:
         return a[0] == b[0]
-    full_a, full_b = _SHORT_FORMS.get(a, a), _SHORT_FORMS.get(b, b)
-    return full_a == full_b
+    left, right = singular(a), singular(b)
+    return _SHORT_FORMS.get(left, left) == _SHORT_FORMS.get(right, right)
 
 
 def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
@@ -164,7 +169,7 @@ def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
     if not _same_given(left[0], right[0]):
         # 'N. R. Narayana Murthy' and 'Narayana Murthy': the shorter is the longer's end.
         short, long = sorted((left, right), key=len)
-        return True if len(short) < len(long) and long[-len(short) :] == short else False
+        return len(short) < len(long) and long[-len(short) :] == short
     return _same_middle(left[1:-1], right[1:-1])
 
 
@@ -172,3 +177,30 @@ def _same_middle(a: list[str], b: list[str]) -> bool:
     if not a or not b:
         return True
     return all(_same_given(x, y) for x, y in zip(a, b, strict=False))
+
+
+def names_clash(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Return whether two names share a word and each has one that the other lacks.
+
+    Examples
+    --------
+    >>> names_clash(("don", "waddell"), ("don", "maloney"))
+    True
+    >>> names_clash(("skylar", "diggin"), ("skylar", "diggin", "smith"))
+    False
+    """
+    left, right = _telling(a), _telling(b)
+    met = [_met(word, right) for word in left]
+    return any(met) and not all(met) and not all(_met(word, left) for word in right)
+
+
+def _telling(words: tuple[str, ...]) -> list[str]:
+    return [
+        word
+        for word in words
+        if len(word) > 1 and word not in TITLES and word not in _SUFFIXES and word.isalpha()
+    ]
+
+
+def _met(word: str, others: list[str]) -> bool:
+    return any(_same_given(word, other) for other in others)

@@ -6,19 +6,23 @@ import math
 import re
 from dataclasses import dataclass
 
+from calibrant.semantics.words import word_list
+
 __all__ = ["Quantity", "digits_for_words", "join_thousands", "parse_quantity", "same_quantity"]
 
 _ONES = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen".split()
+        word_list(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+            "fifteen sixteen seventeen eighteen nineteen"
+        )
     )
 }
 _TENS = {
     word: 10 * value
     for value, word in enumerate(
-        "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2
+        word_list("twenty thirty forty fifty sixty seventy eighty ninety"), start=2
     )
 }
 _SCALES = {
@@ -31,8 +35,10 @@ _SCALES = {
 _ORDINALS = {
     word: value
     for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-        "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split(),
+        word_list(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
+            "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
+        ),
         start=1,
     )
 } | {word[:-1] + "ieth": value for word, value in _TENS.items()}
@@ -164,7 +170,7 @@ def _value(words: list[str]) -> int | str:
             continue
         step = _ONES.get(word, _TENS.get(word, _ORDINALS.get(word, 0)))
         # 'nineteen eighty' and 'one two' are no sums: keep the parts side by side.
-        if current and step >= previous or (current % 100 and current % 100 < 20):
+        if (current and step >= previous) or (current % 100 and current % 100 < 20):
             return _side_by_side(words)
         current += step
         previous = step if step >= 20 else min(previous, 10)

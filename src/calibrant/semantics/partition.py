@@ -71,7 +71,7 @@ class Partition:
 
 
 def first_appearance(labels: Iterable[Hashable]) -> list[int]:
-    """Number labels by the order in which they are first seen.
+    """Return the labels as numbers, in the order in which they are first seen.
 
     Examples
     --------

@@ -53,7 +53,8 @@ CONFIDENCE_WORDS: dict[str, float] = {
 _SCALES = ("auto", "probability", "percent")
 _NUMBER = r"(?P<number>[-+]?(?:\d+(?:[.,]\d+)?|\.\d+)(?:e-?\d{1,3})?)"
 _VALUE = re.compile(
-    _NUMBER + r"\s*(?P<percent>%|percent\b|per\s+cent\b|(?:/|out\s+of)\s*(?P<out>\d{1,4}(?:\.0)?))?",
+    _NUMBER
+    + r"\s*(?P<percent>%|percent\b|per\s+cent\b|(?:/|out\s+of)\s*(?P<out>\d{1,4}(?:\.0)?))?",
     re.IGNORECASE,
 )
 _LABEL = re.compile(
@@ -176,13 +177,11 @@ def parse_stated(text: str, *, scale: str = "auto", words: bool = True) -> State
             value = _read(_LABEL.sub("", bar["rest"]), scale, words)
             if value is not None:
                 return Stated(_tidy(bar["answer"]) or None, value)
-    label = None
-    for label in _LABEL.finditer(plain):
-        pass
-    if label is None:
+    labels = list(_LABEL.finditer(plain))
+    if not labels:
         return Stated(_tidy(plain) or None, None)
     confidence = parse_confidence(plain, scale=scale, words=words)
-    before = plain[: label.start()].rstrip(" \t\n(,;|-*_[{\"")
+    before = plain[: labels[-1].start()].rstrip(' \t\n(,;|-*_[{"')
     return Stated(_tidy(before) or None, confidence)
 
 

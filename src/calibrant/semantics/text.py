@@ -8,7 +8,9 @@ import unicodedata
 __all__ = ["clean_text", "repair_mojibake", "strip_accents", "unify_unicode"]
 
 # A UTF-8 text read as Windows-1252 shows these pairs; plain text almost never does.
-_MOJIBAKE = re.compile("[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u0192\u02c6-\u02dc\u2013-\u2122]")
+_MOJIBAKE = re.compile(
+    "[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u0192\u02c6-\u02dc\u2013-\u2122]"
+)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LOOKALIKES = str.maketrans(

@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
-__all__ = ["near_word", "singular", "within_edits"]
+__all__ = ["near_word", "singular", "within_edits", "word_list"]
 
-_KEEP_S = frozenset("was his this has is us as its yes does gas bus plus thus series species".split())
+
+def word_list(text: str) -> list[str]:
+    """Return the words of a table that is easier to read as one line of text.
+
+    Examples
+    --------
+    >>> word_list("one two")
+    ['one', 'two']
+    """
+    return text.split()
+
+
+_KEEP_S = frozenset(
+    word_list("was his this has is us as its yes does gas bus plus thus series species")
+)
+_ENDINGS = frozenset(
+    [
+        "",
+        *word_list(
+            "n an ian al ally ic ical e ed er or ing ion ive ly ment ness ity y ist ism ous"
+        ),
+    ]
+)
 
 
 def singular(word: str) -> str:
@@ -53,18 +75,27 @@ def near_word(word: str, others: list[str]) -> bool:
 
     Examples
     --------
-    >>> near_word("england", ["english"]), near_word("1984", ["1985"])
+    >>> near_word("america", ["american"]), near_word("1984", ["1985"])
     (True, False)
-    >>> near_word("iran", ["iraq"])
-    False
+    >>> near_word("iran", ["iraq"]), near_word("mauritius", ["mauritania"])
+    (False, False)
     """
     length = len(word)
     if length < 5 or word[0].isdigit():
         return False
-    limit = 1 if length < 8 else 2
+    limit = 1 if length < 10 else 2
     for other in others:
-        if len(other) < 5 or abs(len(other) - length) > 3:
+        if len(other) < 5 or abs(len(other) - length) > 4:
             continue
-        if other[:5] == word[:5] or within_edits(word, other, limit):
+        if _same_stem(word, other) or within_edits(word, other, limit):
             return True
     return False
+
+
+def _same_stem(a: str, b: str) -> bool:
+    """Return whether two words share six letters or more and differ only in known endings."""
+    shared = next(
+        (place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y),
+        min(len(a), len(b)),
+    )
+    return shared >= 6 and a[shared:] in _ENDINGS and b[shared:] in _ENDINGS

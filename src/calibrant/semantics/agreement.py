@@ -1,0 +1,179 @@
+"""How far a grader agrees with people: accuracy, Cohen's kappa, confusion."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core import Estimate, InputError, UndefinedMetricWarning, named_stream
+
+__all__ = ["agreement", "cohen_kappa"]
+
+Label = bool | None
+
+
+def cohen_kappa(confusion: npt.ArrayLike) -> float:
+    """Return Cohen's kappa of a square table of counts.
+
+    Agreement beyond chance: 1 is full agreement, 0 what two independent markers with these
+    rates reach, negative is worse. NaN where chance alone gives full agreement (both use one
+    label throughout) or the table is empty.
+
+    References
+    ----------
+    Cohen, A coefficient of agreement for nominal scales (1960).
+
+    Examples
+    --------
+    >>> round(cohen_kappa([[20, 5], [10, 15]]), 3)
+    0.4
+    """
+    table = np.asarray(confusion, dtype=float)
+    total = table.sum()
+    if total == 0:
+        return math.nan
+    observed = np.trace(table) / total
+    expected = float(table.sum(axis=0) @ table.sum(axis=1)) / total**2
+    return math.nan if expected == 1.0 else float((observed - expected) / (1.0 - expected))
+
+
+def agreement(
+    found: Sequence[Label],
+    truth: Sequence[Label],
+    *,
+    groups: Sequence[Hashable] | None = None,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Compare grades with human labels.
+
+    Parameters
+    ----------
+    found
+        Grades: True, False or None (not attempted, not gradable).
+    truth
+        Human labels of the same answers; a row without a label is left out and counted.
+    groups
+        What is drawn again in the bootstrap, usually the question; each row where not given.
+    resamples, level, seed
+        Settings of the percentile bootstrap.
+
+    Returns
+    -------
+    document
+        ``accuracy``, ``kappa``, ``precision`` and ``recall`` of the grade 'correct' as
+        estimates; ``confusion`` with counts, not attempted apart; ``n``, ``unlabelled`` and
+        ``attempted`` (share). A grade of None counts as 'not correct' in the estimates.
+
+    Examples
+    --------
+    >>> result = agreement([True, False, None, True], [True, False, False, False])
+    >>> result["accuracy"].value, result["confusion"]["not attempted"]
+    (0.75, {'right': 0, 'wrong': 1})
+    """
+    if len(found) != len(truth):
+        raise InputError(f"one label per grade is needed, got {len(found)} and {len(truth)}")
+    kept = [i for i, label in enumerate(truth) if label is not None]
+    if not kept:
+        raise InputError("no row has a human label")
+    guess = np.array([found[i] is True for i in kept])
+    right = np.array([bool(truth[i]) for i in kept])
+    none = np.array([found[i] is None for i in kept])
+    cells = _cells(guess, right)
+    units = [groups[i] for i in kept] if groups is not None else kept
+    resampled = _resample(cells, units, resamples, seed)
+    names = {"accuracy": _accuracy, "kappa": _kappa, "precision": _precision, "recall": _recall}
+    totals = cells.sum(axis=0)
+    document: dict[str, Any] = {
+        "schema": "calibrant.agreement/1",
+        "n": len(kept),
+        "groups": len(set(units)),
+        "unlabelled": len(truth) - len(kept),
+        "attempted": float(1.0 - none.mean()),
+    }
+    for name, function in names.items():
+        document[name] = _estimate(function, totals, resampled, len(set(units)), level, name)
+    document["confusion"] = {
+        label: {"right": int((mask & right).sum()), "wrong": int((mask & ~right).sum())}
+        for label, mask in (
+            ("correct", guess),
+            ("incorrect", ~guess & ~none),
+            ("not attempted", none),
+        )
+    }
+    return document
+
+
+def _cells(guess: npt.NDArray[np.bool_], right: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """Return one-hot rows over (correct, right), (correct, wrong), (not, right), (not, wrong)."""
+    cells = np.zeros((len(guess), 4), dtype=np.int64)
+    cells[np.arange(len(guess)), 2 * (~guess).astype(int) + (~right).astype(int)] = 1
+    return cells
+
+
+def _resample(
+    cells: npt.NDArray[np.int64], units: Sequence[Hashable], resamples: int, seed: int
+) -> npt.NDArray[np.int64]:
+    seen: dict[Hashable, int] = {}
+    index = np.array([seen.setdefault(unit, len(seen)) for unit in units])
+    by_unit = np.zeros((len(seen), 4), dtype=np.int64)
+    np.add.at(by_unit, index, cells)
+    rng = named_stream(seed, "agreement")
+    # Units with equal counts are interchangeable: draw how often each kind of unit comes up.
+    kinds, counts = np.unique(by_unit, axis=0, return_counts=True)
+    drawn = rng.multinomial(len(seen), counts / len(seen), size=resamples)
+    return np.asarray(drawn @ kinds)
+
+
+def _estimate(
+    function: Any,
+    totals: npt.NDArray[np.int64],
+    resampled: npt.NDArray[np.int64],
+    units: int,
+    level: float,
+    name: str,
+) -> Estimate:
+    value = float(function(totals[None, :])[0])
+    draws = function(resampled)
+    draws = draws[np.isfinite(draws)]
+    if not math.isfinite(value) or not len(draws):
+        warnings.warn(
+            f"{name} is undefined: one side uses a single label",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        return Estimate(math.nan, math.nan, math.nan, n=units, level=level)
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, float(low), float(high), units, level, "bootstrap-percentile")
+
+
+def _ratio(top: npt.NDArray[Any], bottom: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(top / bottom, dtype=np.float64)
+
+
+def _accuracy(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    return _ratio(counts[:, 0] + counts[:, 3], counts.sum(axis=1))
+
+
+def _precision(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    return _ratio(counts[:, 0], counts[:, 0] + counts[:, 1])
+
+
+def _recall(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    return _ratio(counts[:, 0], counts[:, 0] + counts[:, 2])
+
+
+def _kappa(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    total = counts.sum(axis=1).astype(float)
+    observed = (counts[:, 0] + counts[:, 3]) / total
+    guessed = (counts[:, 0] + counts[:, 1]) / total
+    right = (counts[:, 0] + counts[:, 2]) / total
+    expected = guessed * right + (1 - guessed) * (1 - right)
+    return _ratio(observed - expected, 1.0 - expected)

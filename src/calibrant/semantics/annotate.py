@@ -1,0 +1,286 @@
+"""The step from draws to the semantics table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from calibrant.core import InputError
+from calibrant.semantics.options import Options
+from calibrant.semantics.read import purpose_role, read_draws
+from calibrant.semantics.settle import Group, Settled, Settler
+
+__all__ = ["Annotated", "annotate"]
+
+_KEY = ["question_id", "model"]
+_NEEDED = ("question_id", "model", "purpose", "draw", "text")
+_EXAMPLES = 20
+
+
+@dataclass
+class Annotated:
+    """Both tables and the document that says how they came about; unpacks to the tables."""
+
+    draws: pl.DataFrame
+    semantics: pl.DataFrame
+    document: dict[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[pl.DataFrame]:
+        return iter((self.draws, self.semantics))
+
+
+def annotate(
+    draws: pl.DataFrame, questions: pl.DataFrame | None = None, *, options: Options | None = None
+) -> Annotated:
+    """Fill in what the draws say and return the class and grade of each.
+
+    Parameters
+    ----------
+    draws
+        Table with question_id, model, purpose, draw and text.
+    questions
+        Table with question_id and, where known, text, references, kind and choices. Without
+        references there are classes but no grades.
+    options
+        See `Options`.
+
+    Returns
+    -------
+    annotated
+        Unpacks to ``(draws, semantics)``; the columns are described in `calibrant.semantics`.
+
+    Examples
+    --------
+    >>> draws = pl.DataFrame({
+    ...     "question_id": ["q"] * 3, "model": ["m"] * 3, "draw": [0, 1, 0],
+    ...     "purpose": ["answer", "answer", "verb"],
+    ...     "text": ["Paris", "I don't know.", "paris | 0.9"],
+    ... })
+    >>> questions = pl.DataFrame({
+    ...     "question_id": ["q"], "text": ["Capital of France?"], "references": [[["Paris"]]]
+    ... })
+    >>> filled, semantics = annotate(draws, questions)
+    >>> semantics.select("class_id", "correct", "reason").rows()
+    [(0, True, 'attempted'), (None, None, 'refusal'), (0, True, 'attempted')]
+    >>> filled["stated_confidence"].to_list()
+    [None, None, 0.9]
+    """
+    options = options or Options()
+    _check(draws, questions)
+    work = _with_questions(draws, questions)
+    read, notes = _read(work, options)
+    work = pl.concat([work.drop("answer", strict=False), read], how="horizontal")
+    settler = Settler(options)
+    long = _long_answers(work)
+    verdicts, settled = _settle(long, work, settler)
+    semantics = _semantics(work, long, verdicts)
+    filled = ["answer", "stated_confidence", "stated_answers", "stated_confidences"]
+    out = draws.drop(filled, strict=False).with_columns(work.select(filled))
+    document = _document(options, settler, settled, semantics, notes)
+    return Annotated(out, semantics, document)
+
+
+def _check(draws: pl.DataFrame, questions: pl.DataFrame | None) -> None:
+    for name in _NEEDED:
+        if name not in draws.columns:
+            raise InputError(f"the draws table needs a column {name!r}; it has {draws.columns}")
+    if questions is not None:
+        if "question_id" not in questions.columns:
+            raise InputError(f"the questions table needs question_id; it has {questions.columns}")
+        if questions["question_id"].is_duplicated().any():
+            twice = questions.filter(pl.col("question_id").is_duplicated())["question_id"][0]
+            raise InputError(f"a question_id is given once; {twice!r} is there more often")
+
+
+def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.DataFrame:
+    """Return the draws with a row number, their role and their question's kind."""
+    work = draws.select(
+        [*_NEEDED, *(["answer"] if "answer" in draws.columns else [])]
+    ).with_columns(
+        pl.col("question_id").cast(pl.String),
+        pl.col("model").cast(pl.String),
+        pl.int_range(pl.len()).alias("row"),
+        pl.col("purpose")
+        .cast(pl.String)
+        .replace_strict(
+            {name: purpose_role(name) for name in draws["purpose"].cast(pl.String).unique()},
+            return_dtype=pl.String,
+        )
+        .alias("role"),
+    )
+    empty = pl.DataFrame({"question_id": []}, schema={"question_id": pl.String})
+    asked = (
+        empty
+        if questions is None
+        else questions.with_columns(pl.col("question_id").cast(pl.String))
+    )
+    wanted = {
+        "question_text": ("text", pl.String),
+        "references": ("references", None),
+        "kind": ("kind", pl.String),
+        "choices": ("choices", pl.List(pl.String)),
+    }
+    columns = [
+        (pl.col(name) if name in asked.columns else pl.lit(None, dtype=kind or pl.Null)).alias(new)
+        for new, (name, kind) in wanted.items()
+    ]
+    return work.join(
+        asked.select("question_id", *columns), on="question_id", how="left", maintain_order="left"
+    )
+
+
+def _read(work: pl.DataFrame, options: Options) -> tuple[pl.DataFrame, Counter[str]]:
+    """Read every distinct text once and spread the result over the rows."""
+    by = ["text", "role", "kind", "choices"]
+    distinct = work.select(by).unique(maintain_order=True).with_row_index("text_row")
+    found = read_draws(
+        distinct["text"].to_list(),
+        distinct["role"].to_list(),
+        distinct["kind"].to_list(),
+        distinct["choices"].to_list(),
+        options,
+    )
+    which = work.select(by).join(
+        distinct, on=by, how="left", maintain_order="left", nulls_equal=True
+    )["text_row"]
+    return found.table[which], found.notes
+
+
+def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per answer to classify: of each draw, and of each place of a list."""
+    attempted = work.filter(pl.col("reason") == "attempted", pl.col("role") != "vote")
+    single = attempted.filter(pl.col("role") != "list").select(
+        "row", *_KEY, "answer", pl.lit(0, dtype=pl.Int64).alias("place")
+    )
+    listed = attempted.filter(pl.col("role") == "list").select(
+        "row", *_KEY, pl.col("stated_answers").alias("answer")
+    )
+    places = listed.with_columns(pl.int_ranges(pl.col("answer").list.len()).alias("place"))
+    return pl.concat(
+        [single, places.explode("answer", "place").select(single.columns)], how="vertical"
+    ).sort("row", "place")
+
+
+def _settle(
+    long: pl.DataFrame, work: pl.DataFrame, settler: Settler
+) -> tuple[pl.DataFrame, list[Settled]]:
+    """Return one row per distinct answer of a question and model with its class and grade."""
+    grouped = (
+        long.group_by(*_KEY, "answer", maintain_order=True)
+        .agg(pl.len().alias("count"))
+        .group_by(_KEY, maintain_order=True)
+        .agg("answer", "count")
+    )
+    about = work.select("question_id", "question_text", "references", "kind", "choices").unique(
+        "question_id", maintain_order=True
+    )
+    rows = grouped.join(about, on="question_id", how="left", maintain_order="left")
+    groups = [
+        Group(
+            row["answer"],
+            row["count"],
+            row["question_text"] or "",
+            row["references"],
+            row["kind"] or "open",
+            row["choices"],
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+    settled = settler.settle(groups)
+    verdicts = (
+        grouped.select(*_KEY, "answer")
+        .with_columns(
+            pl.Series("class_id", [s.clusters.ids for s in settled], dtype=pl.List(pl.Int64)),
+            pl.Series(
+                "correct",
+                [[g.correct for g in s.grades] for s in settled],
+                dtype=pl.List(pl.Boolean),
+            ),
+            pl.Series(
+                "grader", [[g.grader for g in s.grades] for s in settled], dtype=pl.List(pl.String)
+            ),
+            pl.Series(
+                "graded",
+                [[g.reason for g in s.grades] for s in settled],
+                dtype=pl.List(pl.String),
+            ),
+        )
+        .explode("answer", "class_id", "correct", "grader", "graded")
+    )
+    return verdicts, settled
+
+
+def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    joined = long.join(verdicts, on=[*_KEY, "answer"], how="left", maintain_order="left")
+    first = joined.filter(pl.col("place") == 0).select(
+        "row", "class_id", "correct", "grader", "graded"
+    )
+    listed = work.filter(pl.col("role") == "list").select("row")
+    lists = (
+        joined.join(listed, on="row", how="semi")
+        .group_by("row", maintain_order=True)
+        .agg(pl.col("class_id").alias("stated_classes"), pl.col("correct").alias("stated_correct"))
+    )
+    base = work.select("row", *_KEY, "purpose", "draw", "reason")
+    table = base.join(first, on="row", how="left", maintain_order="left").join(
+        lists, on="row", how="left", maintain_order="left"
+    )
+    return table.select(
+        *_KEY,
+        "purpose",
+        "draw",
+        "class_id",
+        "correct",
+        pl.coalesce("graded", "reason").alias("reason"),
+        pl.coalesce("grader", "reason").alias("grader"),
+        "stated_classes",
+        "stated_correct",
+    )
+
+
+def _document(
+    options: Options,
+    settler: Settler,
+    settled: list[Settled],
+    semantics: pl.DataFrame,
+    notes: Counter[str],
+) -> dict[str, Any]:
+    decided: Counter[str] = Counter()
+    for result in settled:
+        decided.update(result.clusters.decided_by)
+    conflicts = [pair for result in settled for pair in result.clusters.conflicts]
+    masked = [text for result in settled for text in result.masked]
+    docket = settler.docket
+    return {
+        "schema": "calibrant.semantics/1",
+        "normalisation": list(settler.grader.normaliser.steps),
+        "clustering": options.clustering,
+        "grading": options.grading,
+        "embedder": None
+        if options.embedder is None
+        else getattr(options.embedder, "name", "given"),
+        "judge": None if docket is None else docket.judge.name,
+        "judge_calls": 0 if docket is None else docket.calls,
+        "judge_calls_refused": 0 if docket is None else docket.refused,
+        "judge_replies_unreadable": 0 if docket is None else docket.unreadable,
+        "judge_asymmetric": [] if docket is None else docket.asymmetric[:_EXAMPLES],
+        "conflicts": len(conflicts),
+        "conflict_examples": conflicts[:_EXAMPLES],
+        "joined_by": dict(sorted(decided.items())),
+        "graders": _counts(semantics, "grader"),
+        "reasons": _counts(semantics, "reason"),
+        "mixed_classes": sum(result.mixed_classes for result in settled),
+        "instructions_masked": len(masked),
+        "instruction_examples": masked[:_EXAMPLES],
+        "texts_mended": dict(sorted(notes.items())),
+        "results": [],
+    }
+
+
+def _counts(table: pl.DataFrame, column: str) -> dict[str, int]:
+    counted = table.group_by(column).len().sort("len", column, descending=[True, False])
+    return dict(counted.iter_rows())

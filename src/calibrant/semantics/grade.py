@@ -1,0 +1,215 @@
+"""Grades: which answers are right, decided by rules and words, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.core import InputError
+from calibrant.semantics.evidence import BagReader, evidence, phrase_probability
+from calibrant.semantics.extract import extract_letter
+from calibrant.semantics.forms import Cues, Form, FormReader, read_cues
+from calibrant.semantics.names import names_clash
+from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.phrase_model import NO_COMMON_WORD
+from calibrant.semantics.refusals import not_attempted
+from calibrant.semantics.rules import Relation, relate
+from calibrant.semantics.text import clean_text
+from calibrant.semantics.words import word_list
+
+__all__ = ["Grade", "Grader", "References", "flatten_references"]
+
+References = str | Sequence[str] | Sequence[Sequence[str]] | None
+_TRUE_WORDS = frozenset(word_list("true yes correct right 1"))
+_FALSE_WORDS = frozenset(word_list("false no incorrect wrong 0"))
+_FIRM = frozenset(("number", "date", "year", "figures", "name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One verdict.
+
+    Parameters
+    ----------
+    correct
+        True, False, or None where nothing was attempted or there is nothing to grade by.
+    grader
+        The rule or grader that decided.
+    reason
+        attempted, refusal, empty, unparsed or no reference.
+    probability
+        How sure the phrase model is that people would accept the answer; 0 or 1 for rules.
+    """
+
+    correct: bool | None
+    grader: str
+    reason: str = "attempted"
+    probability: float | None = None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a judge should look at it: words alone leave it open."""
+        return self.grader == "phrase" and (self.probability or 0.0) < 0.98
+
+
+def flatten_references(references: References) -> list[str]:
+    """Return all aliases of all right answers as one list.
+
+    Examples
+    --------
+    >>> flatten_references([["USA", "United States"], ["France"]])
+    ['USA', 'United States', 'France']
+    >>> flatten_references("Paris"), flatten_references(None)
+    (['Paris'], [])
+    """
+    if references is None:
+        return []
+    if isinstance(references, str):
+        return [references]
+    flat: list[str] = []
+    for entry in references:
+        if isinstance(entry, str):
+            flat.append(entry)
+        elif entry is not None:
+            flat.extend(alias for alias in entry if alias is not None)
+    return flat
+
+
+class Grader:
+    """Grade answers against references by rules first and shared words last.
+
+    Parameters
+    ----------
+    normaliser
+        The steps that make spellings alike.
+    tolerance
+        Relative tolerance of numbers.
+
+    Examples
+    --------
+    >>> grader = Grader()
+    >>> grader.grade("The capital is Paris.", ["Paris"]).correct
+    True
+    >>> grader.grade("17", ["13"]).grader
+    'number'
+    >>> grader.grade("I don't know", ["Paris"])
+    Grade(correct=None, grader='refusal', reason='refusal', probability=None)
+    """
+
+    def __init__(self, normaliser: Normaliser | None = None, *, tolerance: float = 1e-9) -> None:
+        if not 0.0 <= tolerance < 1.0:
+            raise InputError(f"the tolerance of numbers lies in [0, 1), got {tolerance}")
+        self.normaliser = normaliser or Normaliser()
+        self.tolerance = tolerance
+        self.reader = FormReader(self.normaliser)
+        self._bag = BagReader(self.normaliser.without("places"))
+
+    def grade(
+        self,
+        answer: str | bytes | None,
+        references: References,
+        *,
+        question: str | None = None,
+        kind: str = "open",
+        choices: Sequence[str] | None = None,
+    ) -> Grade:
+        """Return the grade of one answer."""
+        text = clean_text(answer)[0]
+        aliases = [clean_text(alias)[0] for alias in flatten_references(references)]
+        missing = not_attempted(text)
+        if missing == "empty":
+            return Grade(None, "empty", "empty")
+        aliases = [alias for alias in aliases if alias.strip()]
+        if not aliases:
+            return Grade(None, "none", missing or "no reference")
+        if choices:
+            return self._choice(text, aliases, choices)
+        if kind == "binary":
+            found = _binary(text, aliases, self.normaliser)
+            if found is not None:
+                return found
+        verdict, possible = self.by_rules(text, aliases, read_cues(question))
+        if verdict is None:
+            verdict = self._by_words(text, possible, question)
+        if missing and not verdict.correct:
+            return Grade(None, "refusal", "refusal")
+        return verdict
+
+    def _choice(self, text: str, aliases: list[str], choices: Sequence[str]) -> Grade:
+        letter = extract_letter(text, choices)
+        if letter is None:
+            return Grade(None, "letter", "unparsed")
+        wanted = {extract_letter(alias, choices) for alias in aliases} - {None}
+        if not wanted:
+            raise InputError(
+                f"the reference {aliases[0]!r} is neither an option letter nor an option's text",
+                hint="options: " + "; ".join(choices),
+            )
+        return Grade(letter in wanted, "letter", probability=float(letter in wanted))
+
+    def by_rules(
+        self, text: str, aliases: Sequence[str], cues: Cues
+    ) -> tuple[Grade | None, list[str]]:
+        """Return the grade where rules decide, else None and the aliases that stay possible."""
+        answer = self.reader(text)
+        forms = [self.reader(alias) for alias in aliases]
+        if any(form.key == answer.key or form.bare == answer.key for form in forms):
+            return Grade(True, "exact", probability=1.0), []
+        possible: list[str] = []
+        against: set[str] = set()
+        for alias, form in zip(aliases, forms, strict=True):
+            relation, rule = relate(answer, form, cues, tolerance=self.tolerance)
+            if relation is Relation.SAME:
+                return Grade(True, rule, probability=1.0), []
+            refuted = _refuting_rule(answer, form, relation, rule)
+            if refuted is None:
+                possible.append(alias)
+            else:
+                against.add(refuted)
+        if not possible:
+            return Grade(False, min(against), probability=0.0), []
+        return None, possible
+
+    def _by_words(self, text: str, aliases: list[str], question: str | None) -> Grade:
+        answer, asked = self._bag(text), self._bag(question or "")
+        # People still accept some answers that share no word with a reference: the base rate.
+        best = NO_COMMON_WORD
+        for alias in aliases:
+            features = evidence(answer, self._bag(alias), asked, aliases=len(aliases))
+            if features is not None:
+                best = max(best, phrase_probability(features))
+        return Grade(best >= 0.5, "phrase", probability=best)
+
+
+def _refuting_rule(answer: Form, alias: Form, relation: Relation, rule: str) -> str | None:
+    """Return the rule by which a short answer cannot mean this alias, or None.
+
+    A long answer may hold the right figure or name among others: words decide there.
+    """
+    if len(answer.words) > 6:
+        return None
+    if relation is Relation.DIFFERENT and rule in _FIRM:
+        return rule
+    return "name" if _clash(answer, alias) else None
+
+
+def _clash(answer: Form, alias: Form) -> bool:
+    """Two short proper names that share a word and each hold another: not the same."""
+    if not (answer.proper and alias.proper) or answer.listing or alias.listing:
+        return False
+    if max(len(answer.content), len(alias.content)) > 4:
+        return False
+    lacks_front = alias.place_like and answer.words == alias.words[1:]
+    return lacks_front or names_clash(answer.content, alias.content)
+
+
+def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | None:
+    def side(value: str) -> bool | None:
+        words = normaliser(value).split()
+        first = words[0] if words else ""
+        return True if first in _TRUE_WORDS else False if first in _FALSE_WORDS else None
+
+    told, wanted = side(text), {side(alias) for alias in aliases} - {None}
+    if told is None or not wanted:
+        return None
+    return Grade(told in wanted, "binary", probability=float(told in wanted))

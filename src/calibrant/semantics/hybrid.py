@@ -1,0 +1,313 @@
+"""Clustering with a judge: rules first, embeddings for the clear cases, the judge for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core import InputError
+from calibrant.semantics.cluster import Clusters, cluster_forms, distinct_forms
+from calibrant.semantics.forms import Form, FormReader, read_cues
+from calibrant.semantics.judge import Docket, GroupQuery, Query, Reply, SameQuery, WhichQuery
+from calibrant.semantics.partition import Partition, first_appearance
+from calibrant.semantics.rules import Relation, relate
+
+__all__ = [
+    "MODES",
+    "Embedder",
+    "Similarity",
+    "greedy_pairwise",
+    "hybrid_steps",
+    "run_steps",
+]
+
+MODES = ("which", "pairwise", "group")
+_MOST_CANDIDATES = 20
+
+Steps = Generator[Query, Reply, Clusters]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit row per text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """Cosine similarity with two calibrated thresholds.
+
+    From `same` upwards two phrases count as one, up to `different` as two, between them the
+    judge is asked. Only phrases are compared: for numbers, dates and proper names a cosine
+    says which topic, not which thing ('13' and '17', Shakespeare and Marlowe).
+    """
+
+    embedder: Embedder
+    same: float = 0.9
+    different: float = 0.2
+
+    def table(self, forms: Sequence[Form]) -> npt.NDArray[np.float32]:
+        """Return the cosines between all forms."""
+        vectors = self.embedder.embed([form.raw for form in forms])
+        return np.asarray(vectors @ vectors.T, dtype=np.float32)
+
+
+@dataclass
+class _Group:
+    forms: list[int]
+    weight: int
+    representative: int
+
+
+def hybrid_steps(
+    answers: Sequence[str],
+    *,
+    question: str | None = None,
+    reader: FormReader | None = None,
+    similarity: Similarity | None = None,
+    mode: str = "which",
+    ask: bool = True,
+    rules: bool = True,
+    tolerance: float = 1e-9,
+    counts: Sequence[int] | None = None,
+) -> Steps:
+    """Yield the queries that clustering needs; return the clusters.
+
+    The generator does no input or output: `run_steps` drives many of them side by side.
+
+    Parameters
+    ----------
+    mode
+        ``which``: one call per doubtful form, shown all classes; ``pairwise``: one call per
+        pair of form and class, most similar first; ``group``: one call for all forms, checked
+        for completeness, with ``which`` as the way out.
+    ask
+        Whether there is a judge; without one, what is doubtful stays apart.
+    rules
+        Whether rules may join forms before the judge is asked.
+    counts
+        How often each answer was given, where `answers` are distinct already.
+    """
+    if mode not in MODES:
+        raise InputError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
+    forms, weights, which = distinct_forms(answers, reader or FormReader(), counts)
+    if rules:
+        partition, decided = cluster_forms(forms, read_cues(question), tolerance=tolerance)
+    else:
+        partition, decided = Partition(len(forms)), {}
+    calls = 0
+    if len(set(partition.ids())) > 1 and (ask or similarity is not None):
+        worker = _Joiner(question or "", forms, weights, partition, decided, similarity)
+        worker.by_similarity()
+        if ask:
+            calls = yield from worker.by_judge(mode)
+    ids = partition.ids()
+    return Clusters(
+        first_appearance([ids[place] for place in which]),
+        decided,
+        [(forms[a].raw, forms[b].raw) for a, b in partition.conflicts],
+        calls,
+    )
+
+
+@dataclass
+class _Joiner:
+    """Joins what rules left apart, in one question."""
+
+    question: str
+    forms: list[Form]
+    counts: list[int]
+    partition: Partition
+    decided: dict[str, int]
+    similarity: Similarity | None
+    cosines: npt.NDArray[np.float32] | None = field(default=None)
+
+    def by_similarity(self) -> None:
+        """Join phrases that are clearly alike, and keep apart those that are clearly not."""
+        if self.similarity is None:
+            return
+        self.cosines = self.similarity.table(self.forms)
+        places = [i for i, form in enumerate(self.forms) if _is_phrase(form)]
+        pairs = [(float(self.cosines[a, b]), a, b) for a in places for b in places if a < b]
+        for cosine, a, b in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
+            if self.partition.find(a) == self.partition.find(b):
+                continue
+            if relate(self.forms[a], self.forms[b])[0] is Relation.DIFFERENT:
+                continue
+            if cosine >= self.similarity.same and not self.partition.apart(a, b):
+                self.partition.join(a, b)
+                self._count("embedding")
+            elif cosine <= self.similarity.different:
+                self.partition.forbid(a, b)
+
+    def by_judge(self, mode: str) -> Generator[Query, Reply, int]:
+        """Ask about every class that rules left open, the heaviest first."""
+        if mode == "group":
+            reply = yield GroupQuery(self.question, tuple(self._shown(g) for g in self._groups()))
+            if self._apply_groups(reply):
+                return 1
+            return 1 + (yield from self._one_by_one("which"))
+        return (yield from self._one_by_one(mode))
+
+    def _one_by_one(self, mode: str) -> Generator[Query, Reply, int]:
+        calls = 0
+        settled: list[_Group] = []
+        for group in self._groups():
+            candidates = self._candidates(group, settled)
+            found: _Group | None = None
+            if candidates and mode == "which":
+                calls += 1
+                shown = tuple(self._shown(other) for other in candidates)
+                reply = yield WhichQuery(self.question, self._shown(group), shown)
+                if isinstance(reply, int) and 0 <= reply < len(candidates):
+                    found = candidates[reply]
+                elif reply == -1:
+                    self._keep_apart(group, candidates)
+            else:
+                for other in candidates:
+                    calls += 1
+                    reply = yield SameQuery(self.question, self._shown(group), self._shown(other))
+                    if reply is True:
+                        found = other
+                        break
+                    if reply is False:
+                        self._keep_apart(group, [other])
+            if found is not None and self.partition.join(
+                group.representative, found.representative
+            ):
+                self._count("judge")
+                found.weight += group.weight
+            else:
+                settled.append(group)
+        return calls
+
+    def _apply_groups(self, reply: Reply) -> bool:
+        groups = self._groups()
+        if not isinstance(reply, tuple) or len(reply) != len(groups):
+            return False
+        first: dict[int, _Group] = {}
+        for number, group in zip(reply, groups, strict=True):
+            other = first.setdefault(number, group)
+            if other is not group and self.partition.join(
+                other.representative, group.representative
+            ):
+                self._count("judge")
+        return True
+
+    def _groups(self) -> list[_Group]:
+        by_root: dict[int, _Group] = {}
+        for place, count in enumerate(self.counts):
+            root = self.partition.find(place)
+            group = by_root.setdefault(root, _Group([], 0, place))
+            group.forms.append(place)
+            group.weight += count
+            if count > self.counts[group.representative]:
+                group.representative = place
+        return sorted(by_root.values(), key=lambda group: (-group.weight, group.forms[0]))
+
+    def _candidates(self, group: _Group, settled: list[_Group]) -> list[_Group]:
+        """Return the classes that could be meant, most alike first."""
+        mine = group.representative
+        open_ones = [
+            other
+            for other in settled
+            if not self.partition.apart(mine, other.representative)
+            and relate(self.forms[mine], self.forms[other.representative])[0]
+            is not Relation.DIFFERENT
+        ]
+        ranked = sorted(
+            open_ones,
+            # Small differences of likeness are noise: then the heavier class is the better bet.
+            key=lambda other: (-round(self._alike(mine, other.representative), 1), -other.weight),
+        )
+        return ranked[:_MOST_CANDIDATES]
+
+    def _alike(self, a: int, b: int) -> float:
+        if self.cosines is not None:
+            return float(self.cosines[a, b])
+        left, right = _trigrams(self.forms[a].key), _trigrams(self.forms[b].key)
+        return len(left & right) / max(1, len(left | right))
+
+    def _keep_apart(self, group: _Group, others: Sequence[_Group]) -> None:
+        for other in others:
+            if not self.partition.apart(group.representative, other.representative):
+                self.partition.forbid(group.representative, other.representative)
+
+    def _shown(self, group: _Group) -> str:
+        return self.forms[group.representative].raw
+
+    def _count(self, who: str) -> None:
+        self.decided[who] = self.decided.get(who, 0) + 1
+
+
+def _is_phrase(form: Form) -> bool:
+    """Phrases of two words or more that are neither names nor figures."""
+    return not form.proper and not form.numbers and len(form.content) >= 2
+
+
+def _trigrams(text: str) -> set[str]:
+    padded = f" {text} "
+    return {padded[i : i + 3] for i in range(len(padded) - 2)}
+
+
+def greedy_pairwise(answers: Sequence[str], *, question: str | None = None) -> Steps:
+    """Cluster as Kuhn, Gal and Farquhar (2023) do: every draw against every class until one fits.
+
+    The baseline that the hybrid is measured against: no rules, no memory of equal strings.
+    """
+    firsts: list[str] = []
+    ids: list[int] = []
+    calls = 0
+    for answer in answers:
+        for class_id, first in enumerate(firsts):
+            calls += 1
+            reply = yield SameQuery(question or "", answer, first)
+            if reply is True:
+                ids.append(class_id)
+                break
+        else:
+            ids.append(len(firsts))
+            firsts.append(answer)
+    return Clusters(ids, {"judge": calls}, [], calls)
+
+
+def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[Clusters]:
+    """Drive many clusterings side by side: one batch of queries per round.
+
+    Examples
+    --------
+    >>> from calibrant.semantics.simulated import SimulatedJudge
+    >>> docket = Docket(SimulatedJudge({"UK": 0, "Great Britain": 0, "France": 1}))
+    >>> run_steps([hybrid_steps(["UK", "Great Britain", "France"])], docket)[0].ids
+    [0, 0, 1]
+    """
+    results: list[Clusters | None] = [None] * len(tasks)
+    waiting: dict[int, Query] = {}
+    for place, task in enumerate(tasks):
+        _advance(place, task, None, waiting, results)
+    while waiting:
+        places = list(waiting)
+        queries = [waiting[place] for place in places]
+        replies = docket.ask_all(queries) if docket is not None else [None] * len(queries)
+        waiting = {}
+        for place, reply in zip(places, replies, strict=True):
+            _advance(place, tasks[place], reply, waiting, results)
+    return [result for result in results if result is not None]
+
+
+def _advance(
+    place: int,
+    task: Steps,
+    reply: Reply,
+    waiting: dict[int, Query],
+    results: list[Clusters | None],
+) -> None:
+    try:
+        waiting[place] = task.send(reply)
+    except StopIteration as stop:
+        results[place] = stop.value

@@ -1,0 +1,81 @@
+"""What can be chosen about classes and grades."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.core import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.semantics.hybrid import MODES, Embedder
+from calibrant.semantics.judge import Judge
+from calibrant.semantics.normalise import Normaliser
+
+__all__ = ["CLUSTERINGS", "GRADINGS", "Options"]
+
+CLUSTERINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
+GRADINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices for `annotate`.
+
+    Parameters
+    ----------
+    steps
+        Normalisation steps, all where None.
+    clustering
+        ``hybrid`` (rules, then embeddings where an embedder is given, then the judge where one
+        is given), ``rules``, ``exact``, ``embeddings`` (rules and embeddings, no judge) or
+        ``judge`` (exact strings, then the judge).
+    grading
+        ``hybrid`` (rules and words; the judge, where given, for what these leave open),
+        ``rules``, ``exact``, ``embeddings`` (rules, words and cosine) or ``judge``.
+    judge, max_judge_calls, judge_mode, check_symmetry
+        Who is asked, how often at most, and how (``which``, ``pairwise``, ``group``).
+    embedder, same_cosine, different_cosine, right_cosine
+        Sentence embeddings and their calibrated thresholds.
+    per_draw
+        Grade every distinct answer instead of one per class, and report disagreement.
+    tolerance
+        Relative tolerance of numbers.
+    scale, words
+        How stated confidences are read (see `parse_confidence`).
+    """
+
+    steps: Sequence[str] | None = None
+    clustering: str = "hybrid"
+    grading: str = "hybrid"
+    judge: Judge | None = None
+    max_judge_calls: int | None = None
+    judge_mode: str = "which"
+    check_symmetry: bool = False
+    embedder: Embedder | None = None
+    same_cosine: float = 0.9
+    different_cosine: float = 0.2
+    right_cosine: float = 0.9
+    per_draw: bool = False
+    tolerance: float = 1e-9
+    scale: str = "auto"
+    words: bool = True
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("clustering", CLUSTERINGS),
+            ("grading", GRADINGS),
+            ("judge_mode", MODES),
+        ):
+            value = getattr(self, name)
+            if value not in known:
+                raise InputError(
+                    f"there is no {name} {value!r}", hint=did_you_mean(value, list(known))
+                )
+            if value == "judge" and self.judge is None:
+                raise InputError(f"{name} 'judge' needs a judge", hint="give Options(judge=...)")
+            if value == "embeddings" and self.embedder is None:
+                raise InputError(
+                    f"{name} 'embeddings' needs an embedder",
+                    hint="pip install 'calibrant[local]' and give Options(embedder=...)",
+                )
+        Normaliser(self.steps)

@@ -1,0 +1,112 @@
+"""From the texts of the draws to answers, stated confidences and votes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from calibrant.semantics.extract import extract_answer, parse_vote
+from calibrant.semantics.options import Options
+from calibrant.semantics.refusals import not_attempted
+from calibrant.semantics.stated import parse_confidence, parse_top_k
+from calibrant.semantics.text import clean_text
+
+__all__ = ["ReadDraws", "purpose_role", "read_draws"]
+
+_ROLES = {
+    "verb": "stated",
+    "verb_topk": "list",
+    "p_true": "vote",
+    "p_true_cand": "vote",
+    "self_ask": "probe",
+    "self_ask_cand": "probe",
+}
+
+
+def purpose_role(purpose: str) -> str:
+    """Return what a purpose's texts hold: answer, stated, list, vote or probe.
+
+    Examples
+    --------
+    >>> purpose_role("greedy"), purpose_role("verb_topk")
+    ('answer', 'list')
+    """
+    return _ROLES.get(purpose, "answer")
+
+
+@dataclass
+class ReadDraws:
+    """The columns found, one entry per distinct text, and what had to be mended."""
+
+    table: pl.DataFrame
+    notes: Counter[str] = field(default_factory=Counter)
+
+
+_SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
+    "answer": pl.String,
+    "stated_confidence": pl.Float64,
+    "stated_answers": pl.List(pl.String),
+    "stated_confidences": pl.List(pl.Float64),
+    "reason": pl.String,
+    "rule": pl.String,
+}
+_Row = tuple[str | None, float | None, list[str] | None, list[float | None] | None, str, str]
+
+
+def read_draws(
+    texts: Sequence[str | bytes | None],
+    roles: Sequence[str],
+    kinds: Sequence[str | None],
+    choices: Sequence[Sequence[str] | None],
+    options: Options,
+) -> ReadDraws:
+    """Read distinct texts; all sequences have one entry per distinct text."""
+    notes: Counter[str] = Counter()
+    rows = [
+        _read_one(*entry, options, notes)
+        for entry in zip(texts, roles, kinds, choices, strict=True)
+    ]
+    columns: list[tuple[Any, ...]] = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
+    table = pl.DataFrame(
+        {
+            name: pl.Series(name, list(column), dtype=kind)
+            for (name, kind), column in zip(_SCHEMA.items(), columns, strict=True)
+        }
+    )
+    return ReadDraws(table, notes)
+
+
+def _read_one(
+    text: str | bytes | None,
+    role: str,
+    kind: str | None,
+    choices: Sequence[str] | None,
+    options: Options,
+    notes: Counter[str],
+) -> _Row:
+    plain, mended = clean_text(text)
+    for note in mended:
+        notes["not UTF-8" if note.startswith("byte") else note] += 1
+    if role == "vote":
+        vote = parse_vote(plain)
+        return None if vote is None else str(vote), None, None, None, _told(vote, "vote"), "vote"
+    if role == "probe":
+        told = parse_confidence(plain, scale=options.scale, words=options.words)
+        return None, told, None, None, _told(told, "probe"), "probe"
+    if role == "list":
+        listed = parse_top_k(plain, scale=options.scale, words=options.words)
+        if listed:
+            answers = [entry.answer or "" for entry in listed]
+            confidences = [entry.confidence for entry in listed]
+            return answers[0], confidences[0], answers, confidences, "attempted", "list"
+        return None, None, None, None, not_attempted(plain) or "unparsed", "list"
+    found = extract_answer(plain, kind=kind or "open", choices=choices, stated=role == "stated")
+    return found.answer, found.confidence, None, None, found.status, found.rule
+
+
+def _told(value: object, name: str) -> str:
+    return name if value is not None else "unparsed"
