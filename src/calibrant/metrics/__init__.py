@@ -18,7 +18,19 @@ from calibrant.metrics.corp import (
     unc,
 )
 from calibrant.metrics.discrimination import auprc, auroc
+from calibrant.metrics.estimates import DEFAULT, PROBABILITY_METRICS, metric_estimates
 from calibrant.metrics.perfect import CalibrationTest, calibration_test, spiegelhalter_z
+from calibrant.metrics.recalibration import (
+    CALIBRATORS,
+    BetaCalibrator,
+    Calibrator,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    TemperatureCalibrator,
+    calibrator_from_dict,
+    cross_fitted,
+)
 from calibrant.metrics.scoring import (
     BrierParts,
     accuracy,
@@ -31,11 +43,20 @@ from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece, smooth_ece_bandwidth
 
 __all__ = [
+    "CALIBRATORS",
+    "DEFAULT",
+    "PROBABILITY_METRICS",
+    "BetaCalibrator",
     "BrierParts",
     "CalibrationTest",
+    "Calibrator",
     "Corp",
+    "HistogramCalibrator",
+    "IsotonicCalibrator",
+    "PlattCalibrator",
     "ReliabilityBins",
     "ReliabilityCurve",
+    "TemperatureCalibrator",
     "accuracy",
     "accuracy_at_coverage",
     "auprc",
@@ -44,7 +65,9 @@ __all__ = [
     "brier",
     "brier_decomposition",
     "calibration_test",
+    "calibrator_from_dict",
     "corp",
+    "cross_fitted",
     "dsc",
     "e_aurc",
     "ece",
@@ -52,6 +75,7 @@ __all__ = [
     "log_loss",
     "mcb",
     "mean_confidence",
+    "metric_estimates",
     "over_confidence",
     "reliability_bins",
     "reliability_curve",

@@ -21,6 +21,7 @@ __all__ = [
     "bin_statistics",
     "ece",
     "ece_debiased",
+    "matched_error",
     "over_confidence",
     "reliability_bins",
     "under_confidence",
@@ -219,7 +220,7 @@ def ece_debiased(
     stats = bin_statistics(check(confidence, correct, weights), bins=bins, strategy=strategy)
     if norm == "l2":
         return _l2_debiased(stats)
-    return _l1_matched(stats) if estimator == "matched" else _l1_normal(stats)
+    return matched_error(stats) if estimator == "matched" else _l1_normal(stats)
 
 
 def _l2_debiased(stats: BinStats) -> float:
@@ -235,12 +236,16 @@ def _l1_normal(stats: BinStats) -> float:
     return float(stats.mass @ (2 * gap - folded_mean(gap, error)))
 
 
-def _l1_matched(stats: BinStats) -> float:
+def matched_error(stats: BinStats, *, inflation: float = 1.0) -> float:
+    """Return the ``matched`` debiased ECE of bin sums.
+
+    `inflation` is the variance of the data's own units over that of independent rows.
+    """
     gap = np.abs(stats.gap)
     observed = float(stats.mass @ gap)
 
     def excess(shrink: float) -> float:
-        error = np.sqrt(shrunk_variance(stats, shrink) / stats.effective)
+        error = np.sqrt(shrunk_variance(stats, shrink) * inflation / stats.effective)
         return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
 
     low, high = 0.0, 1.0
@@ -248,7 +253,7 @@ def _l1_matched(stats: BinStats) -> float:
         return 0.0
     if excess(high) <= 0:
         return observed
-    for _ in range(60):
+    for _ in range(50):
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) < 0 else (low, middle)
     return low * observed

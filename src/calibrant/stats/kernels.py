@@ -23,6 +23,7 @@ __all__ = [
     "fixed_point_bandwidth",
     "grid_points",
     "grid_sums",
+    "smoothing_matrix",
     "smoothing_plan",
 ]
 
@@ -180,3 +181,17 @@ def fixed_point_bandwidth(error: Callable[[float], float]) -> float:
         else:
             high = middle
     return high
+
+
+@lru_cache(maxsize=64)
+def smoothing_matrix(bandwidth: float, points: int) -> FloatArray:
+    """Return the matrix from a small grid to smoothed values at evenly spaced points.
+
+    For repeated use on coarse grids; the kernel is summed over its mirror images.
+    """
+    evaluations = np.linspace(0, 1, min(max(round(5 / bandwidth), 24), 400))
+    grid = np.linspace(0, 1, points)[:, None]
+    out = np.zeros((points, evaluations.size))
+    for image in (grid, -grid, 2 - grid):
+        out += np.exp(-(((evaluations - image) / bandwidth) ** 2) / 2)
+    return out / bandwidth

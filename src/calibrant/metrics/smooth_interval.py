@@ -1,0 +1,128 @@
+"""The interval of smooth ECE: the test of `gap_intervals`, on smoothed residuals.
+
+At one bandwidth s the smoothed error is a sum of absolute values and its interval [L(s), U(s)]
+follows by inverting a test. Smooth ECE is the bandwidth that equals its own error; since the
+error falls as the bandwidth grows, the ends of its interval solve L(s) = s and U(s) = s.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibrant.metrics.smooth import SmoothGrids
+from calibrant.stats.binning import FloatArray
+from calibrant.stats.bootstrap import normal_draws
+from calibrant.stats.inversion import halving_end
+from calibrant.stats.kernels import GridSums, coarsened, grid_points, smoothing_matrix
+
+__all__ = ["smooth_interval"]
+
+# More draws do not change the third digit of an end, and they cost most of the time.
+MOST_DRAWS = 500
+# Grid steps per bandwidth that are fine enough for an interval.
+STEPS_PER_BANDWIDTH = 3
+SET_ASIDE = 2.0
+
+
+def smooth_interval(
+    grids: SmoothGrids,
+    *,
+    rows: int,
+    inflation: float,
+    level: float,
+    resamples: int,
+    rng: np.random.Generator,
+) -> tuple[float, float, float]:
+    """Return smooth ECE with its interval.
+
+    Parameters
+    ----------
+    grids
+        The data on grids.
+    rows, inflation
+        Number of rows, and how much the variance of the data's units exceeds that of rows.
+    """
+    bandwidth = grids.bandwidth()
+    value = grids.error(bandwidth)
+    seed = int(rng.integers(2**63))
+
+    def ends(at: float) -> tuple[float, float]:
+        # The same noise at every bandwidth, so that the ends change smoothly with it.
+        return _ends_at(grids, at, rows, inflation, level, resamples, np.random.default_rng(seed))
+
+    low, high = ends(bandwidth)
+    if low > 0:
+        nearer, _ = ends(max(low, 2 / 1024))
+        low = _meeting(bandwidth, low, max(low, 2 / 1024), nearer)
+    if high > bandwidth:
+        _, nearer = ends(min(high, 1.0))
+        high = _meeting(bandwidth, high, min(high, 1.0), nearer)
+    return value, min(low, value), max(high, value)
+
+
+def _meeting(first: float, end_first: float, second: float, end_second: float) -> float:
+    """Return where the end equals the bandwidth, on the line through two points."""
+    gap_first, gap_second = end_first - first, end_second - second
+    if gap_first == gap_second:
+        return end_second
+    part = gap_first / (gap_first - gap_second)
+    met = first + part * (second - first)
+    return min(max(met, min(first, second)), max(first, second))
+
+
+def _ends_at(
+    grids: SmoothGrids,
+    bandwidth: float,
+    rows: int,
+    inflation: float,
+    level: float,
+    resamples: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    sums = _coarse_enough(grids.sums(grid_points(max(bandwidth, 0.01))), bandwidth)
+    matrix = smoothing_matrix(bandwidth, sums.weight.size)
+    total = sums.weight.sum()
+    density = sums.weight @ matrix
+    scale = 1 / density.sum()
+    smoothed = (sums.residual @ matrix) * scale
+    observed = float(np.abs(smoothed).sum())
+    at = np.linspace(0, 1, smoothed.size)
+    gap = np.divide(smoothed, density * scale, out=np.zeros_like(smoothed), where=density > 0)
+    rate = np.clip(at - gap, 0.0, 1.0)
+    spread = np.maximum(rate * (1 - rate), at * (1 - at) * (np.abs(gap) < 1e-12))
+    node = np.interp(np.linspace(0, 1, sums.weight.size), at, spread)
+    error = np.sqrt(np.maximum(sums.weight, 0.0) * total * node * inflation / rows)
+    draws = normal_draws(min(resamples, MOST_DRAWS), error.size, rng, np.float32)
+    spreading = (matrix * scale * error[:, None]).astype(np.float32)
+    noise = draws.T @ spreading
+    few, even = _lines(smoothed, density * scale, noise.std(axis=0), observed)
+    sizes = np.abs(noise).sum(axis=1)
+    reach = 5 * float(sizes.std()) + float(sizes.mean())
+    tail = (1 - level) / 2
+
+    def share(line: FloatArray, value: float, sign: int) -> float:
+        totals = np.abs(noise + (value * line).astype(np.float32)).sum(axis=1)
+        return float((sign * totals >= sign * observed).mean())
+
+    low = halving_end(lambda v: share(few, v, 1), observed, 0.0, tail)
+    high = halving_end(lambda v: share(even, v, -1), observed, observed + reach, tail)
+    return low, high
+
+
+def _lines(
+    smoothed: FloatArray, density: FloatArray, error: FloatArray, observed: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the two lines of candidates, as in `gap_intervals`."""
+    if observed == 0:
+        return density, density
+    size = np.maximum(np.abs(smoothed), 1e-300)
+    few = smoothed * np.maximum(1 - (SET_ASIDE * error / size) ** 2, 0.0)
+    few = smoothed if not few.any() else few
+    even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * observed)
+    return few / np.abs(few).sum(), even / np.abs(even).sum()
+
+
+def _coarse_enough(sums: GridSums, bandwidth: float) -> GridSums:
+    while (steps := sums.weight.size - 1) % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
+        sums = coarsened(sums)
+    return sums

@@ -1,0 +1,127 @@
+"""The bootstrap by units, and intervals from its replicates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from calibrant.core import InputError
+from calibrant.stats.units import Units
+
+__all__ = [
+    "basic_interval",
+    "bca_interval",
+    "check_resamples",
+    "jackknife",
+    "normal_draws",
+    "percentile_interval",
+    "resampled_rows",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+def check_resamples(resamples: int) -> int:
+    """Check a number of resamples."""
+    if resamples < 20:
+        raise InputError(
+            f"resamples is at least 20, got {resamples!r}", hint="1000 gives steady intervals"
+        )
+    return int(resamples)
+
+
+def resampled_rows(
+    units: Units, resamples: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows of each resample: units are drawn with replacement, rows come with them."""
+    if units.codes is None:
+        for _ in range(resamples):
+            yield rng.integers(0, units.rows, units.rows)
+        return
+    order = np.argsort(units.codes, kind="stable")
+    starts = np.searchsorted(units.codes[order], np.arange(units.count + 1))
+    lengths = np.diff(starts)
+    for _ in range(resamples):
+        drawn = rng.integers(0, units.count, units.count)
+        sizes = lengths[drawn]
+        # Rows of all drawn units in one go: a running count, restarted at each unit's first row.
+        offsets = np.repeat(starts[drawn] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+        yield order[offsets + np.arange(offsets.size)]
+
+
+def jackknife(
+    statistic: Callable[[NDArray[np.intp]], float], units: Units, most: int = 400
+) -> FloatArray:
+    """Return the statistic without each unit; above `most` units, without each of `most` groups."""
+    codes = np.arange(units.rows) if units.codes is None else units.codes
+    groups = min(units.count, most)
+    group = codes * groups // units.count
+    return np.array([statistic(np.flatnonzero(group != left)) for left in range(groups)])
+
+
+def percentile_interval(replicates: FloatArray, level: float) -> tuple[float, float]:
+    """Return the middle `level` of the replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> percentile_interval(np.arange(101), 0.9)
+    (5.0, 95.0)
+    """
+    tail = (1 - level) / 2
+    low, high = np.quantile(replicates, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def basic_interval(value: float, replicates: FloatArray, level: float) -> tuple[float, float]:
+    """Return the replicates' interval mirrored at the value, which turns their bias around."""
+    low, high = percentile_interval(replicates, level)
+    return 2 * value - high, 2 * value - low
+
+
+def bca_interval(
+    value: float, replicates: FloatArray, left_out: FloatArray, level: float
+) -> tuple[float, float]:
+    """Return the bias-corrected and accelerated interval.
+
+    Parameters
+    ----------
+    value, replicates
+        The estimate and its bootstrap replicates.
+    left_out
+        Jackknife values, for the acceleration.
+
+    References
+    ----------
+    Efron (1987), 'Better bootstrap confidence intervals'.
+    """
+    if not np.isfinite(replicates).all() or np.ptp(replicates) == 0:
+        return percentile_interval(replicates, level)
+    # Replicates equal to the value count half, or a discrete statistic would look biased.
+    share = float((replicates < value).mean() + (replicates == value).mean() / 2)
+    edge = 0.5 / replicates.size
+    bias = special.ndtri(min(max(share, edge), 1 - edge))
+    centred = left_out.mean() - left_out
+    spread = float((centred**2).sum()) ** 1.5
+    lean = float((centred**3).sum()) / (6 * spread) if spread > 0 else 0.0
+
+    def place(tail: float) -> float:
+        shifted = bias + special.ndtri(tail)
+        return float(special.ndtr(bias + shifted / (1 - lean * shifted)))
+
+    tail = (1 - level) / 2
+    low, high = np.quantile(replicates, [place(tail), place(1 - tail)])
+    return float(low), float(high)
+
+
+def normal_draws(
+    resamples: int, width: int, rng: np.random.Generator, dtype: Any = np.float64
+) -> NDArray[Any]:
+    """Return standard normal numbers, shape (width, resamples), in mirrored pairs: mean 0."""
+    half = rng.standard_normal((width, math.ceil(resamples / 2)), dtype=dtype)
+    return np.concatenate([half, -half], axis=1)
