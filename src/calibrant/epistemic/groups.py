@@ -139,8 +139,8 @@ class ConfidenceGroups:
 
     Parameters
     ----------
-    max_groups
-        Leaves of the tree.
+    max_groups, max_conditions
+        Leaves of the tree, and conditions that lead to one.
     min_group
         Rows that a group must have, in the fitting part for leaves and in the evaluation part
         for a test.
@@ -152,7 +152,7 @@ class ConfidenceGroups:
     Attributes
     ----------
     groups_ : list of Group
-        Flagged ones first, by the size of the gap.
+        Flagged ones first, by what they add to the Brier score (rows times squared gap).
 
     Examples
     --------
@@ -171,6 +171,7 @@ class ConfidenceGroups:
         self,
         *,
         max_groups: int = 12,
+        max_conditions: int = 3,
         min_group: int = 50,
         alpha: float = 0.05,
         control: str = "holm",
@@ -181,6 +182,7 @@ class ConfidenceGroups:
         seed: int = 0,
     ) -> None:
         self.max_groups = max_groups
+        self.max_conditions = max_conditions
         self.min_group = min_group
         self.alpha = alpha
         self.control = control
@@ -221,7 +223,9 @@ class ConfidenceGroups:
             self._group(rule, kind, test, float(p), fe[rows], ce[rows], ye[rows])
             for (rule, kind, rows), test, p in zip(tested, tests, p_adjusted, strict=True)
         ]
-        self.groups_ = sorted(groups, key=lambda group: (not group.flagged, -abs(group.gap)))
+        self.groups_ = sorted(
+            groups, key=lambda group: (not group.flagged, -group.n * group.gap**2)
+        )
         return self
 
     def _regions(
@@ -239,6 +243,7 @@ class ConfidenceGroups:
             splits=self.splits,
             min_samples_leaf=min(self.min_group, len(fitting) // 2),
             max_leaf_nodes=max(self.max_groups, 2),
+            max_depth=self.max_conditions,
             seed=self.seed,
         )
         tree = readable_thresholds(tree, matrix)

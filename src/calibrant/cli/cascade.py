@@ -1,0 +1,140 @@
+"""`calibrant cascade`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.api.cascade import cascade
+from calibrant.cli.emit import emit
+from calibrant.cli.groups import names, parse_costs
+from calibrant.cli.options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    HtmlPath,
+    JsonPath,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Seed,
+)
+from calibrant.core.errors import InputError
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def _prices(text: str | None, models: list[str]) -> dict[str, float] | None:
+    """Return prices from '1,8,70', in the order of the models, or from 'small=1,large=70'."""
+    if text is None:
+        return None
+    parts = names(text)
+    try:
+        if all("=" in part for part in parts):
+            pairs = [part.rsplit("=", 1) for part in parts]
+            return {name.strip(): float(value) for name, value in pairs}
+        values = [float(part) for part in parts]
+    except ValueError:
+        raise InputError(f"prices are written 1,8,70 or small=1,large=70, got {text!r}") from None
+    if len(values) != len(models):
+        raise InputError(f"{len(values)} prices for {len(models)} models")
+    return dict(zip(models, values, strict=True))
+
+
+@app.command()
+def command(
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="Study folder or table of scores.")
+    ],
+    models: Annotated[str, typer.Option(metavar="A,B,C", help="Models, cheapest first.")],
+    features: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Columns that the policies may use.")
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="1,8,70", help="Price per call, or per unit of --cost.")
+    ] = None,
+    cost: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of costs or token counts.")
+    ] = None,
+    embed: Annotated[
+        str | None, typer.Option(metavar="COL", help="Text whose embedding joins the features.")
+    ] = None,
+    embed_dimensions: Annotated[int, typer.Option(help="Components of the embedding.")] = 8,
+    decision: Annotated[
+        str,
+        typer.Option(
+            metavar="answer|class",
+            help="answer: --correct grades each model's own answer; class: it is the outcome.",
+        ),
+    ] = "answer",
+    costs: Annotated[
+        str | None, typer.Option(metavar="c10=1,c01=5", help="Cost matrix of the decision.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Where a confidence decides 1 (class only).")
+    ] = None,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    only_method: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Method to use where there are several.")
+    ] = None,
+    recalibration: Annotated[
+        str, typer.Option(metavar="NAME", help="platt, isotonic, beta or temperature.")
+    ] = "platt",
+    residuals: Annotated[
+        str, typer.Option(metavar="NAME", help="Model of the residual: tree, forest or boosting.")
+    ] = "tree",
+    max_depth: Annotated[int | None, typer.Option(help="Depth of the trees.")] = None,
+    strategies: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="risk, calibration, confidence, router, router_knn."),
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Random splits that are averaged.")] = 20,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Risk that the saved policy tolerates.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write the fitted risk cascade as JSON.")
+    ] = None,
+    on_invalid: OnInvalid = "error",
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """When to defer to a larger model, and what it costs."""
+    order = names(models)
+    result = cascade(
+        source,
+        models=order,
+        features=names(features),
+        embed=embed,
+        embed_dimensions=embed_dimensions,
+        price=_prices(price, order),
+        cost=cost,
+        confidence=confidence,
+        correct=correct,
+        model=model,
+        method=method,
+        question=question,
+        only_method=only_method,
+        on_invalid=on_invalid,
+        splits=splits,
+        tolerance=tolerance,
+        save=save,
+        seed=seed,
+        decision=decision,
+        costs=parse_costs(costs),
+        threshold=threshold,
+        recalibration=recalibration,
+        residuals=residuals,
+        max_depth=max_depth,
+        strategies=tuple(names(strategies)) or None,
+    )
+    emit(result, json=json, html=html)

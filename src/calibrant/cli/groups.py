@@ -1,0 +1,124 @@
+"""`calibrant groups`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from calibrant.api.groups import groups
+from calibrant.cli.emit import emit
+from calibrant.cli.options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    HtmlPath,
+    JsonPath,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Seed,
+)
+from calibrant.core.errors import InputError
+
+__all__ = ["app", "names", "parse_costs"]
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def names(text: str | None) -> list[str]:
+    """Return the names in a list separated by commas."""
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def parse_costs(text: str | None) -> dict[str, float] | None:
+    """Return a cost matrix from 'c10=1,c01=5'."""
+    if text is None:
+        return None
+    try:
+        pairs = [part.split("=") for part in names(text)]
+        return {name.strip(): float(value) for name, value in pairs}
+    except ValueError:
+        raise InputError(
+            f"costs are written c10=1,c01=5 (c10: deciding 1 where the truth is 0), got {text!r}"
+        ) from None
+
+
+@app.command()
+def command(
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="Study folder or table of scores.")
+    ],
+    features: Annotated[
+        str, typer.Option(metavar="A,B,C", help="Columns that may describe a group.")
+    ],
+    embed: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Text whose embedding joins the features."),
+    ] = None,
+    embed_dimensions: Annotated[int, typer.Option(help="Components of the embedding.")] = 8,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    models: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Look at these models only.")
+    ] = None,
+    recalibration: Annotated[
+        str, typer.Option(metavar="NAME", help="platt, isotonic, beta or temperature.")
+    ] = "platt",
+    residuals: Annotated[
+        str, typer.Option(metavar="NAME", help="Model of the loss: tree, forest or boosting.")
+    ] = "tree",
+    splits: Annotated[
+        str, typer.Option(metavar="auto|histogram|exact", help="How the tree looks for splits.")
+    ] = "auto",
+    repeats: Annotated[int, typer.Option(help="Random splits that are averaged.")] = 5,
+    max_groups: Annotated[int, typer.Option(help="Leaves of the tree of groups.")] = 12,
+    max_conditions: Annotated[int, typer.Option(help="Conditions of a rule, at most.")] = 3,
+    min_group: Annotated[int, typer.Option(help="Rows that a group must have.")] = 50,
+    alpha: Annotated[float, typer.Option(help="Level of the flags.")] = 0.05,
+    control: Annotated[
+        str, typer.Option(metavar="holm|bh", help="Control for the number of groups.")
+    ] = "holm",
+    costs: Annotated[
+        str | None, typer.Option(metavar="c10=1,c01=5", help="Cost matrix of the decision.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Where the confidence decides; default: the optimum.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    on_invalid: OnInvalid = "error",
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """For whom is the confidence wrong?"""
+    result = groups(
+        source,
+        features=names(features),
+        embed=embed,
+        embed_dimensions=embed_dimensions,
+        confidence=confidence,
+        correct=correct,
+        model=model,
+        method=method,
+        question=question,
+        only_models=names(models) or None,
+        on_invalid=on_invalid,
+        seed=seed,
+        recalibration=recalibration,
+        residuals=residuals,
+        splits=splits,
+        repeats=repeats,
+        max_groups=max_groups,
+        max_conditions=max_conditions,
+        min_group=min_group,
+        alpha=alpha,
+        control=control,
+        costs=parse_costs(costs),
+        threshold=threshold,
+        level=level,
+    )
+    emit(result, json=json, html=html)

@@ -1,0 +1,311 @@
+"""Strategies against each other over many splits, with intervals and an honest verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import t as student
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+from calibrant.epistemic.answers import Answers
+from calibrant.epistemic.stage import Aim
+from calibrant.epistemic.strategies import STRATEGIES, Curve, StrategyOptions, curves, pareto
+
+__all__ = ["SplitPlan", "resampled_mean", "tournament"]
+
+Floats = npt.NDArray[np.float64]
+
+BUDGETS = (0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPlan:
+    """How queries are dealt: a test part, and within the rest a part that picks the settings."""
+
+    splits: int = 20
+    test_share: float = 0.5
+    choice_share: float = 0.2
+    learning_splits: int = 5
+    level: float = 0.95
+    seed: int = 0
+
+
+def resampled_mean(values: Floats, *, n: int, test_share: float, level: float = 0.95) -> Estimate:
+    """Return the mean over random splits with the corrected resampled t interval.
+
+    Splits of the same queries overlap, so their spread is multiplied by 1 / k + test / train
+    instead of 1 / k.
+
+    References
+    ----------
+    Nadeau and Bengio, Inference for the generalization error, 2003.
+
+    Examples
+    --------
+    >>> print(resampled_mean(np.array([0.5, 0.6, 0.7]), n=100, test_share=0.5))
+    0.600 [0.103, 1.097]
+    """
+    used = values[np.isfinite(values)]
+    k = len(used)
+    if k < 2:
+        value = float(used[0]) if k else float("nan")
+        return Estimate(value, float("nan"), float("nan"), n=n, level=level, interval="resampled-t")
+    factor = 1 / k + test_share / (1 - test_share)
+    half = float(student.ppf(0.5 + level / 2, k - 1)) * math.sqrt(
+        factor * float(np.var(used, ddof=1))
+    )
+    mean = float(used.mean())
+    return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="resampled-t")
+
+
+def tournament(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> dict[str, Any]:
+    """Return models, curves, chosen points, comparisons and a verdict as a plain entry."""
+    if plan.splits < 2:
+        raise InputError(f"at least 2 splits are needed for an interval, got {plan.splits}")
+    runs = [_run(answers, options, plan, turn) for turn in range(plan.splits)]
+    n = round(len(answers) * plan.test_share)
+
+    def mean(values: list[float] | Floats) -> Estimate:
+        return resampled_mean(
+            np.asarray(values, dtype=np.float64), n=n, test_share=plan.test_share, level=plan.level
+        )
+
+    strategies = [_strategy(name, runs, mean) for name in options.strategies]
+    _mark_pareto(strategies, runs)
+    comparisons = [
+        {
+            "a": options.strategies[0],
+            "b": other,
+            "area": mean(
+                [run["areas"][options.strategies[0]] - run["areas"][other] for run in runs]
+            ),
+        }
+        for other in options.strategies[1:]
+    ]
+    entry = {
+        "n": len(answers),
+        "n_test": n,
+        "splits": plan.splits,
+        "models": _models(answers, runs, mean),
+        "features": {
+            "question": answers.features.columns,
+            "answer": sorted(
+                {c for table in answers.answer_features.values() for c in table.columns}
+            ),
+        },
+        "strategies": strategies,
+        "comparisons": comparisons,
+        "largest": answers.models[-1],
+        "learning_curve": _learning(answers, options, plan),
+    }
+    return entry | {"verdict": _verdict(entry)}
+
+
+def _run(
+    answers: Answers,
+    options: StrategyOptions,
+    plan: SplitPlan,
+    turn: int,
+    labels: int | None = None,
+) -> dict[str, Any]:
+    """Fit on one part, pick the settings on another, measure on the third."""
+    rng = named_stream(plan.seed, "tournament", turn)
+    order = rng.permutation(len(answers))
+    cut = round(len(answers) * plan.test_share)
+    test, rest = order[:cut], order[cut:]
+    rest = rest if labels is None else rest[:labels]
+    held = round(len(rest) * plan.choice_share)
+    choice, train = answers.rows(rest[:held]), answers.rows(rest[held:])
+    judged = answers.rows(test)
+    found = curves(train, [choice, judged], options, seed=turn)
+    hits = Aim(options.decision, None, options.threshold).hit(judged.confidence, judged.correct)
+    chance = Aim(options.decision, None, options.threshold).hit(choice.confidence, choice.correct)
+    costs = judged.cost.mean(axis=0)
+    largest = {"accuracy": float(hits[:, -1].mean()), "cost": float(costs[-1])}
+    picked = {"accuracy": float(chance[:, -1].mean()), "cost": float(choice.cost[:, -1].mean())}
+    return {
+        "curves": {name: pair[1] for name, pair in found.items()},
+        "models": {"accuracy": hits.mean(axis=0), "cost": costs},
+        "largest": largest,
+        "areas": {
+            name: _area(*pair, float(costs.min()), largest["cost"]) for name, pair in found.items()
+        },
+        "points": {
+            name: _points(pair[0], pair[1], picked, largest) for name, pair in found.items()
+        },
+    }
+
+
+def _within(choice: Curve, judged: Curve, budget: Floats) -> Floats:
+    """Return the accuracy that a strategy reaches with each budget, on the test part.
+
+    Settings that another one beats in cost and accuracy are left out, as the choice part shows
+    it; between two settings queries are dealt at random so that the mean cost is the budget.
+    """
+    kept = pareto(choice.cost, choice.accuracy)
+    order = np.argsort(judged.cost[kept], kind="stable")
+    reached: Floats = np.interp(budget, judged.cost[kept][order], judged.accuracy[kept][order])
+    return reached
+
+
+def _area(choice: Curve, judged: Curve, low: float, high: float) -> float:
+    """Return the mean accuracy over budgets between the cheapest and the largest model."""
+    if not high > low:
+        return float("nan")
+    return float(_within(choice, judged, np.linspace(low, high, 200)).mean())
+
+
+def _points(
+    choice: Curve, judged: Curve, picked: dict[str, float], largest: dict[str, float]
+) -> dict[str, dict[str, float]]:
+    """Return settings picked on the choice part, as measured on the test part."""
+    settings: dict[str, int | None] = {}
+    settings["best"] = int(np.lexsort((choice.cost, -choice.accuracy))[0])
+    enough = np.flatnonzero(choice.accuracy >= picked["accuracy"])
+    settings["match"] = int(enough[np.argmin(choice.cost[enough])]) if enough.size else None
+    zero = np.flatnonzero(choice.dial == 0.0)
+    if zero.size and choice.dial[0] == -1.0:
+        settings["zero"] = int(zero[0])
+    reached = _within(choice, judged, np.array(BUDGETS) * largest["cost"])
+    budgets = {
+        f"budget_{budget:g}": {
+            "gain": accuracy - largest["accuracy"],
+            "relative_cost": min(budget, float(judged.cost.max() / largest["cost"])),
+            "accuracy": accuracy,
+        }
+        for budget, accuracy in zip(BUDGETS, reached, strict=True)
+    }
+    return budgets | {
+        name: {
+            "gain": judged.accuracy[at] - largest["accuracy"] if at is not None else np.nan,
+            "relative_cost": judged.cost[at] / largest["cost"] if at is not None else np.nan,
+            "accuracy": judged.accuracy[at] if at is not None else np.nan,
+        }
+        for name, at in settings.items()
+    }
+
+
+def _strategy(name: str, runs: list[dict[str, Any]], mean: Any) -> dict[str, Any]:
+    picked = [run["curves"][name] for run in runs]
+    relative = np.array(
+        [curve.cost / run["largest"]["cost"] for curve, run in zip(picked, runs, strict=True)]
+    )
+    accuracy = np.array([curve.accuracy for curve in picked])
+    dial = np.mean([curve.dial for curve in picked], axis=0)
+    points = runs[0]["points"][name]
+    return {
+        "name": name,
+        "words": STRATEGIES[name],
+        "area": mean([run["areas"][name] for run in runs]),
+        "points": {
+            point: {
+                key: mean([run["points"][name][point][key] for run in runs])
+                for key in ("accuracy", "gain", "relative_cost")
+            }
+            for point in points
+        },
+        "curve": [
+            {
+                "dial": float(dial[at]),
+                "relative_cost": mean(relative[:, at]),
+                "accuracy": mean(accuracy[:, at]),
+            }
+            for at in range(len(dial))
+        ],
+    }
+
+
+def _mark_pareto(strategies: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
+    """Mark the settings that no setting of any strategy nor any single model beats."""
+    singles = len(runs[0]["models"]["cost"])
+    points = [point for strategy in strategies for point in strategy["curve"]]
+    largest = np.mean([run["largest"]["cost"] for run in runs])
+    cost = np.array(
+        [point["relative_cost"].value for point in points]
+        + [
+            float(np.mean([run["models"]["cost"][m] for run in runs]) / largest)
+            for m in range(singles)
+        ]
+    )
+    accuracy = np.array(
+        [point["accuracy"].value for point in points]
+        + [float(np.mean([run["models"]["accuracy"][m] for run in runs])) for m in range(singles)]
+    )
+    for point, kept in zip(points, pareto(cost, accuracy), strict=False):
+        point["pareto"] = bool(kept)
+
+
+def _models(answers: Answers, runs: list[dict[str, Any]], mean: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "model": name,
+            "accuracy": mean([run["models"]["accuracy"][position] for run in runs]),
+            "relative_cost": mean(
+                [run["models"]["cost"][position] / run["largest"]["cost"] for run in runs]
+            ),
+            "mean_cost": float(answers.cost[:, position].mean()),
+            "without_confidence": int(np.isnan(answers.confidence[:, position]).sum()),
+        }
+        for position, name in enumerate(answers.models)
+    ]
+
+
+def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> list[dict[str, Any]]:
+    """Return the areas as the number of labelled queries grows."""
+    most = len(answers) - round(len(answers) * plan.test_share)
+    sizes = [size for size in (250, 500, 1000, 2000, 4000, 8000, 16000, 32000) if size < most]
+    small = replace(plan, splits=min(plan.splits, plan.learning_splits))
+    result = []
+    for size in [*sizes, most] if plan.learning_splits >= 2 else []:
+        try:
+            runs = [
+                _run(answers, options, small, turn, labels=size) for turn in range(small.splits)
+            ]
+        except InputError:
+            continue
+        areas = {
+            name: resampled_mean(
+                np.array([run["areas"][name] for run in runs]),
+                n=round(len(answers) * plan.test_share),
+                test_share=plan.test_share,
+                level=plan.level,
+            )
+            for name in options.strategies
+        }
+        result.append({"labels": size, "areas": areas})
+    return result
+
+
+def _verdict(entry: dict[str, Any]) -> dict[str, Any]:
+    """Say which strategy has the highest area and what is really shown."""
+    ranked = sorted(entry["strategies"], key=lambda item: -_value(item["area"]))
+    first = entry["strategies"][0]["name"]
+    shown = {
+        pair["b"]: "better"
+        if pair["area"].low > 0
+        else "worse"
+        if pair["area"].high < 0
+        else "even"
+        for pair in entry["comparisons"]
+    }
+    point = entry["strategies"][0]["points"]["best"]
+    gain, cost = point["gain"], point["relative_cost"]
+    return {
+        "highest_area": ranked[0]["name"],
+        "compared": first,
+        "against": shown,
+        "beats_largest": bool(gain.low > 0),
+        "beats_largest_at_half_cost": bool(gain.low > 0 and cost.high <= 0.5),
+        "best_gain": gain,
+        "best_relative_cost": cost,
+    }
+
+
+def _value(estimate: Estimate) -> float:
+    return estimate.value if math.isfinite(estimate.value) else -math.inf

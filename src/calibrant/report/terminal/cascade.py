@@ -1,0 +1,111 @@
+"""Tables of `cascade`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell
+
+__all__ = ["blocks"]
+
+_POINTS = (
+    ("best", "most accurate setting"),
+    ("match", "as accurate as the largest"),
+    ("zero", "no risk tolerated"),
+    ("budget_0.5", "half its cost"),
+    ("budget_0.25", "a quarter of its cost"),
+)
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the verdict, the models, the strategies and their chosen points."""
+    parts: list[Paragraph | Table] = []
+    for entry in document["results"]:
+        parts += [Paragraph(_sentence(entry), strong=True), _models(entry), _areas(entry)]
+        parts += [_points(entry), _policy(entry)]
+    dropped = {rule: n for rule, n in document.get("dropped", {}).items() if n}
+    if dropped:
+        left_out = ", ".join(f"{rule} {n:,}" for rule, n in dropped.items())
+        parts.append(Paragraph(f"Left out: {left_out}."))
+    return parts
+
+
+def _sentence(entry: Mapping[str, Any]) -> str:
+    verdict = entry["verdict"]
+    words = {item["name"]: item["words"] for item in entry["strategies"]}
+    shown = "; ".join(
+        f"{'even with' if how == 'even' else how + ' than'} the {words[name]}"
+        for name, how in verdict["against"].items()
+    )
+    gain, cost = verdict["best_gain"], verdict["best_relative_cost"]
+    beats = "more accurate than" if verdict["beats_largest"] else "not shown to beat"
+    largest = entry["largest"]
+    return (
+        f"Highest mean accuracy over budgets: the {words[verdict['highest_area']]}. The "
+        f"{words[verdict['compared']]} is {shown}. At its most accurate setting it is {beats} "
+        f"{largest} alone: {gain['value']:+.3f} accuracy at {cost['value']:.0%} of its cost."
+    )
+
+
+def _models(entry: Mapping[str, Any]) -> Table:
+    return Table(
+        ("model alone", "accuracy", "cost / largest"),
+        tuple(
+            (
+                item["model"],
+                estimate_cell(item["accuracy"]),
+                f"{item['relative_cost']['value']:.3f}",
+            )
+            for item in entry["models"]
+        ),
+        title="Models",
+        note=f"{entry['n']:,} questions, {entry['n_test']:,} held out in each of "
+        f"{entry['splits']} splits; intervals correct for the overlap of the splits",
+    )
+
+
+def _areas(entry: Mapping[str, Any]) -> Table:
+    against = {pair["b"]: pair["area"] for pair in entry["comparisons"]}
+    return Table(
+        ("strategy", "mean accuracy over budgets", "risk cascade minus this"),
+        tuple(
+            (
+                item["words"],
+                estimate_cell(item["area"], digits=4),
+                estimate_cell(against[item["name"]], digits=4) if item["name"] in against else "",
+            )
+            for item in entry["strategies"]
+        ),
+        title="Strategies, budgets from the cheapest to the largest model",
+    )
+
+
+def _points(entry: Mapping[str, Any]) -> Table:
+    rows = []
+    for point, words in _POINTS:
+        for item in entry["strategies"]:
+            found = item["points"].get(point)
+            if found is not None and found["gain"]["value"] is not None:
+                rows.append(
+                    (
+                        words,
+                        item["name"],
+                        estimate_cell(found["gain"]),
+                        estimate_cell(found["relative_cost"], digits=2),
+                    )
+                )
+    return Table(
+        ("setting", "strategy", f"accuracy against {entry['largest']}", "cost / largest"),
+        tuple(rows),
+        title="Settings, picked on one part of the questions and measured on another",
+        labels=2,
+    )
+
+
+def _policy(entry: Mapping[str, Any]) -> Paragraph:
+    policy = entry["policy"]
+    where = "" if policy["path"] is None else f", saved to {policy['path']}"
+    return Paragraph(
+        f"Policy: risk cascade, tolerance {policy['tolerance']:.4g} ({policy['chosen']}){where}."
+    )

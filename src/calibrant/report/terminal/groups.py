@@ -1,0 +1,112 @@
+"""Tables of `groups`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+
+__all__ = ["blocks"]
+
+_ROWS = 15
+_LOSSES = (
+    ("calibration_loss", "calibration (at least)"),
+    ("grouping_loss", "grouping (at least)"),
+    ("rest", "rest: chance, and what was not caught"),
+    ("brier", "Brier score"),
+)
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the verdict, the decomposition and the groups of each model and method."""
+    parts: list[Paragraph | Table] = []
+    for entry in document["results"]:
+        parts += [_verdict(entry), _losses(entry), _groups(entry), _decision(entry)]
+    dropped = {rule: n for rule, n in document.get("dropped", {}).items() if n}
+    if dropped:
+        left_out = ", ".join(f"{rule} {n:,}" for rule, n in dropped.items())
+        parts.append(Paragraph(f"Rows left out: {left_out}."))
+    return parts
+
+
+def _verdict(entry: Mapping[str, Any]) -> Paragraph:
+    flagged = [group for group in entry["groups"] if group["flagged"]]
+    tested = entry["multiplicity"]["tested"]
+    over = sum(group["gap"] > 0 for group in flagged)
+    words = (
+        f"{len(flagged)} of {tested} groups are off: {over} over-confident, "
+        f"{len(flagged) - over} under-confident."
+        if flagged
+        else f"None of {tested} groups is shown to be off."
+    )
+    low = entry["grouping_loss"]["low"]
+    seen = (
+        "Recalibration cannot mend all of it: the grouping loss is above 0."
+        if low is not None and low > 0
+        else "No grouping loss is shown with these rows and features."
+    )
+    return Paragraph(f"{entry['model']} / {entry['method']}: {words} {seen}", strong=True)
+
+
+def _losses(entry: Mapping[str, Any]) -> Table:
+    total = entry["brier"]["value"]
+    rows = []
+    for name, words in _LOSSES:
+        value = entry[name]["value"]
+        share = "undefined" if not total or value is None else f"{value / total:.0%}"
+        rows.append((words, estimate_cell(entry[name], digits=4), share))
+    splits = entry["splits"]
+    spread = "" if splits["spread"] is None else f", spread of grouping {splits['spread']:.4f}"
+    return Table(
+        ("part", "Brier points", "share"),
+        tuple(rows),
+        title="What the Brier score is made of",
+        note=f"{entry['n_evaluated']:,} held-out rows, mean of {splits['repeats']} splits{spread}",
+    )
+
+
+def _groups(entry: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            group["rule"],
+            f"{group['n']:,}",
+            f"{number_cell(group['mean_confidence'])} / {number_cell(group['rate'])}",
+            estimate_cell({"value": group["gap"], **group["gap_interval"]}),
+            group["direction"].removesuffix("-confident") if group["flagged"] else "",
+        )
+        for group in entry["groups"][:_ROWS]
+    ]
+    more = len(entry["groups"]) - len(rows) + entry["groups_not_shown"]
+    control = entry["multiplicity"]
+    name = {"holm": "Holm", "bh": "Benjamini-Hochberg"}[control["control"]]
+    note = (
+        f"Found on one part of the rows, measured on another; says: mean confidence, "
+        f"is: observed rate. Flagged at {control['alpha']:g}, adjusted by {name} for "
+        f"{control['tested']} groups. A group is a place to look, "
+        "not a cause."
+    )
+    if more > 0:
+        note += f" {more} more in the JSON."
+    return Table(
+        ("group", "n", "says / is", "gap", "flag"),
+        tuple(rows),
+        title="Groups, costliest first",
+        note=note,
+    )
+
+
+def _decision(entry: Mapping[str, Any]) -> Table:
+    decision = entry["decision"]
+    names = (
+        ("total", "risk of deciding by this confidence"),
+        ("calibration", "as far as recalibration shows it"),
+        ("grouping", "left after recalibration"),
+        ("saved", "saved by the corrected confidence, measured"),
+    )
+    return Table(
+        ("excess cost per decision", "cost"),
+        tuple((words, estimate_cell(decision[name], digits=4)) for name, words in names),
+        title=f"Decisions at {decision['threshold']:.3g} "
+        f"(optimal for these costs: {decision['optimal_threshold']:.3g})",
+    )
