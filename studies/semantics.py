@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from benchmarks.harness import DATA, ROOT
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.harness import DATA, ROOT
 from calibrant.semantics import (
     Grader,
     agreement,
@@ -246,7 +246,7 @@ def main() -> None:
         print(f"   the shared data is not there: {DATA}")
         return
     rows = load_rows(DATA)
-    intercept, weights, alone = fit_weights(rows)
+    _, weights, _ = fit_weights(rows)
     drift = max(abs(weights[name] - shipped.WEIGHTS[name]) for name in FEATURES)
     graded = grading_table(rows)
     partitions, examples = partition_table(DATA)
@@ -254,14 +254,14 @@ def main() -> None:
     lines = [
         "# Semantics: agreement with people and with a judge",
         "",
-        "Written by `python -m studies semantics`. No language model is asked anywhere on this page.",
+        "Written by `python -m studies semantics`. No language model is asked on this page.",
         "",
         "## Grades against human labels",
         "",
-        f"The phrase model was fitted to {counts['fit']:,} answers (the half of the EVOUNA-NQ questions"
-        " with an even digest, without those of the second set). The rows below were not seen by the"
-        f" fit. Refitting moves no weight by more than {drift:.4f}. Intervals: 95 %, bootstrap over"
-        " questions. 'Not attempted' counts as not right.",
+        f"The phrase model was fitted to {counts['fit']:,} answers (the half of the EVOUNA-NQ"
+        " questions with an even digest, without those of the second set). The rows below were not"
+        f" seen by the fit. Refitting moves no weight by more than {drift:.4f}. Intervals: 95 %,"
+        " bootstrap over questions. 'Not attempted' counts as not right.",
         "",
         *markdown(["rows", "grader", "n", "accuracy", "Cohen's kappa"], graded),
         "## Weights of the phrase model",
@@ -271,8 +271,8 @@ def main() -> None:
         ),
         "## Partitions and grades against a recorded LLM judge",
         "",
-        "MACE, DeepSeek-V3, 6,000 questions with 20 draws each. Share of questions where the result is"
-        " identical:",
+        "MACE, DeepSeek-V3, 6,000 questions with 20 draws each. Share of questions where the result"
+        " is identical:",
         "",
         *markdown(["what", "questions", "share"], partitions),
         "Where they differ (first cases): classes are separated by semicolons.",

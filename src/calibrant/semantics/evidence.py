@@ -12,9 +12,10 @@ from calibrant.semantics.normalise import Normaliser
 from calibrant.semantics.phrase_model import INTERCEPT, WEIGHTS
 from calibrant.semantics.words import near_word
 
-__all__ = ["Bag", "BagReader", "evidence", "phrase_probability"]
+__all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability"]
 
-_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+")
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
+_DENIALS = frozenset(("not", "never", "neither", "nor", "isn", "wasn", "t"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
 _UNSURE = re.compile(
     r"\b(?:do not|don't|cannot|can't|unable|not able|no information|not sure|unclear|sorry"
@@ -80,6 +81,24 @@ class BagReader:
 
 def _share(words: Sequence[str], bag: Bag) -> float:
     return sum(map(bag.has, words)) / len(words) if words else 0.0
+
+
+def negated(answer: Bag, reference: Bag) -> bool:
+    """Return whether the reference is named only to be denied ('not Paris but Rome').
+
+    Examples
+    --------
+    >>> read = BagReader()
+    >>> negated(read("It is not Paris"), read("Paris")), negated(read("Paris"), read("Paris"))
+    (True, False)
+    """
+    if not reference.words or not answer.known & _DENIALS:
+        return False
+    first = reference.words[0]
+    places = [place for place, word in enumerate(answer.words) if word == first]
+    return bool(places) and all(
+        place > 0 and answer.words[place - 1] in _DENIALS for place in places
+    )
 
 
 def evidence(

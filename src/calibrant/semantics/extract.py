@@ -34,6 +34,8 @@ _FALSE = re.compile(
     rf"^\W*(?:(?:false|no|incorrect|wrong|not\s+(?:true|correct))\b|b{_LETTER_END})", re.IGNORECASE
 )
 _LONG = 4000
+_OPTION_LENGTH = 300
+_MOST_BOXES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ def _trim(text: str) -> str:
 def _last_boxed(text: str) -> str | None:
     r"""Return the content of the last \boxed{..}, braces balanced; None where it is not closed."""
     start = text.rfind("\\boxed")
-    while start >= 0:
+    for _ in range(_MOST_BOXES):
+        if start < 0:
+            return None
         brace = text.find("{", start)
         if brace >= 0 and not text[start + 6 : brace].strip():
             depth = 0
@@ -175,10 +179,10 @@ def extract_letter(text: str, choices: Sequence[str] | None = None) -> str | Non
     >>> extract_letter("(A) Paris", ["Rome", "Paris"]) is None
     True
     """
-    plain = text.strip()[:_LONG]
+    plain = text.strip()[:_OPTION_LENGTH]
     count = len(choices) if choices else 26
     by_text = _option_by_text(plain, choices)
-    alone = _LETTER_ALONE.match(plain)
+    alone = _LETTER_ALONE.match(plain) if len(plain) <= 40 else None
     if alone:
         return _known_letter(alone[1].upper(), count)
     if by_text:

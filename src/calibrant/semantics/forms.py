@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from calibrant.semantics.dates import Date, parse_date
-from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.normalise import Normaliser, strip_lead_in
 from calibrant.semantics.numbers import Quantity, parse_quantity
 from calibrant.semantics.words import word_list
 
@@ -22,6 +22,7 @@ _BRACKET = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _HAS_NUMBER = re.compile(r"\d")
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = re.compile(r"^[ivx]{1,5}$")
+_LAST_LETTER = re.compile(r"\w [A-Z]\W*$")
 _WORD = re.compile(r"[^\W\d_]+")
 _LIST = re.compile(r"[,;\n/|]|\b(?:and|or)\b", re.IGNORECASE)
 _ACRONYM = re.compile(r"^(?:[A-Z]\.?){2,6}$")
@@ -117,9 +118,13 @@ class FormReader:
             without = _BRACKET.sub(" ", text).strip()
             bare = self.normaliser(without) if without else key
         numbers = frozenset(_NUMERAL.findall(key)) if _HAS_NUMBER.search(key) else frozenset()
-        romans = {word for word in words[1:] if _ROMAN.match(word)}
+        # 'Henry VIII', 'Vitamin C': a last numeral or letter tells things apart as a figure does.
+        marks = {word for word in words[1:] if _ROMAN.match(word)}
+        if _LAST_LETTER.search(text):
+            marks.add(words[-1])
         short = len(text) <= 80 and bool(numbers)
         compact = text.strip().rstrip(".")
+        told = strip_lead_in(text) if short and "lead-ins" in self.normaliser.steps else text
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         form = Form(
             raw=text,
@@ -127,9 +132,9 @@ class FormReader:
             words=words,
             content=content,
             bare=bare,
-            numbers=numbers | romans,
-            quantity=parse_quantity(text) if short else None,
-            date=parse_date(text) if short else None,
+            numbers=numbers | marks,
+            quantity=parse_quantity(told) if short else None,
+            date=parse_date(told) if short else None,
             proper=_is_proper(text),
             listing=bool(_LIST.search(text)),
             acronym=acronym,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.core import InputError
-from calibrant.semantics.evidence import BagReader, evidence, phrase_probability
+from calibrant.semantics.evidence import BagReader, evidence, negated, phrase_probability
 from calibrant.semantics.extract import extract_letter
 from calibrant.semantics.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.names import names_clash
@@ -175,7 +175,10 @@ class Grader:
         # People still accept some answers that share no word with a reference: the base rate.
         best = NO_COMMON_WORD
         for alias in aliases:
-            features = evidence(answer, self._bag(alias), asked, aliases=len(aliases))
+            reference = self._bag(alias)
+            if negated(answer, reference):
+                continue
+            features = evidence(answer, reference, asked, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
         return Grade(best >= 0.5, "phrase", probability=best)
@@ -199,8 +202,9 @@ def _clash(answer: Form, alias: Form) -> bool:
         return False
     if max(len(answer.content), len(alias.content)) > 4:
         return False
-    lacks_front = alias.place_like and answer.words == alias.words[1:]
-    return lacks_front or names_clash(answer.content, alias.content)
+    if alias.place_like and answer.words == alias.words[1:]:
+        return True
+    return names_clash(answer.content, alias.content)
 
 
 def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | None:

@@ -191,7 +191,9 @@ def names_clash(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """
     left, right = _telling(a), _telling(b)
     met = [_met(word, right) for word in left]
-    return any(met) and not all(met) and not all(_met(word, left) for word in right)
+    # A common initial or 'Jr.' is a common part too, if a weak one.
+    shared = any(met) or bool(set(a) & set(b))
+    return shared and not all(met) and not all(_met(word, left) for word in right)
 
 
 def _telling(words: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from calibrant.semantics.places import one_country_name
 from calibrant.semantics.text import clean_text, repair_mojibake, strip_accents, unify_unicode
 from calibrant.semantics.words import singular
 
-__all__ = ["STEPS", "Normaliser", "normalise"]
+__all__ = ["STEPS", "Normaliser", "normalise", "strip_lead_in"]
 
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)
@@ -23,6 +23,13 @@ _PUNCTUATION = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[^\w\s.,+#%$€£°-]|(?<![A-
 _INNER_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _ARTICLE = re.compile(r"(?:^(?:an?|the)|(?<=\s)(?:a|an|the|The))\s+(?=\S)")
 _FIRST_ARTICLE = re.compile(r"^(?:An?|The)\s+(?=\S)", re.IGNORECASE)
+# 'It is Paris', 'I think it was Paris': words before the answer that say nothing.
+_LEAD_IN = re.compile(
+    r"^(?:(?:i\s+(?:think|believe|guess|would\s+say)|probably|maybe|perhaps|possibly),?\s+(?:that\s+)?)?"
+    r"(?:(?:(?:it|this|that|he|she|they)(?:'s|\s+(?:is|was|are|were|would\s+be))"
+    r"|(?:the|my)\s+(?:final\s+|correct\s+|best\s+)?(?:answer|guess)\s*(?:is|was|:))\s*:?\s+)(?=\S)",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(%|°\s?[cf]\b|°|[a-z]+)", re.IGNORECASE)
 _MONEY = re.compile(r"(?:us|u\.s\.)?\s?([$€£])\s?(\d+(?:\.\d+)?)", re.IGNORECASE)
 
@@ -37,6 +44,17 @@ def _punctuation(text: str) -> str:
 def _articles(text: str) -> str:
     # 'Vitamin A' and option 'A' keep their letter: only an article before a word goes.
     return _ARTICLE.sub("", _FIRST_ARTICLE.sub("", text.strip()))
+
+
+def strip_lead_in(text: str) -> str:
+    """Return the text without words before the answer that say nothing.
+
+    Examples
+    --------
+    >>> strip_lead_in("I think it's 5 miles")
+    '5 miles'
+    """
+    return _LEAD_IN.sub("", text.strip())
 
 
 def _units(text: str) -> str:
@@ -64,6 +82,7 @@ STEPS: dict[str, Callable[[str], str]] = {
     "years": unify_years,
     "numbers": digits_for_words,
     "units": _units,
+    "lead-ins": strip_lead_in,
     "initials": merge_initials,
     "honorifics": drop_honorifics,
     "articles": _articles,

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 __all__ = ["INTERCEPT", "NO_COMMON_WORD", "WEIGHTS"]
 
-INTERCEPT = -0.6464
+INTERCEPT = -0.6535
 WEIGHTS: dict[str, float] = {
-    "fresh_share": 1.6729,
-    "contained": 1.4236,
-    "figures_missing": -1.0971,
-    "figures_conflict": -0.7448,
-    "precision": 1.6537,
-    "all_precise": 0.1419,
-    "last_word": 0.9015,
-    "first_word": 0.9916,
-    "answer_length": 0.0956,
-    "unsure": -1.0009,
-    "aliases": -0.8294,
-    "short": -0.1760,
+    "fresh_share": 1.6707,
+    "contained": 1.4235,
+    "figures_missing": -1.0990,
+    "figures_conflict": -0.7455,
+    "precision": 1.6623,
+    "all_precise": 0.1365,
+    "last_word": 0.9007,
+    "first_word": 0.9927,
+    "answer_length": 0.0972,
+    "unsure": -0.9990,
+    "aliases": -0.8273,
+    "short": -0.1757,
 }
 # Share of answers that people accept although they share no word with any reference.
 NO_COMMON_WORD = 0.15

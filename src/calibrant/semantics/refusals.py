@@ -37,7 +37,7 @@ _TURN = re.compile(
     r"|most likely)\b",
     re.IGNORECASE,
 )
-_HAS_CONTENT = re.compile(r"\w|[+\-*/=<>∞√π]")
+_HAS_CONTENT = re.compile(r"\w|[-+=<>]|[^\x00-\x7f\u00a0\u2000-\u206f\ufffd]")
 
 
 def not_attempted(text: str) -> str | None:

@@ -28,6 +28,15 @@ _ENDINGS = frozenset(
     ]
 )
 
+_SALTS = frozenset(word_list("ate ite ide ine ane ene yne"))
+_OPPOSITES = (
+    ("hyper", "hypo"),
+    ("inter", "intra"),
+    ("macro", "micro"),
+    ("endo", "exo"),
+    ("ante", "anti"),
+)
+
 
 def singular(word: str) -> str:
     """Return a word without its plural ending, in a way that is the same for both sides.
@@ -77,6 +86,8 @@ def near_word(word: str, others: list[str]) -> bool:
     --------
     >>> near_word("america", ["american"]), near_word("1984", ["1985"])
     (True, False)
+    >>> near_word("nitrite", ["nitrate"]), near_word("hyperthyroidism", ["hypothyroidism"])
+    (False, False)
     >>> near_word("iran", ["iraq"]), near_word("mauritius", ["mauritania"])
     (False, False)
     """
@@ -87,9 +98,21 @@ def near_word(word: str, others: list[str]) -> bool:
     for other in others:
         if len(other) < 5 or abs(len(other) - length) > 4:
             continue
+        if _opposed(word, other):
+            continue
         if _same_stem(word, other) or within_edits(word, other, limit):
             return True
     return False
+
+
+def _opposed(a: str, b: str) -> bool:
+    """Return whether the few letters that differ are the very point: nitrite, nitrate."""
+    if len(a) == len(b) and a[:-3] == b[:-3] and a[-3:] in _SALTS and b[-3:] in _SALTS:
+        return True
+    return any(
+        (a.startswith(x) and b.startswith(y)) or (a.startswith(y) and b.startswith(x))
+        for x, y in _OPPOSITES
+    )
 
 
 def _same_stem(a: str, b: str) -> bool:
