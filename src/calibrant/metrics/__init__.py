@@ -19,6 +19,7 @@ from calibrant.metrics.corp import (
 )
 from calibrant.metrics.discrimination import auprc, auroc
 from calibrant.metrics.estimates import DEFAULT, PROBABILITY_METRICS, metric_estimates
+from calibrant.metrics.gap import confidence_gap
 from calibrant.metrics.perfect import CalibrationTest, calibration_test, spiegelhalter_z
 from calibrant.metrics.recalibration import (
     CALIBRATORS,
@@ -31,6 +32,12 @@ from calibrant.metrics.recalibration import (
     calibrator_from_dict,
     cross_fitted,
 )
+from calibrant.metrics.resampling import (
+    METRICS,
+    bootstrap_distribution,
+    bootstrap_interval,
+    paired_gap,
+)
 from calibrant.metrics.scoring import (
     BrierParts,
     accuracy,
@@ -40,11 +47,13 @@ from calibrant.metrics.scoring import (
     mean_confidence,
 )
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
+from calibrant.metrics.semantic import SemEce, VerEce, sem_ece, ver_ece
 from calibrant.metrics.smooth import smooth_ece, smooth_ece_bandwidth
 
 __all__ = [
     "CALIBRATORS",
     "DEFAULT",
+    "METRICS",
     "PROBABILITY_METRICS",
     "BetaCalibrator",
     "BrierParts",
@@ -56,16 +65,21 @@ __all__ = [
     "PlattCalibrator",
     "ReliabilityBins",
     "ReliabilityCurve",
+    "SemEce",
     "TemperatureCalibrator",
+    "VerEce",
     "accuracy",
     "accuracy_at_coverage",
     "auprc",
     "aurc",
     "auroc",
+    "bootstrap_distribution",
+    "bootstrap_interval",
     "brier",
     "brier_decomposition",
     "calibration_test",
     "calibrator_from_dict",
+    "confidence_gap",
     "corp",
     "cross_fitted",
     "dsc",
@@ -77,11 +91,14 @@ __all__ = [
     "mean_confidence",
     "metric_estimates",
     "over_confidence",
+    "paired_gap",
     "reliability_bins",
     "reliability_curve",
+    "sem_ece",
     "smooth_ece",
     "smooth_ece_bandwidth",
     "spiegelhalter_z",
     "unc",
     "under_confidence",
+    "ver_ece",
 ]

@@ -212,8 +212,10 @@ def ece_debiased(
 
     Examples
     --------
-    >>> ece_debiased([0.9, 0.9, 0.9, 0.9], [1, 1, 1, 0], bins=10)
-    0.0
+    >>> round(ece([0.9] * 10, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bins=10), 3)
+    0.1
+    >>> round(ece_debiased([0.9] * 10, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bins=10), 3)
+    0.052
     """
     check_choice("norm", norm, ("l1", "l2"))
     check_choice("estimator", estimator, ("matched", "normal"))

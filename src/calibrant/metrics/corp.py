@@ -76,8 +76,8 @@ def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None
     Examples
     --------
     >>> parts = corp([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
-    >>> parts.mcb, parts.dsc, parts.unc
-    (0.0100..., 0.125, 0.25)
+    >>> round(parts.mcb, 3), parts.dsc, parts.unc
+    (0.06, 0.125, 0.25)
     """
     data = check(confidence, correct, weights).present()
     y = data.correct.astype(np.float64, copy=False)
@@ -91,7 +91,7 @@ def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None 
     Examples
     --------
     >>> round(mcb([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]), 3)
-    0.01
+    0.06
     """
     return corp(confidence, correct, weights=weights).mcb
 

@@ -52,8 +52,9 @@ def corp_intervals(
     spread: FloatArray = np.zeros(1)
     for move in MOVES:
         rate = np.clip(cells.confidence + move * (fitted - cells.confidence), 0.0, 1.0)
-        hits = rng.binomial(trials, rate, size=(DRAWS, trials.size))
-        mcb, dsc = _drawn_parts(cells.confidence, trials, hits)
+        # All draws of a cell in a row: the generator then sets up each cell only once.
+        hits = rng.binomial(trials[:, None], rate[:, None], size=(trials.size, DRAWS))
+        mcb, dsc = _drawn_parts(cells.confidence, trials, hits.T)
         candidates.append(float(share @ (cells.confidence - rate) ** 2))
         drawn.append(mcb)
         if move == 1.0:

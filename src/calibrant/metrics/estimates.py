@@ -15,7 +15,7 @@ from calibrant.metrics.binned import matched_error
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
 from calibrant.metrics.gap_intervals import GapIntervals, GapModel, gap_intervals, gap_model
-from calibrant.metrics.inputs import check, check_bins, check_level, undefined
+from calibrant.metrics.inputs import Array, Checked, check, check_bins, check_level, undefined
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.metrics.smooth_interval import smooth_interval
@@ -30,9 +30,9 @@ from calibrant.stats.intervals import (
     wilson_interval,
 )
 from calibrant.stats.isotonic import DistinctSums
-from calibrant.stats.units import unit_codes, unit_sums
+from calibrant.stats.units import Units, unit_codes, unit_sums
 
-__all__ = ["DEFAULT", "PROBABILITY_METRICS", "metric_estimates"]
+__all__ = ["DEFAULT", "PROBABILITY_METRICS", "SMOOTH_METRICS", "Block", "metric_estimates"]
 
 # These need probabilities; the others take any score.
 PROBABILITY_METRICS = frozenset(
@@ -134,7 +134,7 @@ def metric_estimates(
         raise InputError(
             f"there is no metric {known[0]!r} here", hint=did_you_mean(known[0], list(DEFAULT))
         )
-    block = _Block(
+    block = Block(
         confidence,
         correct,
         weights,
@@ -148,7 +148,22 @@ def metric_estimates(
     return {name: block.estimate(name) for name in names}
 
 
-class _Block:
+_MEANS: dict[str, Callable[[FloatArray, Array], Array]] = {
+    "brier": lambda c, y: (c - y) ** 2,
+    "log_loss": log_loss_rows,
+    "accuracy": lambda c, y: y + 0.0 * c,
+    "mean_confidence": lambda c, y: c + 0.0 * y,
+}
+_RANKING = {
+    "auroc": ranking.area_under_curve,
+    "auprc": ranking.average_precision,
+    "aurc": ranking.average_risk,
+}
+# Metrics whose differences have a normal interval from influences.
+SMOOTH_METRICS = frozenset({*_MEANS, *_RANKING, "e_aurc"})
+
+
+class Block:
     """One block of rows: what several metrics share is computed once, when first needed."""
 
     def __init__(
@@ -177,7 +192,16 @@ class _Block:
         self.one_class = bool(y.min() == y.max())
         self.graded = y.dtype != np.bool_ and not bool(((y == 0) | (y == 1)).all())
 
+    @classmethod
+    def of(cls, data: Checked, units: Units | None = None) -> Block:
+        """Return the block of checked data, for influences."""
+        made = cls.__new__(cls)
+        made.data = data
+        made.units = Units(None, data.rows, data.rows) if units is None else units
+        return made
+
     def estimate(self, name: str) -> Estimate:
+        """Return one metric with its interval."""
         if name in BINARY_METRICS and self.graded:
             return self._undefined(name, "it needs outcomes of 0 and 1, these are graded")
         made: Callable[[], tuple[float, float, float, str]] = getattr(self, f"_{name}")
@@ -199,34 +223,41 @@ class _Block:
 
     @cached_property
     def weight(self) -> FloatArray | float:
+        """Weights of the rows, or 1."""
         w = self.data.weights
         return 1.0 if w is None else w.astype(np.float64, copy=False)
 
     @cached_property
     def ranked(self) -> ranking.Ranked:
+        """Sums at distinct scores, from the highest down."""
         return ranking.Ranked.of(*self.data)
 
     @cached_property
     def gaps(self) -> GapModel:
+        """Sums over bins and their variance."""
         return gap_model(self.data, self.units, bins=self.bins)
 
     @cached_property
     def gap_ends(self) -> GapIntervals:
+        """Intervals of ECE and its halves."""
         return gap_intervals(
             self.gaps, level=self.level, resamples=self.resamples, rng=self.streams["gaps"]
         )
 
     @cached_property
     def distinct(self) -> DistinctSums:
+        """Sums at distinct scores, rising."""
         r = self.ranked
         return DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
 
     @cached_property
     def corp_parts(self) -> Corp:
+        """MCB, DSC and UNC."""
         return corp_from_sums(self.distinct, float(self.ranked.squares.sum()))
 
     @cached_property
     def corp_ends(self) -> CorpIntervals:
+        """Intervals of MCB and DSC."""
         return corp_intervals(
             self.distinct,
             self.corp_parts,
@@ -254,7 +285,22 @@ class _Block:
         return math.sqrt(float(sums @ sums) * count / max(count - 1, 1)) / self.data.total
 
     def ranked_error(self, influence: ranking.Influence) -> float:
+        """Return the standard error of a ranking measure."""
         return self.error(influence.rows(self.ranked.group, self.data.correct))
+
+    def influence(self, name: str) -> tuple[float, FloatArray]:
+        """Return a metric and the influence of every row on it, for comparisons of models."""
+        c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
+        if name in _MEANS:
+            rows = np.asarray(_MEANS[name](c, y), dtype=np.float64)
+            value = self.mean(rows)[0]
+            return value, rows - value
+        if name == "e_aurc":
+            value, of_value = ranking.average_risk(self.ranked)
+            best, ranked, of_best = ranking.best_average_risk(y, self.data.weights)
+            return value - best, of_value.rows(self.ranked.group, y) - of_best.rows(ranked.group, y)
+        value, found = _RANKING[name](self.ranked)
+        return value, found.rows(self.ranked.group, y)
 
     # Means.
 
@@ -262,6 +308,8 @@ class _Block:
         self, rows: FloatArray, flipped: FloatArray
     ) -> tuple[float, float, float, str]:
         value, error = self.mean(rows)
+        if self.units.count < 2:
+            return value, 0.0, math.inf, "one unit"
         low, high = wald_interval(value, error, self.level, units=self.units.count)
         if self.one_class or error == 0:
             # Outcomes that never varied may still do so: up to the unseen share of them.
@@ -306,6 +354,8 @@ class _Block:
     def _mean_confidence(self) -> tuple[float, float, float, str]:
         value, error = self.mean(self.data.confidence.astype(np.float64, copy=False))
         low, high = wald_interval(value, error, self.level, units=self.units.count)
+        if error == 0:
+            low, high = value - self.unseen, value + self.unseen
         return value, max(low, 0.0), min(high, 1.0), "unit-variance"
 
     # Calibration errors.

@@ -50,9 +50,9 @@ class GapModel:
         return self.stats.mass * self.stats.gap
 
     def error(self) -> FloatArray:
-        """Return standard errors of the residuals, the larger of observed and calibrated."""
-        variance = np.maximum(shrunk_variance(self.stats, 1.0), self.stats.spread)
-        return np.sqrt(self.stats.mass * variance * self.inflation / self.rows)
+        """Return standard errors of the residuals, the largest on the way from 0 to the gaps."""
+        variance = np.max([shrunk_variance(self.stats, part) for part in (0.0, 0.5, 1.0)], axis=0)
+        return np.asarray(np.sqrt(self.stats.mass * variance * self.inflation / self.rows))
 
     def simulate(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
         """Return residuals as they would be observed if the true ones were `residual`.

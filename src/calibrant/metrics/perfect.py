@@ -132,7 +132,7 @@ def calibration_test(
     bin_of = np.empty(data.rows, np.intp)
     place(data.confidence, bin_of, np.empty(data.rows))
     np.minimum(bin_of, len(edges) - 2, out=bin_of)
-    sums = _simulated_gaps(data, bin_of, simulations, as_generator(rng))
+    sums = _simulated_gaps(data, bin_of, len(edges) - 1, simulations, as_generator(rng))
     heavy = np.ones(data.rows) if data.weights is None else data.weights
     mass: FloatArray = np.bincount(bin_of, heavy, len(edges) - 1).astype(np.float64)
     observed: FloatArray = np.bincount(
@@ -162,11 +162,10 @@ def _norm_of(gaps: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
 
 
 def _simulated_gaps(
-    data: Checked, bin_of: np.ndarray, simulations: int, rng: np.random.Generator
+    data: Checked, bin_of: np.ndarray, bins: int, simulations: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return summed residuals per bin for outcomes drawn with the confidences, one row each."""
     c = data.confidence.astype(np.float64, copy=False)
-    bins = int(bin_of.max()) + 1 if bin_of.size else 1
     cell = bin_of * (CELLS + 1) + (c * CELLS).astype(np.intp)
     used, cell = np.unique(cell, return_inverse=True)
     home = used // (CELLS + 1)
@@ -182,6 +181,6 @@ def _simulated_gaps(
         spread = np.sqrt(np.bincount(cell, heavy**2 * c * (1 - c)))
         drawn = spread * rng.standard_normal((simulations, used.size))
     edges = np.flatnonzero(np.diff(home, prepend=-1))
-    out = np.zeros((simulations, max(bins, int(home[-1]) + 1)))
+    out = np.zeros((simulations, bins))
     out[:, home[edges]] = np.add.reduceat(drawn, edges, axis=1)
     return out

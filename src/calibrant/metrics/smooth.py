@@ -80,7 +80,7 @@ def smooth_ece(
     Examples
     --------
     >>> round(smooth_ece([0.9, 0.9, 0.9, 0.9], [1, 1, 0, 0]), 3)
-    0.312
+    0.4
     """
     if bandwidth is not None and not 1e-4 <= bandwidth <= 1:
         raise InputError(f"bandwidth is from 0.0001 to 1, got {bandwidth!r}")
@@ -96,6 +96,6 @@ def smooth_ece_bandwidth(
     Examples
     --------
     >>> smooth_ece_bandwidth([0.9, 0.9, 0.9, 0.9], [1, 1, 0, 0])
-    0.313...
+    0.400390625
     """
     return SmoothGrids(check(confidence, correct, weights)).bandwidth()

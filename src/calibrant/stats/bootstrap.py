@@ -70,8 +70,8 @@ def percentile_interval(replicates: FloatArray, level: float) -> tuple[float, fl
     Examples
     --------
     >>> import numpy as np
-    >>> percentile_interval(np.arange(101), 0.9)
-    (5.0, 95.0)
+    >>> percentile_interval(np.arange(101), 0.5)
+    (25.0, 75.0)
     """
     tail = (1 - level) / 2
     low, high = np.quantile(replicates, [tail, 1 - tail])

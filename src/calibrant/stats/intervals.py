@@ -100,7 +100,7 @@ def area_score_interval(
     --------
     >>> low, high = area_score_interval(1.0, 20, 20, 0.95)
     >>> round(low, 2), high
-    (0.83, 1.0)
+    (0.9, 1.0)
     """
     at = np.linspace(0.0, 1.0, 4001)
     first, second = at / (2 - at), 2 * at**2 / (1 + at)

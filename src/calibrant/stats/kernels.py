@@ -23,6 +23,7 @@ __all__ = [
     "fixed_point_bandwidth",
     "grid_points",
     "grid_sums",
+    "plan_on",
     "smoothing_matrix",
     "smoothing_plan",
 ]
@@ -117,11 +118,21 @@ class SmoothingPlan:
 
     def smooth(self, values: FloatArray) -> FloatArray:
         """Return the smoothed values at the evaluation points (the last axis is the grid)."""
+        return self.read(self.transform(values))
+
+    @staticmethod
+    def transform(values: FloatArray) -> NDArray[np.complex128]:
+        """Return the spectrum of the mirrored grid; it serves every bandwidth on that grid."""
         mirrored = np.concatenate([values, values[..., -2:0:-1]], axis=-1)
-        transformed = np.fft.rfft(mirrored, axis=-1) * self.spectrum
-        smoothed = np.fft.irfft(transformed, n=mirrored.shape[-1], axis=-1)[..., : self.points]
+        return np.fft.rfft(mirrored, axis=-1)
+
+    def read(self, transformed: NDArray[np.complex128]) -> FloatArray:
+        """Return the smoothed values at the evaluation points from a spectrum."""
+        period = 2 * (self.points - 1)
+        smoothed = np.fft.irfft(transformed * self.spectrum, n=period, axis=-1)
         lower = smoothed[..., self.left]
-        return lower + (smoothed[..., self.left + 1] - lower) * self.share
+        read: FloatArray = lower + (smoothed[..., self.left + 1] - lower) * self.share
+        return read
 
     def density_sum(self, weight: FloatArray) -> Any:
         """Return the sum of the density over the evaluation points."""
@@ -133,10 +144,14 @@ class SmoothingPlan:
         return float(np.abs(smoothed).sum() / self.density_sum(sums.weight))
 
 
-@lru_cache(maxsize=96)
 def smoothing_plan(bandwidth: float) -> SmoothingPlan:
-    """Return the plan of a bandwidth; the search visits few, so they are kept."""
-    points = grid_points(bandwidth)
+    """Return the plan of a bandwidth on its own grid; the search visits few, so they are kept."""
+    return plan_on(bandwidth, grid_points(bandwidth))
+
+
+@lru_cache(maxsize=96)
+def plan_on(bandwidth: float, points: int) -> SmoothingPlan:
+    """Return the plan of a bandwidth on a given grid."""
     period = 2 * (points - 1)
     # The published kernel is sampled at `points` places around its middle; with an even number
     # it sits half a step to one side, which is kept for the sake of equal values.

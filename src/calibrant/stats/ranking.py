@@ -120,7 +120,7 @@ def average_precision(ranked: Ranked) -> tuple[float, Influence]:
     covered = np.cumsum(ranked.weight) / total
     precision = np.cumsum(hits) / total / covered
     joint = float(hits @ precision) / total
-    value = joint / share
+    value = float(joint / share)
     # Sums over all scores at or below the row's own, hence from the end.
     gained = _from_end(hits / total / covered)
     lost = _from_end(hits / total * precision / covered)
