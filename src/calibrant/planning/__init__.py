@@ -1,7 +1,38 @@
 """What a label budget can and cannot show."""
 
 from calibrant.planning.block import verification_block
+from calibrant.planning.designs import DEFAULT_DESIGN, DESIGNS, LabelPool, choose_batch
+from calibrant.planning.formulas import (
+    Dynamics,
+    data_rate,
+    deepest_pipeline,
+    group_labels,
+    half_life,
+    pipeline_labels,
+    pipeline_lipschitz,
+    recalibration_rounds,
+    transfer_labels,
+    verification_dynamics,
+    verification_horizon,
+)
+from calibrant.planning.leaderboard import (
+    LEADERBOARD_METRICS,
+    leaderboard,
+    rank_intervals,
+    tie_groups,
+)
+from calibrant.planning.monitor import (
+    CalibrationMonitor,
+    GapRegion,
+    perfect_region,
+    verified_region,
+)
+from calibrant.planning.plan import Goal, plan_document
+from calibrant.planning.pool import PoolEstimate, pool_estimate, stop_decision
+from calibrant.planning.ppi import JudgedEstimate, judged_estimates, judged_mean
+from calibrant.planning.presets import PRESETS, Preset
 from calibrant.planning.refusal import require_labels
+from calibrant.planning.sequential import SequentialAudit
 from calibrant.planning.verdict import claim_verdict, verdict_word
 from calibrant.stats.floors import (
     accuracy_floor,
@@ -17,18 +48,52 @@ from calibrant.stats.floors import (
 )
 
 __all__ = [
+    "DEFAULT_DESIGN",
+    "DESIGNS",
+    "LEADERBOARD_METRICS",
+    "PRESETS",
+    "CalibrationMonitor",
+    "Dynamics",
+    "GapRegion",
+    "Goal",
+    "JudgedEstimate",
+    "LabelPool",
+    "PoolEstimate",
+    "Preset",
+    "SequentialAudit",
     "accuracy_floor",
     "active_floor",
     "active_gain",
+    "choose_batch",
     "claim_verdict",
+    "data_rate",
+    "deepest_pipeline",
     "detection_labels",
     "detection_limit",
+    "group_labels",
+    "half_life",
+    "judged_estimates",
+    "judged_mean",
     "labels_needed",
     "le_cam_constant",
+    "leaderboard",
     "optimal_bins",
     "passive_floor",
+    "perfect_region",
+    "pipeline_labels",
+    "pipeline_lipschitz",
+    "plan_document",
+    "pool_estimate",
     "precision_reached",
+    "rank_intervals",
+    "recalibration_rounds",
     "require_labels",
+    "stop_decision",
+    "tie_groups",
+    "transfer_labels",
     "verdict_word",
     "verification_block",
+    "verification_dynamics",
+    "verification_horizon",
+    "verified_region",
 ]

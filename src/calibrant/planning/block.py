@@ -337,7 +337,7 @@ def _verdict(block: dict[str, Any]) -> dict[str, Any]:
     floor, name = block["passive_floor"].value, "worst-case floor"
     if floor != floor:
         floor, name = block["active_floor"].value, "floor for an unknown steepness"
-    shown, above = ece > null, bool(ece >= floor)
+    shown, above = ece > null, bool(ece > floor)
     word = verdict_word(shown=shown, above_floor=above)
     text = (
         f"{_PHRASES[word]} with {labels:,} labels: the ECE {ece:.3f} is "

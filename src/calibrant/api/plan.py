@@ -1,0 +1,158 @@
+"""`plan`: how many labels does a claim need, and what do these labels show?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant.api.result import Result
+from calibrant.core.errors import InputError
+from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
+from calibrant.planning.plan import parse_stages
+from calibrant.records import Scores, load_scores
+
+__all__ = ["plan"]
+
+
+def plan(
+    scores: Any = None,
+    *,
+    precision: float | None = None,
+    labels: int | None = None,
+    error_rate: float | None = None,
+    lipschitz: float | None = None,
+    models: int = 1,
+    groups: int = 1,
+    smallest_share: float = 1.0,
+    stages: str | Sequence[float] = (),
+    preset: str | None = None,
+    drift: float | None = None,
+    per: str = "month",
+    start: dt.date | str | None = None,
+    rank: str | None = None,
+    seed: int = 0,
+    **columns: Any,
+) -> Result:
+    """Plan labels, in both directions.
+
+    Parameters
+    ----------
+    scores
+        A scores table: error rate and steepness are then measured, model by model, and the plan
+        is made for the model that needs most labels.
+    precision, labels
+        Precision wanted, or labels at hand.
+    error_rate, lipschitz
+        eps and L, where they are not measured; L is 1 by default, as in published tables.
+    models, groups, smallest_share, stages
+        A comparison, groups that must each be verified, a pipeline (``"2,2"``).
+    preset
+        ``eu-ai-act``, ``nist-ai-rmf`` or ``fda-samd``.
+    drift, per, start
+        Drift of the ECE per unit of time, and the day of the verification: when it expires.
+    rank
+        Add a leaderboard with its ties: accuracy, brier or ece.
+    seed
+        The same seed gives the same bytes.
+    columns
+        Column names and rules of the table, see `calibrant.records.load_scores`.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.plan/1``.
+
+    Examples
+    --------
+    >>> result = plan(precision=0.01, error_rate=0.05)
+    >>> result["passive_labels"], result["active_labels"]
+    (50000, 500)
+    """
+    measured: list[dict[str, Any]] = []
+    board = None
+    if scores is not None:
+        table = load_scores(scores, **columns)
+        measured = _measured(table, seed)
+        board = _leaderboard(table, rank, seed) if rank else None
+        hardest = max(measured, key=lambda block: block["need"])
+        error_rate = (
+            hardest["verification"]["error_rate"].value if error_rate is None else error_rate
+        )
+        found = hardest["verification"]["lipschitz"].value
+        lipschitz = found if lipschitz is None and np.isfinite(found) else lipschitz
+        if precision is None and labels is None and preset is None:
+            labels = hardest["verification"]["labels"]
+    if error_rate is None and preset is None:
+        raise InputError(
+            "a plan needs the error rate of the model",
+            hint="give --error-rate, a table to measure it on, or a --preset",
+        )
+    goal = Goal(
+        error_rate=error_rate or 0.0,
+        lipschitz=1.0 if lipschitz is None else lipschitz,
+        precision=precision,
+        labels=labels,
+        models=models,
+        groups=groups,
+        smallest_share=smallest_share,
+        stages=parse_stages(stages),
+        drift=drift,
+        per=per,
+        start=_date(start),
+    )
+    document = plan_document(goal, preset=preset)
+    document["assumed_lipschitz"] = lipschitz is None and not goal.stages
+    document["measured"] = [
+        {key: value for key, value in block.items() if key != "need"} for block in measured
+    ]
+    document["leaderboard"] = board
+    return Result(document)
+
+
+def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
+    blocks = []
+    for block in table.blocks():
+        require_labels(block.correct, source=table.source)
+        found = verification_block(
+            block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
+        )
+        steep = found["lipschitz"].value
+        need = found["error_rate"].value * (steep if np.isfinite(steep) else 1.0)
+        blocks.append(
+            {**block.keys, "n": len(block.confidence), "verification": found, "need": need}
+        )
+    return blocks
+
+
+def _leaderboard(table: Scores, metric: str, seed: int) -> dict[str, Any]:
+    frame = table.frame
+    methods = frame["method"].unique().to_list()
+    if len(methods) > 1:
+        raise InputError(
+            f"a leaderboard compares one method, got {', '.join(map(str, sorted(methods)))}",
+            hint="choose one with --confidence",
+        )
+    names = frame["model"].unique(maintain_order=True).to_list()
+    counts = frame.group_by("question_id").len()
+    common = counts.filter(counts["len"] == len(names))["question_id"]
+    if common.is_empty():
+        raise InputError("no question was answered by all models", source=table.source)
+    part = frame.filter(frame["question_id"].is_in(common.implode())).sort("question_id")
+    arrays = {
+        str(name): (rows["confidence"].to_numpy(), rows["correct"].to_numpy())
+        for name in names
+        for rows in [part.filter(part["model"] == name)]
+    }
+    return leaderboard(arrays, metric=metric, seed=seed)
+
+
+def _date(start: dt.date | str | None) -> dt.date | None:
+    if start is None or isinstance(start, dt.date):
+        return start
+    try:
+        return dt.date.fromisoformat(start)
+    except ValueError:
+        raise InputError(f"a date is written like 2026-01-31, got {start!r}") from None

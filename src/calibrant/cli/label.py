@@ -1,0 +1,176 @@
+"""`calibrant label`: next, add, status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.api.label import label_add, label_next, label_status
+from calibrant.cli.emit import emit
+from calibrant.cli.options import (
+    AnswerColumn,
+    ConfidenceColumn,
+    CorrectColumn,
+    HtmlPath,
+    JsonPath,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Seed,
+)
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Which items to label next, and may one stop?",
+)
+
+TableArgument = Annotated[
+    str, typer.Argument(metavar="TABLE", help="Scores whose outcome is partly missing.")
+]
+Judge = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="COL", help="A cheap judge's verdicts, as side information."),
+]
+Peers = Annotated[
+    bool,
+    typer.Option("--peers", help="Use the agreement of other models' answers."),
+]
+Bins = Annotated[int, typer.Option("--bins", help="Equal-width bins of the calibration error.")]
+Precision = Annotated[
+    float | None, typer.Option("--precision", metavar="D", help="Stop at this half-width.")
+]
+Threshold = Annotated[
+    float | None, typer.Option("--threshold", metavar="X", help="Stop when above or below this.")
+]
+
+
+@app.command("next")
+def next_batch(
+    table: TableArgument,
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Batch: .csv or .jsonl.")],
+    size: Annotated[int, typer.Option("--size", help="Labels to ask for.")] = 50,
+    design: Annotated[
+        str, typer.Option("--design", metavar="NAME", help="stratified, random, neyman, active.")
+    ] = "stratified",
+    judge: Judge = None,
+    peers: Peers = False,
+    bins: Bins = 15,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    on_invalid: OnInvalid = "error",
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Write the next batch to label, with question and answer."""
+    result = label_next(
+        table,
+        out,
+        size=size,
+        design=design,
+        judge=judge,
+        peers=peers,
+        bins=bins,
+        seed=seed,
+        confidence=confidence,
+        correct=correct,
+        model=model,
+        method=method,
+        question=question,
+        answer=answer,
+        on_invalid=on_invalid,
+    )
+    emit(result, json=json, html=html)
+
+
+@app.command("add")
+def add_batch(
+    table: TableArgument,
+    batch: Annotated[str, typer.Argument(metavar="BATCH", help="The batch, labels filled in.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PATH", help="Table with the labels; may be TABLE.")
+    ],
+    precision: Precision = None,
+    threshold: Threshold = None,
+    judge: Judge = None,
+    peers: Peers = False,
+    bins: Bins = 15,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    on_invalid: OnInvalid = "error",
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Take a labelled batch back, and say where we stand."""
+    result = label_add(
+        table,
+        batch,
+        out=out,
+        precision=precision,
+        threshold=threshold,
+        judge=judge,
+        peers=peers,
+        bins=bins,
+        seed=seed,
+        confidence=confidence,
+        correct=correct,
+        model=model,
+        method=method,
+        question=question,
+        answer=answer,
+        on_invalid=on_invalid,
+    )
+    emit(result, json=json, html=html)
+
+
+@app.command("status")
+def status(
+    table: TableArgument,
+    precision: Precision = None,
+    threshold: Threshold = None,
+    judge: Judge = None,
+    peers: Peers = False,
+    bins: Bins = 15,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    on_invalid: OnInvalid = "error",
+    json: JsonPath = None,
+    html: HtmlPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Say where a partly labelled table stands."""
+    result = label_status(
+        table,
+        precision=precision,
+        threshold=threshold,
+        judge=judge,
+        peers=peers,
+        bins=bins,
+        seed=seed,
+        confidence=confidence,
+        correct=correct,
+        model=model,
+        method=method,
+        question=question,
+        answer=answer,
+        on_invalid=on_invalid,
+    )
+    emit(result, json=json, html=html)

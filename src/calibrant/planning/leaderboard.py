@@ -1,0 +1,243 @@
+"""Leaderboards with their ties: rank intervals, groups of equals, instability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+
+__all__ = ["LEADERBOARD_METRICS", "leaderboard", "rank_intervals", "tie_groups"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+LEADERBOARD_METRICS = {"accuracy": False, "brier": True, "ece": True}
+_BINS = 15
+_CHUNK = 64
+
+
+def leaderboard(
+    scores: Mapping[str, tuple[Floats, Floats]],
+    *,
+    metric: str = "accuracy",
+    level: float = 0.95,
+    resamples: int = 500,
+    share: float = 0.8,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Rank models that answered the same questions, and say which ranks are shown.
+
+    All differences are compared on the same resampled questions. A pair is told apart when its
+    difference leaves the simultaneous band of all pairs (studentised bootstrap maximum), so
+    that the whole picture holds with probability `level`.
+
+    Parameters
+    ----------
+    scores
+        Confidence and outcome of every model, in the same order of questions.
+    metric
+        ``accuracy`` (more is better), ``brier`` or ``ece`` (less is better).
+    level
+        Coverage of all rank intervals together.
+    resamples
+        Bootstrap resamples.
+    share
+        Size of the resamples behind the instability, as a share of the questions.
+    seed
+        The same seed gives the same bytes.
+
+    Returns
+    -------
+    dict
+        Document ``calibrant.leaderboard/1``: ``results`` (one entry per model, best first, with
+        value, rank, rank interval and group), ``groups``, ``pairs`` and ``instability``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = np.full(500, 0.7)
+    >>> tables = {name: (p, (rng.uniform(size=500) < rate) * 1.0)
+    ...           for name, rate in {"a": 0.9, "b": 0.6, "c": 0.6}.items()}
+    >>> [sorted(group) for group in leaderboard(tables)["groups"]]
+    [['a'], ['b', 'c']]
+    """
+    if metric not in LEADERBOARD_METRICS:
+        raise InputError(f"the metric is one of {', '.join(LEADERBOARD_METRICS)}, got {metric!r}")
+    names = list(scores)
+    rows = _matrix(scores, names)
+    n = rows[0].shape[1]
+    value = _values(metric, rows, np.ones((1, n)))[0]
+    draws = _resampled(metric, rows, n, n, resamples, seed, "full")
+    partial = _resampled(metric, rows, n, max(2, round(share * n)), resamples, seed, "share")
+    sign = 1.0 if LEADERBOARD_METRICS[metric] else -1.0
+    better = _better(sign * value, sign * draws, level)
+    low, high = rank_intervals(better)
+    rank = np.argsort(np.argsort(sign * value, kind="stable"), kind="stable") + 1
+    order = np.argsort(rank)
+    groups = tie_groups(order, better)
+    group_of = {model: k for k, group in enumerate(groups, start=1) for model in group}
+    spread = np.quantile(2 * value - draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
+    results = [
+        {
+            "model": names[k],
+            "rank": int(rank[k]),
+            "rank_low": int(low[k]),
+            "rank_high": int(high[k]),
+            "group": group_of[k],
+            metric: Estimate(
+                float(value[k]),
+                float(min(spread[0, k], value[k])),
+                float(max(spread[1, k], value[k])),
+                n=n,
+            ),
+        }
+        for k in order
+    ]
+    return {
+        "schema": "calibrant.leaderboard/1",
+        "metric": metric,
+        "questions": n,
+        "level": level,
+        "results": results,
+        "groups": [[names[k] for k in group] for group in groups],
+        "pairs": _pairs(names, order, value, draws, better, level, n),
+        "instability": _instability(sign * value, sign * partial, order, names, share),
+    }
+
+
+def rank_intervals(better: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return each model's lowest and highest rank that the data leave open.
+
+    Parameters
+    ----------
+    better
+        ``better[i, j]``: model i is shown to be better than model j.
+
+    Examples
+    --------
+    >>> low, high = rank_intervals(np.array([[False, True], [False, False]]))
+    >>> low.tolist(), high.tolist()
+    ([1, 2], [1, 2])
+    """
+    models = len(better)
+    return 1 + better.sum(axis=0), models - better.sum(axis=1)
+
+
+def tie_groups(
+    order: Sequence[int] | NDArray[np.intp], better: NDArray[np.bool_]
+) -> list[list[int]]:
+    """Return groups from the best: a model joins while no member is shown to be better than it."""
+    groups: list[list[int]] = []
+    for model in (int(k) for k in order):
+        if groups and not any(better[member, model] for member in groups[-1]):
+            groups[-1].append(model)
+        else:
+            groups.append([model])
+    return groups
+
+
+def _matrix(scores: Mapping[str, tuple[Floats, Floats]], names: list[str]) -> list[Floats]:
+    if len(names) < 2:
+        raise InputError(f"a leaderboard compares at least two models, got {len(names)}")
+    confidence = [np.asarray(scores[name][0], dtype=np.float64) for name in names]
+    correct = [np.asarray(scores[name][1], dtype=np.float64) for name in names]
+    sizes = {array.size for array in (*confidence, *correct)}
+    if len(sizes) != 1:
+        raise InputError(
+            f"all models of a leaderboard answer the same questions, got {sorted(sizes)} rows",
+            hint="keep the questions that every model answered",
+        )
+    return [np.stack(confidence), np.stack(correct)]
+
+
+def _values(metric: str, rows: list[Floats], times: Floats) -> Floats:
+    """Return the metric of every model for every row of question weights."""
+    confidence, correct = rows
+    total = times.sum(axis=1, keepdims=True)
+    if metric == "accuracy":
+        return np.asarray(times @ correct.T / total)
+    if metric == "brier":
+        return np.asarray(times @ ((confidence - correct) ** 2).T / total)
+    values = np.empty((len(times), len(confidence)))
+    for k, (p, y) in enumerate(zip(confidence, correct, strict=True)):
+        cell = np.minimum((p * _BINS).astype(np.intp), _BINS - 1)
+        residual = np.zeros((p.size, _BINS))
+        residual[np.arange(p.size), cell] = y - p
+        values[:, k] = np.abs(times @ residual).sum(axis=1) / total[:, 0]
+    return values
+
+
+def _resampled(
+    metric: str, rows: list[Floats], n: int, size: int, resamples: int, seed: int, name: str
+) -> Floats:
+    generator = named_stream(seed, "leaderboard", metric, name)
+    parts = []
+    for start in range(0, resamples, _CHUNK):
+        count = min(_CHUNK, resamples - start)
+        picks = generator.integers(0, n, size=(count, size)) + n * np.arange(count)[:, None]
+        times = np.bincount(picks.ravel(), minlength=n * count).reshape(count, n)
+        parts.append(_values(metric, rows, times.astype(np.float64)))
+    return np.concatenate(parts)
+
+
+def _better(value: Floats, draws: Floats, level: float) -> NDArray[np.bool_]:
+    """Return which model is shown to be better (smaller) than which, all pairs at once."""
+    gap = value[:, None] - value[None, :]
+    drawn = draws[:, :, None] - draws[:, None, :]
+    error = drawn.std(axis=0)
+    safe = np.where(error > 0, error, np.inf)
+    centred = np.abs(drawn - drawn.mean(axis=0)) / safe
+    limit = np.quantile(centred.max(axis=(1, 2)), level)
+    return np.asarray(gap < -limit * np.where(error > 0, error, 0.0))
+
+
+def _pairs(
+    names: list[str],
+    order: NDArray[np.intp],
+    value: Floats,
+    draws: Floats,
+    better: NDArray[np.bool_],
+    level: float,
+    n: int,
+) -> list[dict[str, Any]]:
+    pairs = []
+    for first, a in enumerate(order):
+        for b in order[first + 1 :]:
+            gap, drawn = value[a] - value[b], draws[:, a] - draws[:, b]
+            low, high = np.quantile(2 * gap - drawn, ((1 - level) / 2, (1 + level) / 2))
+            estimate = Estimate(float(gap), float(low), float(high), n=n)
+            pairs.append(
+                {
+                    "a": names[a],
+                    "b": names[b],
+                    "gap": estimate,
+                    "tie": not (better[a, b] or better[b, a]),
+                }
+            )
+    return pairs
+
+
+def _instability(
+    value: Floats, draws: Floats, order: NDArray[np.intp], names: list[str], share: float
+) -> dict[str, Any]:
+    """Return how often a smaller resample of the questions would have ranked otherwise."""
+    ranks = np.argsort(np.argsort(draws, axis=1, kind="stable"), axis=1, kind="stable")
+    own = np.argsort(np.argsort(value, kind="stable"), kind="stable")
+    moved = ranks != own
+    upper = np.triu_indices(len(value), 1)
+    flips = np.sign(draws[:, :, None] - draws[:, None, :]) != np.sign(
+        value[:, None] - value[None, :]
+    )
+    return {
+        "share": share,
+        "resamples": len(draws),
+        "any_change": float(moved.any(axis=1).mean()),
+        "best_changes": float((draws.argmin(axis=1) != order[0]).mean()),
+        "pairs_flipped": float(flips[:, upper[0], upper[1]].mean()),
+        "models": {names[k]: float(moved[:, k].mean()) for k in order},
+    }

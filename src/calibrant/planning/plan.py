@@ -1,0 +1,292 @@
+"""Label plans: labels for a precision and precision for labels, as one document."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
+from calibrant.planning.presets import PRESETS
+from calibrant.stats import floors
+
+__all__ = ["Goal", "parse_stages", "plan_document"]
+
+_UNIT_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
+_CURVE_POINTS = 33
+CAVEAT = (
+    "Floors are worst-case rates with constant 1: they order plans and rule out claims; what one "
+    "data set resolves is shown by its audit. The active rate is a bound from theory: on real "
+    "confidences, which crowd near 1, no choice by confidence alone comes close to it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What is to be verified.
+
+    Parameters
+    ----------
+    error_rate, lipschitz
+        eps, and L of the gap (of each stage's map where `stages` is given, unused then).
+    precision, labels
+        The precision wanted, or the labels at hand; at least one of them.
+    models
+        2 for a comparison: every question is labelled once per model.
+    groups, smallest_share
+        Groups that must each be verified, and the share of the smallest.
+    stages
+        Lipschitz constants of a pipeline's stages; ``inf`` for a discontinuous one.
+    drift, per, start
+        Drift of the ECE per unit of time, the unit, and the day of the verification.
+    """
+
+    error_rate: float
+    lipschitz: float = 1.0
+    precision: float | None = None
+    labels: int | None = None
+    models: int = 1
+    groups: int = 1
+    smallest_share: float = 1.0
+    stages: tuple[float, ...] = ()
+    drift: float | None = None
+    per: str = "month"
+    start: dt.date | None = None
+
+    @property
+    def steepness(self) -> float:
+        """The Lipschitz constant of the whole, after composition."""
+        return pipeline_lipschitz(self.stages) if self.stages else self.lipschitz
+
+    @property
+    def multiplier(self) -> float:
+        """How many labels one label's worth of information costs: models, groups, shares."""
+        return self.models * self.groups / self.smallest_share
+
+
+def plan_document(goal: Goal, *, preset: str | None = None) -> dict[str, Any]:
+    """Return the plan as a document: one table of rows and the data of one figure.
+
+    Examples
+    --------
+    >>> plan = plan_document(Goal(error_rate=0.05, precision=0.01))
+    >>> plan["passive_labels"], plan["active_labels"]
+    (50000, 500)
+    """
+    framework = PRESETS[preset] if preset is not None else None
+    if framework is not None:
+        goal = replace(
+            goal,
+            error_rate=framework.error_rate,
+            precision=goal.precision or framework.precision,
+            groups=framework.groups,
+            smallest_share=framework.smallest_share,
+        )
+    _check(goal)
+    entry: dict[str, Any] = {
+        "error_rate": goal.error_rate,
+        "lipschitz": _finite(goal.steepness),
+        "precision": goal.precision,
+        "labels": goal.labels,
+        **_labels_for(goal),
+        **_precision_for(goal),
+        "phase_transition_labels": _phase(goal),
+        "expiry": _expiry(goal),
+        "notes": _notes(goal),
+    }
+    if framework is not None:
+        entry["preset"] = {"name": preset, "title": framework.title} | _gap(framework, entry)
+    return {
+        "schema": "calibrant.plan/1",
+        "passive_labels": entry["passive_labels"],
+        "active_labels": entry["active_labels"],
+        "results": [entry],
+        "rows": _rows(goal),
+        "curve": _curve(goal),
+        "caveat": CAVEAT,
+    }
+
+
+def _check(goal: Goal) -> None:
+    if goal.precision is None and goal.labels is None:
+        raise InputError(
+            "a plan needs a precision or a number of labels",
+            hint="give --precision for labels, or --labels for the precision they reach",
+        )
+    floors.require_rate(goal.error_rate)
+    floors.require_positive(goal.lipschitz, "lipschitz")
+    floors.require_positive(
+        floors.require_rate(goal.smallest_share, "smallest_share"), "smallest_share"
+    )
+    for name in ("precision", "labels", "models", "groups"):
+        value = getattr(goal, name)
+        if value is not None:
+            floors.require_positive(value, name)
+    if goal.groups * goal.smallest_share > 1.0 + 1e-9:
+        raise InputError(
+            f"{goal.groups} groups cannot each hold at least {goal.smallest_share} of the data"
+        )
+    if goal.per not in _UNIT_DAYS:
+        raise InputError(f"the unit of time is one of {', '.join(_UNIT_DAYS)}, got {goal.per!r}")
+
+
+def _passive(goal: Goal, precision: float) -> int | None:
+    if math.isinf(goal.steepness):
+        return None
+    raw = goal.steepness * goal.error_rate * goal.multiplier / precision**3
+    return max(1, floors.ceil(raw))
+
+
+def _active(goal: Goal, precision: float) -> int:
+    return max(1, floors.ceil(goal.error_rate * goal.multiplier / precision**2))
+
+
+def _labels_for(goal: Goal) -> dict[str, Any]:
+    d = goal.precision
+    if d is None:
+        return {"passive_labels": None, "active_labels": None, "detection_labels": None}
+    possible = 0.0 < goal.error_rate < 1.0
+    return {
+        "passive_labels": _passive(goal, d),
+        "active_labels": _active(goal, d),
+        "detection_labels": floors.ceil(
+            goal.multiplier * floors.detection_labels(d, error_rate=goal.error_rate)
+        )
+        if possible
+        else None,
+    }
+
+
+def _precision_for(goal: Goal) -> dict[str, Any]:
+    if goal.labels is None:
+        return {"passive_precision": None, "active_precision": None, "accuracy_floor": None}
+    effective = goal.labels / goal.multiplier
+    passive = None
+    if not math.isinf(goal.steepness):
+        passive = floors.passive_floor(
+            error_rate=goal.error_rate, labels=effective, lipschitz=goal.steepness
+        )
+    return {
+        "passive_precision": passive,
+        "active_precision": floors.active_floor(error_rate=goal.error_rate, labels=effective),
+        "accuracy_floor": floors.accuracy_floor(error_rate=goal.error_rate, labels=effective),
+    }
+
+
+def _phase(goal: Goal) -> int | None:
+    if goal.error_rate == 0.0:
+        return None
+    return max(1, floors.ceil(goal.multiplier / goal.error_rate))
+
+
+def _rows(goal: Goal) -> list[dict[str, Any]]:
+    """Build the plan up step by step, so that each cost can be seen."""
+    steps: list[tuple[str, Goal]] = []
+    bare = replace(goal, models=1, groups=1, smallest_share=1.0, stages=())
+    steps.append(("one model", bare))
+    grown = bare
+    if goal.stages:
+        grown = replace(grown, stages=goal.stages)
+        listed = " x ".join(f"{stage:g}" for stage in goal.stages)
+        steps.append((f"pipeline {listed}", grown))
+    if goal.groups > 1 or goal.smallest_share < 1.0:
+        grown = replace(grown, groups=goal.groups, smallest_share=goal.smallest_share)
+        word = "a group" if goal.groups == 1 else f"{goal.groups} groups"
+        steps.append((f"{word}, from {goal.smallest_share:.3g} of all", grown))
+    if goal.models > 1:
+        grown = replace(grown, models=goal.models)
+        steps.append((f"{goal.models} models compared", grown))
+    rows = []
+    for name, step in steps:
+        rows.append({"step": name, **_labels_for(step), **_precision_for(step)})
+    return rows
+
+
+def _curve(goal: Goal) -> list[dict[str, Any]]:
+    centre = goal.precision or 0.02
+    grid = np.geomspace(centre / 10, min(centre * 10, 0.5), _CURVE_POINTS)
+    return [
+        {
+            "precision": float(d),
+            "passive_labels": _passive(goal, float(d)),
+            "active_labels": _active(goal, float(d)),
+        }
+        for d in grid
+    ]
+
+
+def _expiry(goal: Goal) -> dict[str, Any] | None:
+    if goal.drift is None:
+        return None
+    precision = goal.precision
+    if precision is None:
+        precision = _precision_for(goal)["passive_precision"]
+        if precision is None:
+            return None
+    life = half_life(precision, drift=goal.drift)
+    days = life * _UNIT_DAYS[goal.per]
+    date = None
+    if goal.start is not None and days < (dt.date.max - goal.start).days:
+        date = (goal.start + dt.timedelta(days=math.floor(days))).isoformat()
+    rate = None
+    if not math.isinf(goal.steepness):
+        rate = goal.multiplier * data_rate(
+            precision, error_rate=goal.error_rate, drift=goal.drift, lipschitz=goal.steepness
+        )
+    return {
+        "drift": goal.drift,
+        "per": goal.per,
+        "half_life": life,
+        "days": days,
+        "date": date,
+        "labels_per_unit": rate,
+    }
+
+
+def _notes(goal: Goal) -> list[str]:
+    notes = []
+    if math.isinf(goal.steepness):
+        notes.append(
+            "a discontinuous stage makes passive verification of the whole pipeline impossible "
+            "at any number of labels: verify the stages one by one, or actively"
+        )
+    if goal.models > 1:
+        notes.append(
+            "a comparison takes one label per question and model; should the errors of the "
+            "models add up instead of cancelling, it takes 8 times the labels (4 times actively)"
+        )
+    if goal.error_rate == 0.0:
+        notes.append("an error rate of 0 is a wish: give the upper end of its interval")
+    phase = _phase(goal)
+    if goal.labels is not None and phase is not None and goal.labels < phase:
+        notes.append(
+            f"{goal.labels:,} labels lie below the phase transition ({phase:,} labels, m eps = 1): "
+            "miscalibration of the size of the error rate cannot be detected by any method"
+        )
+    return notes
+
+
+def _gap(framework: Any, entry: dict[str, Any]) -> dict[str, Any]:
+    needed = entry["passive_labels"]
+    ratio = None if needed is None else needed / framework.available
+    return {"available": framework.available, "gap": ratio}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def parse_stages(text: str | Sequence[float]) -> tuple[float, ...]:
+    """Return stages from ``"2,2,inf"`` or a sequence of numbers."""
+    parts = [part for part in text.split(",") if part.strip()] if isinstance(text, str) else text
+    try:
+        return tuple(float(part) for part in parts)
+    except ValueError:
+        raise InputError(
+            f"stages are numbers separated by commas, such as 2,2 or 2,inf; got {text!r}"
+        ) from None

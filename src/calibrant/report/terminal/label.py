@@ -1,0 +1,105 @@
+"""The state of labelling as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell
+
+__all__ = ["blocks"]
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the blocks of a ``calibrant.label/1`` document."""
+    parts: list[Paragraph | Table] = []
+    if document["batch"]:
+        parts.append(Paragraph(_batch(document["batch"]), strong=True))
+    if document["added"]:
+        added = document["added"]
+        parts.append(
+            Paragraph(
+                f"{added['labels']:,} labels taken, {added['left_empty']:,} left empty; table "
+                f"written to {added['written']}"
+            )
+        )
+    if document["dropped"]:
+        dropped = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
+        parts.append(Paragraph(f"rows left out: {dropped}"))
+    labelled = [entry for entry in document["results"] if entry["labelled"]]
+    for entry in labelled:
+        if not document["batch"]:
+            parts.append(Paragraph(_stop(entry), strong=True))
+    if labelled:
+        parts.append(_state(labelled, document["target"]))
+    parts.extend(_judge(entry) for entry in labelled if "judge" in entry)
+    if not labelled and not document["batch"]:
+        parts.append(Paragraph("There is no label yet, so nothing can be said.", strong=True))
+    return parts
+
+
+def _batch(batch: Mapping[str, Any]) -> str:
+    side = f", steered by {batch['side']}" if batch["side"] else ""
+    return (
+        f"Batch {batch['number']} with {batch['items']:,} items ({batch['design']}{side}) is in "
+        f"{batch['path']}: fill the column `correct` with 1 or 0, then run `calibrant label add`."
+    )
+
+
+def _stop(entry: Mapping[str, Any]) -> str:
+    stop = entry["stop"]
+    word = "you may stop" if stop["stop"] else "go on"
+    return f"{entry['model']} / {entry['method']}: {word}: {stop['reason']}."
+
+
+def _state(entries: list[dict[str, Any]], target: str) -> Table:
+    rows = tuple(
+        (
+            entry["model"],
+            entry["method"],
+            f"{entry['labelled']:,} of {entry['n']:,}",
+            estimate_cell(entry["accuracy"]),
+            f"{entry['mean_confidence']:.3f}",
+            estimate_cell(entry["ece"]),
+            _range(entry["stop"]["interval"]),
+        )
+        for entry in entries
+    )
+    return Table(
+        ("model", "method", "labelled", "accuracy", "confidence", "ECE", "safe for looks"),
+        rows,
+        title="Running estimate",
+        note=f"Target: {target}. 'Safe for looks': holds over all looks together, look after "
+        "every batch and stop when you like.",
+        labels=2,
+    )
+
+
+def _range(estimate: Mapping[str, Any]) -> str:
+    return f"[{estimate['low']:.3f}, {estimate['high']:.3f}]"
+
+
+def _judge(entry: Mapping[str, Any]) -> Table:
+    judged = entry["judge"]
+    rows = [_judged_row(name, judged[name]) for name in ("accuracy", "brier", "gap")]
+    rows += [
+        _judged_row(f"gap, confidence {part['low']:.2f} to {part['high']:.2f}", part["gap"])
+        for part in judged["bins"]
+    ]
+    return Table(
+        ("quantity", "gold and judge", "gold alone", "judge alone", "gold labels saved"),
+        tuple(rows),
+        title=f"{entry['model']} / {entry['method']}: {judged['gold_labels']:,} gold labels and "
+        f"{judged['judge_labels']:,} of the judge",
+        note="The judge's own number has no valid interval; bins hold all at once.",
+    )
+
+
+def _judged_row(name: str, value: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        name,
+        estimate_cell(value["combined"]),
+        estimate_cell(value["gold_only"]),
+        f"{value['judge_only']:.3f}",
+        f"{value['gold_saved']:,}",
+    )

@@ -1,0 +1,137 @@
+"""The plan as text: what it costs, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.terminal.leaderboard import blocks as leaderboard_blocks
+
+__all__ = ["blocks"]
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the blocks of a ``calibrant.plan/1`` document."""
+    entry = document["results"][0]
+    parts: list[Paragraph | Table] = [Paragraph(_headline(entry), strong=True)]
+    steep = entry["lipschitz"]
+    steepness = "infinite" if steep is None else f"{steep:g}"
+    if document["assumed_lipschitz"]:
+        steepness += " (assumed, not measured)"
+    parts.append(Paragraph(f"error rate {entry['error_rate']:.3g}, Lipschitz constant {steepness}"))
+    if entry["precision"] is not None:
+        title = f"Labels for a precision of {entry['precision']:g}"
+        parts.append(_steps(document["rows"], title, _LABELS))
+    if entry["labels"] is not None:
+        title = f"Precision of {entry['labels']:,} labels"
+        parts.append(_steps(document["rows"], title, _PRECISION))
+    if entry.get("preset"):
+        parts.append(Paragraph(_preset(entry["preset"])))
+    if entry["expiry"]:
+        parts.append(Paragraph(_expiry(entry["expiry"])))
+    if document["measured"]:
+        parts.append(_measured(document["measured"]))
+    if document["leaderboard"]:
+        parts.extend(leaderboard_blocks(document["leaderboard"]))
+    parts.extend(Paragraph(note) for note in entry["notes"])
+    parts.append(Paragraph(document["caveat"]))
+    return parts
+
+
+def _headline(entry: Mapping[str, Any]) -> str:
+    sentences = []
+    if entry["precision"] is not None:
+        passive = entry["passive_labels"]
+        asked = "no number of" if passive is None else f"{passive:,}"
+        sentences.append(
+            f"A precision of {entry['precision']:g} takes {asked} labels as they come, or "
+            f"{entry['active_labels']:,} active ones."
+        )
+    if entry["labels"] is not None:
+        passive = entry["passive_precision"]
+        reached = "no precision at all" if passive is None else f"+/- {passive:.4f}"
+        sentences.append(
+            f"{entry['labels']:,} labels show the calibration error to {reached} as they come, "
+            f"to +/- {entry['active_precision']:.4f} actively."
+        )
+    return " ".join(sentences)
+
+
+_LABELS = {
+    "labels, passive": "passive_labels",
+    "labels, active": "active_labels",
+    "to detect at all": "detection_labels",
+}
+_PRECISION = {
+    "ECE, passive": "passive_precision",
+    "ECE, active": "active_precision",
+    "accuracy": "accuracy_floor",
+}
+
+
+def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
+    cells = tuple((row["step"], *(_cell(row[name]) for name in fields.values())) for row in rows)
+    return Table(("what is verified", *fields), cells, title=title)
+
+
+def _cell(value: float | int | None) -> str:
+    return "impossible" if value is None else number_cell(value, digits=4)
+
+
+def _preset(preset: Mapping[str, Any]) -> str:
+    text = f"{preset['title']}: about {preset['available']:,} labels are thought to exist"
+    if preset["gap"] is not None:
+        text += f", {preset['gap']:.1f} times fewer than needed passively"
+        if preset["gap"] <= 1:
+            text = f"{preset['title']}: the {preset['available']:,} labels that exist are enough"
+    return text + "."
+
+
+def _expiry(expiry: Mapping[str, Any]) -> str:
+    until = f", on {expiry['date']}" if expiry["date"] else ""
+    text = (
+        f"With a drift of {expiry['drift']:g} per {expiry['per']} the verification expires after "
+        f"{expiry['half_life']:.3g} {expiry['per']}s ({expiry['days']:,.1f} days){until}"
+    )
+    if expiry["labels_per_unit"] is not None:
+        text += (
+            f"; to stay verified takes {expiry['labels_per_unit']:,.0f} labels per {expiry['per']}"
+        )
+    return text + "."
+
+
+def _measured(blocks: list[dict[str, Any]]) -> Table:
+    rows = []
+    for block in blocks:
+        found = block["verification"]
+        rows.append(
+            (
+                str(block["model"]),
+                str(block["method"]),
+                f"{found['labels']:,}",
+                estimate_cell(found["error_rate"]),
+                estimate_cell(found["lipschitz"], digits=2),
+                estimate_cell(found["passive_floor"]),
+                number_cell(found["active_floor"]["value"], digits=4),
+                f"+/- {found['resolution']['half_width']:.3f}",
+                found["verdict"],
+            )
+        )
+    return Table(
+        (
+            "model",
+            "method",
+            "labels",
+            "error rate",
+            "Lipschitz",
+            "passive floor",
+            "active floor",
+            "ECE resolved",
+            "miscalibration",
+        ),
+        tuple(rows),
+        title="Measured on the table",
+        labels=2,
+        note="'ECE resolved': half the 95 % interval on this very data, 15 bins.",
+    )

@@ -1,0 +1,247 @@
+"""Confidence sequences: intervals that hold at all times at once, however often one looks.
+
+They rest on one inequality. For ``X >= -1`` with mean ``mu`` and a predictable bet
+``0 <= lam < 1``, the product of ``exp(lam (X - mu) - psi(lam) X^2)`` with
+``psi(lam) = -log(1 - lam) - lam`` is a supermartingale, so by Ville's inequality it exceeds
+``1 / alpha`` with probability at most alpha, whenever one stops.
+
+References
+----------
+Howard, Ramdas, McAuliffe, Sekhon (2021), Time-uniform, nonparametric, nonasymptotic confidence
+sequences. Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by
+betting. Fan, Grama, Liu (2015), Exponential inequalities for martingales with applications.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.core.errors import InputError
+
+__all__ = ["CalibrationSequence", "SequencePath", "mean_sequence"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+_LARGEST_BET = 0.75
+# Sums of residuals smaller than this are rounding, not evidence for a sign.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePath:
+    """Bounds after each observation: `low` and `high`, shape (n,)."""
+
+    low: Floats
+    high: Floats
+
+
+def _psi(bet: Floats) -> Floats:
+    return np.asarray(-np.log1p(-bet) - bet, dtype=np.float64)
+
+
+def _bets(second_moment: Floats, step: Floats, log_cost: float, horizon: int | None) -> Floats:
+    """Return predictable bets: small where the noise is large, spread over time or tuned."""
+    size = step * np.log1p(step) if horizon is None else np.full_like(step, float(horizon))
+    return np.minimum(np.sqrt(2 * log_cost / (second_moment * size)), _LARGEST_BET)
+
+
+def mean_sequence(
+    values: ArrayLike, *, alpha: float = 0.05, horizon: int | None = None
+) -> SequencePath:
+    """Return a time-uniform interval for the mean of values in [-1, 1].
+
+    Parameters
+    ----------
+    values
+        Observations in order, shape (n,); independent, or with a constant conditional mean.
+    alpha
+        Probability that the true mean ever leaves the interval, at most.
+    horizon
+        Number of observations at which the interval shall be tightest; it holds at all times.
+
+    Examples
+    --------
+    >>> path = mean_sequence(np.full(1000, 0.5))
+    >>> bool(path.low[-1] < 0.5 < path.high[-1])
+    True
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.size and (x.min() < -1.0 or x.max() > 1.0):
+        raise InputError("the values of a confidence sequence lie in [-1, 1]")
+    step = np.arange(1, x.size + 1, dtype=np.float64)
+    past = (0.25 + np.concatenate([[0.0], np.cumsum(x**2)[:-1]])) / step
+    cost = math.log(2 / alpha)
+    bet = _bets(past, step, cost, horizon)
+    total, slack = np.cumsum(bet), cost + np.cumsum(_psi(bet) * x**2)
+    centre = np.cumsum(bet * x)
+    low = np.maximum.accumulate(np.maximum((centre - slack) / total, -1.0))
+    high = np.minimum.accumulate(np.minimum((centre + slack) / total, 1.0))
+    return SequencePath(low, high)
+
+
+@dataclass(slots=True)
+class CalibrationSequence:
+    """Time-uniform bounds for the binned calibration gap and for the binned ECE.
+
+    Valid for independent observations of one distribution (or labels chosen at random from a
+    pool), at every time at once. The binned ECE is the largest of the signed mean gaps over all
+    sign patterns of the bins. Its lower bound bets with the sign each bin has shown so far, as
+    any pattern lies below the ECE. Its upper bound takes the worst pattern; as the true pattern
+    is one fixed pattern, no union over patterns has to be paid for.
+
+    Parameters
+    ----------
+    bins
+        Equal-width bins of [0, 1].
+    alpha
+        Probability that any bound ever fails, at most: half for the ECE, half for the gaps.
+    horizon
+        Number of labels at which the bounds shall be tightest.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=4000)
+    >>> y = rng.uniform(size=p.size) < np.clip(p - 0.2, 0, 1)
+    >>> sequence = CalibrationSequence(bins=10)
+    >>> path = sequence.update(p, y)
+    >>> low, high = sequence.ece
+    >>> bool(0.0 < low < 0.18 < high)
+    True
+    """
+
+    bins: int = 15
+    alpha: float = 0.05
+    horizon: int | None = None
+    count: int = 0
+    _moment: float = 0.25
+    _bet: float = 0.0
+    _slack: float = 0.0
+    _lower_sum: float = 0.0
+    _upper_sum: Floats = field(default_factory=lambda: np.zeros(0))
+    _residual: Floats = field(default_factory=lambda: np.zeros(0))
+    _bin: dict[str, Floats] = field(default_factory=dict)
+    ece: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        if self.bins < 1 or not 0.0 < self.alpha < 1.0:
+            raise InputError(
+                f"bins is at least 1 and alpha lies between 0 and 1, got {self.bins}, {self.alpha}"
+            )
+        self._upper_sum = np.zeros(self.bins)
+        self._residual = np.zeros(self.bins)
+        names = ("count", "moment", "bet", "slack", "sum", "mean")
+        self._bin = {name: np.zeros(self.bins) for name in names}
+        self._bin["low"], self._bin["high"] = np.full(self.bins, -1.0), np.full(self.bins, 1.0)
+
+    def update(self, confidence: ArrayLike, correct: ArrayLike) -> SequencePath:
+        """Take further labels in order; return the ECE bounds after each of them."""
+        p = np.asarray(confidence, dtype=np.float64)
+        y = np.asarray(correct, dtype=np.float64)
+        if p.shape != y.shape or p.ndim != 1 or not (_in_unit(p) and _in_unit(y)):
+            raise InputError(
+                "confidence and correct are vectors of one length with values in [0, 1]"
+            )
+        if not p.size:
+            return SequencePath(np.zeros(0), np.zeros(0))
+        cell = np.minimum((p * self.bins).astype(np.intp), self.bins - 1)
+        residual = y - p
+        path = self._update_ece(cell, residual)
+        for which in np.unique(cell):
+            self._update_bin(int(which), residual[cell == which])
+        self.count += p.size
+        self.ece = (float(path.low[-1]), float(path.high[-1]))
+        return path
+
+    def gaps(self) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds of every bin's gap, all of them at once."""
+        return self._bin["low"].copy(), self._bin["high"].copy()
+
+    @property
+    def labels_per_bin(self) -> Floats:
+        """Labels seen in each bin."""
+        return self._bin["count"].copy()
+
+    def _update_ece(self, cell: Indices, residual: Floats) -> SequencePath:
+        square = residual**2
+        step = self.count + np.arange(1, residual.size + 1, dtype=np.float64)
+        moment = (self._moment + np.concatenate([[0.0], np.cumsum(square)[:-1]])) / step
+        cost = math.log(4 / self.alpha)
+        bet = _bets(moment, step, cost, self.horizon)
+        total = self._bet + np.cumsum(bet)
+        slack = self._slack + np.cumsum(_psi(bet) * square)
+
+        before = _sums_before(cell, residual, self._residual)
+        sign = np.where(before > _ROUNDING, 1.0, -1.0)
+        lower = self._lower_sum + np.cumsum(bet * sign * residual)
+        gain = bet * residual
+        held = _sums_before(cell, gain, self._upper_sum)
+        worst = np.abs(self._upper_sum).sum() + np.cumsum(np.abs(held + gain) - np.abs(held))
+
+        self._residual = self._residual + np.bincount(cell, weights=residual, minlength=self.bins)
+        self._upper_sum = self._upper_sum + np.bincount(cell, weights=gain, minlength=self.bins)
+        self._moment += float(square.sum())
+        self._lower_sum, self._bet, self._slack = map(float, (lower[-1], total[-1], slack[-1]))
+        low = np.maximum((lower - slack - cost) / total, self.ece[0])
+        high = np.minimum((worst + slack + cost) / total, self.ece[1])
+        return SequencePath(np.maximum.accumulate(low), np.minimum.accumulate(high))
+
+    def _update_bin(self, which: int, residual: Floats) -> None:
+        state = self._bin
+        low_edge, high_edge = which / self.bins, (which + 1) / self.bins
+        # Residuals of a bin lie in [-high_edge, 1 - low_edge]; centring them at a predictable
+        # guess within [-low_edge, 1 - high_edge] keeps both tails above -1.
+        step = state["count"][which] + np.arange(1, residual.size + 1, dtype=np.float64)
+        total = state["sum"][which] + np.concatenate([[0.0], np.cumsum(residual)[:-1]])
+        centre = np.clip(total / step, -low_edge, 1.0 - high_edge)
+        square = (residual - centre) ** 2
+        moment = state["moment"][which] + np.concatenate([[0.0], np.cumsum(square)[:-1]])
+        cost = math.log(4 * self.bins / self.alpha)
+        horizon = None if self.horizon is None else max(1, self.horizon // self.bins)
+        bet = _bets((0.25 + moment) / step, step, cost, horizon)
+        bets = state["bet"][which] + np.cumsum(bet)
+        slack = state["slack"][which] + np.cumsum(_psi(bet) * square)
+        mean = state["mean"][which] + np.cumsum(bet * residual)
+        state["low"][which] = max(state["low"][which], float(((mean - slack - cost) / bets).max()))
+        state["high"][which] = min(
+            state["high"][which], float(((mean + slack + cost) / bets).min())
+        )
+        state["count"][which] += residual.size
+        state["sum"][which] += residual.sum()
+        state["moment"][which] += square.sum()
+        state["bet"][which], state["slack"][which] = bets[-1], slack[-1]
+        state["mean"][which] = mean[-1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data, to go on later."""
+        return {
+            "bins": self.bins,
+            "alpha": self.alpha,
+            "horizon": self.horizon,
+            "count": self.count,
+            "ece": list(self.ece),
+            "gap_low": self._bin["low"].tolist(),
+            "gap_high": self._bin["high"].tolist(),
+            "labels": self._bin["count"].tolist(),
+        }
+
+
+def _in_unit(values: Floats) -> bool:
+    return bool(values.size == 0 or (values.min() >= 0.0 and values.max() <= 1.0))
+
+
+def _sums_before(cell: Indices, values: Floats, start: Floats) -> Floats:
+    """Return, for each observation, its bin's sum before it."""
+    order = np.argsort(cell, kind="stable")
+    sorted_cell, running = cell[order], np.cumsum(values[order])
+    first = np.searchsorted(sorted_cell, sorted_cell)
+    offset = np.concatenate([[0.0], running])[first]
+    before = np.empty_like(values)
+    before[order] = running - values[order] - offset + start[sorted_cell]
+    return before
