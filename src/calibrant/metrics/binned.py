@@ -337,7 +337,7 @@ def _residual_column(data: Checked) -> Any:
 
     def column(rows: slice) -> Any:
         out = buffer[: rows.stop - rows.start]
-        np.subtract(c[rows], y[rows], out=out)
+        np.subtract(c[rows], y[rows], out=out, dtype=np.float64)
         return out if w is None else np.multiply(out, w[rows], out=out)
 
     return column

@@ -112,7 +112,7 @@ def _unit_covariance(
     held = np.flatnonzero(np.bincount(bin_of, heavy, len(edges) - 1) > 0)
     column = np.zeros(len(edges) - 1, np.intp)
     column[held] = np.arange(held.size)
-    values = heavy * (data.confidence - data.correct)
+    values = heavy * np.subtract(data.confidence, data.correct, dtype=np.float64)
     shape = (units.count, held.size)
     sums = sparse.csr_array((values, (codes, column[bin_of])), shape=shape)
     unit_weight = np.bincount(codes, heavy, units.count)

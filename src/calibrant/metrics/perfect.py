@@ -136,7 +136,7 @@ def calibration_test(
     heavy = np.ones(data.rows) if data.weights is None else data.weights
     mass: FloatArray = np.bincount(bin_of, heavy, len(edges) - 1).astype(np.float64)
     observed: FloatArray = np.bincount(
-        bin_of, heavy * (data.confidence - data.correct), len(edges) - 1
+        bin_of, heavy * np.subtract(data.confidence, data.correct, dtype=np.float64), len(edges) - 1
     ).astype(np.float64)
     held = mass > 0
     statistic = float(_norm_of(observed[held], mass[held], norm))

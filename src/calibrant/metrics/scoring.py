@@ -121,7 +121,7 @@ def accuracy(
     0.5
     """
     data = check(confidence, correct, weights, probability=False)
-    return float(np.average(data.correct, weights=data.weights))
+    return _mean_of(data, lambda c, y: y.astype(np.float64, copy=False))  # noqa: ARG005
 
 
 def mean_confidence(

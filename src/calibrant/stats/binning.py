@@ -115,7 +115,7 @@ def residual_sums(
         here, out = index[: stop - start], residual[: stop - start]
         # The residual buffer doubles as room for the product where the dtypes allow it.
         place(values, here, out)
-        np.subtract(values, correct[start:stop], out=out)
+        np.subtract(values, correct[start:stop], out=out, dtype=np.float64)
         if weights is not None:
             np.multiply(out, weights[start:stop], out=out)
         total += np.bincount(here, out, bins + 1)

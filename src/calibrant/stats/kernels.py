@@ -63,11 +63,11 @@ def grid_sums(confidence: Array, correct: Array, weights: Array | None, points: 
     for start in range(0, rows, PIECE):
         stop = min(start + PIECE, rows)
         here, where, part, rest = (a[: stop - start] for a in (index, position, fraction, residual))
-        np.multiply(confidence[start:stop], float(steps), out=where)
+        np.multiply(confidence[start:stop], float(steps), out=where, dtype=np.float64)
         np.copyto(here, where, casting="unsafe")
         np.minimum(here, steps - 1, out=here)
         np.subtract(where, here, out=part)
-        np.subtract(confidence[start:stop], correct[start:stop], out=rest)
+        np.subtract(confidence[start:stop], correct[start:stop], out=rest, dtype=np.float64)
         mass = None if weights is None else weights[start:stop]
         if mass is not None:
             np.multiply(rest, mass, out=rest)
