@@ -39,7 +39,8 @@ class GapRegion:
     Parameters
     ----------
     low, high
-        Ends of the allowed gap (accuracy minus confidence) per bin.
+        Ends of the allowed gap (accuracy minus confidence) per bin; the last entry is for all
+        rows together.
     alpha
         Probability that the true baseline lies outside, at most.
     description
@@ -55,8 +56,8 @@ class GapRegion:
 def perfect_region(*, bins: int = 10, tolerance: float = 0.05) -> GapRegion:
     """Allow every gap up to `tolerance` around perfect calibration."""
     return GapRegion(
-        np.full(bins, -tolerance),
-        np.full(bins, tolerance),
+        np.full(bins + 1, -tolerance),
+        np.full(bins + 1, tolerance),
         0.0,
         f"perfect calibration within +/- {tolerance:g}",
     )
@@ -94,23 +95,33 @@ def verified_region(
     n = np.bincount(cell, minlength=bins).astype(np.float64)
     hits = np.bincount(cell, weights=y, minlength=bins)
     mean = np.bincount(cell, weights=p, minlength=bins) / np.maximum(n, 1.0)
-    each = alpha / max(int((n > 0).sum()), 1) / 2
+    each = alpha / 2 / max(int((n > 0).sum()), 1) / 2
     # Exact (Clopper-Pearson) ends; a bin without baseline labels allows everything.
     with np.errstate(invalid="ignore"):
         low = np.where(hits > 0, betaincinv(np.maximum(hits, 0.5), n - hits + 1, each), 0.0)
         high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 0.5), 1 - each), 1.0)
     seen = n > 0
+    centre, half = _mean_bound(y - p, alpha / 2)
     return GapRegion(
-        np.where(seen, low - mean - tolerance, -1.0),
-        np.where(seen, high - mean + tolerance, 1.0),
+        np.append(np.where(seen, low - mean - tolerance, -1.0), centre - half - tolerance),
+        np.append(np.where(seen, high - mean + tolerance, 1.0), centre + half + tolerance),
         alpha,
         f"the baseline of {p.size:,} labels, and +/- {tolerance:g}",
     )
 
 
+def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:
+    """Return the mean and a half-width that is valid at any size (empirical Bernstein)."""
+    if residual.size < 2:
+        return 0.0, 1.0
+    cost = math.log(4 / alpha)
+    half = math.sqrt(2 * float(residual.var(ddof=1)) * cost / residual.size)
+    return float(residual.mean()), half + 14 * cost / (3 * (residual.size - 1))
+
+
 @dataclass(slots=True)
 class CalibrationMonitor:
-    """A running test of 'every bin's gap is within its region'.
+    """A running test of 'the gap, overall and in every bin, is within its region'.
 
     Parameters
     ----------
@@ -145,7 +156,7 @@ class CalibrationMonitor:
             raise InputError(
                 f"alpha lies between the baseline's {self.region.alpha:g} and 1, got {self.alpha}"
             )
-        shape = (len(self.region.low) + 1, 2, len(_STAKES))
+        shape = (len(self.region.low), 2, len(_STAKES))
         self._capital = np.full(shape, -np.inf)
         self._streak = np.zeros(shape)
         self._since = np.ones(shape, dtype=np.intp)
@@ -153,7 +164,7 @@ class CalibrationMonitor:
     @property
     def bins(self) -> int:
         """Number of bins."""
-        return len(self.region.low)
+        return len(self.region.low) - 1
 
     @property
     def limit(self) -> float:
@@ -202,17 +213,22 @@ class CalibrationMonitor:
         }
 
     def _gains(self, p: Floats, y: Floats) -> Floats:
-        """Return the log-gain of each (bin, side, stake), and of all bins together last."""
+        """Return the log-gain of each (bin, side, stake), and of all rows together last."""
         cell = np.minimum((p * self.bins).astype(np.intp), self.bins - 1)
-        edge = np.arange(self.bins) / self.bins
-        # The stake of a bin is a share of the largest one that cannot lose more than all.
-        down = _STAKES / (1.0 - np.minimum(edge + self.region.low, 0.999))[:, None]
-        up = _STAKES / np.maximum(edge + 1 / self.bins + self.region.high, 0.001)[:, None]
-        worse = np.log1p(down[cell] * (p + self.region.low[cell] - y)[:, None])
-        better = np.log1p(up[cell] * (y - p - self.region.high[cell])[:, None])
+        edge = np.append(np.arange(self.bins) / self.bins, 0.0)
+        top = np.append((np.arange(self.bins) + 1) / self.bins, 1.0)
+        low, high = self.region.low, self.region.high
+        # The stake of a bin is a share of the largest one that cannot lose more than all; it is
+        # the same for all rows of the bin, so that only the bin's mean gap matters.
+        down = _STAKES / (1.0 - np.minimum(edge + low, 0.999))[:, None]
+        up = _STAKES / np.maximum(top + high, 0.001)[:, None]
         gain = np.zeros((self.bins + 1, 2, len(_STAKES)))
-        for stake in range(len(_STAKES)):
-            gain[:-1, 0, stake] = np.bincount(cell, weights=worse[:, stake], minlength=self.bins)
-            gain[:-1, 1, stake] = np.bincount(cell, weights=better[:, stake], minlength=self.bins)
-        gain[-1] = gain[:-1].sum(axis=0)
+        for where in (cell, np.full_like(cell, self.bins)):
+            worse = np.log1p(down[where] * (p + low[where] - y)[:, None])
+            better = np.log1p(up[where] * (y - p - high[where])[:, None])
+            for side, values in enumerate((worse, better)):
+                for stake in range(len(_STAKES)):
+                    gain[:, side, stake] += np.bincount(
+                        where, weights=values[:, stake], minlength=self.bins + 1
+                    )
         return gain

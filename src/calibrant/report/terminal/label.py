@@ -53,25 +53,24 @@ def _stop(entry: Mapping[str, Any]) -> str:
 
 
 def _state(entries: list[dict[str, Any]], target: str) -> Table:
+    several = len({entry["method"] for entry in entries}) > 1
     rows = tuple(
         (
-            entry["model"],
-            entry["method"],
+            f"{entry['model']} / {entry['method']}" if several else entry["model"],
             f"{entry['labelled']:,} of {entry['n']:,}",
-            estimate_cell(entry["accuracy"]),
-            f"{entry['mean_confidence']:.3f}",
+            estimate_cell(entry["accuracy"], digits=2),
+            f"{entry['mean_confidence']:.2f}",
             estimate_cell(entry["ece"]),
             _range(entry["stop"]["interval"]),
         )
         for entry in entries
     )
     return Table(
-        ("model", "method", "labelled", "accuracy", "confidence", "ECE", "safe for looks"),
+        ("model", "labelled", "accuracy", "mean conf.", "ECE", "for all looks"),
         rows,
         title="Running estimate",
-        note=f"Target: {target}. 'Safe for looks': holds over all looks together, look after "
+        note=f"Target: {target}. 'For all looks': holds over all looks together, so look after "
         "every batch and stop when you like.",
-        labels=2,
     )
 
 

@@ -1,0 +1,220 @@
+"""`monitor`: watch calibration over time, with a controlled false-alarm rate."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.api.result import Result
+from calibrant.core.errors import InputError
+from calibrant.planning import require_labels
+from calibrant.planning.watch import StreamBatch, Watch
+from calibrant.records import load_scores
+
+__all__ = ["monitor"]
+
+_UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
+
+
+def monitor(
+    sources: Any,
+    *,
+    time: str | None = None,
+    every: str | int = "day",
+    baseline: Any = None,
+    baseline_rows: int = 0,
+    bins: int = 10,
+    alpha: float = 0.05,
+    tolerance: float = 0.02,
+    precision: float | None = None,
+    drift: float | None = None,
+    verified: dt.date | None = None,
+    on_alarm: Callable[[dict[str, Any]], None] | None = None,
+    **columns: Any,
+) -> Result:
+    """Watch calibration over time and raise an alarm when it leaves its verified place.
+
+    Parameters
+    ----------
+    sources
+        A scores table, a list of them (days), or an iterator of tables that keep coming.
+    time
+        Column of the time; without it rows are taken in their order.
+    every
+        Length of a batch: hour, day, week, month, or a number of rows.
+    baseline
+        Scores table of the last verification. Without it and without `baseline_rows`, the
+        reference is perfect calibration within `tolerance`.
+    baseline_rows
+        Take the first rows of the stream as the verification.
+    bins, alpha
+        Equal-width bins, and the probability of any false alarm, ever.
+    tolerance
+        Change of a bin's gap that does not matter.
+    precision, drift, verified
+        Precision of the verification, drift of the gap per day (estimated if not given) and
+        day of the verification: when it expires.
+    on_alarm
+        Called at once with each alarm.
+    columns
+        Column names and rules of the tables, see `calibrant.records.load_scores`.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.monitor/1``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.5, 1.0, 4000)
+    >>> y = rng.random(4000) < np.where(np.arange(4000) < 2500, p, p - 0.2)
+    >>> result = monitor({"confidence": p, "correct": y}, every=100)
+    >>> result["results"][0]["alarm"]["direction"]
+    'over-confident'
+    """
+    known = _baselines(baseline, columns) if baseline is not None else None
+    watches: dict[tuple[str, str], Watch] = {}
+    dropped: dict[str, int] = {}
+    for part in _tables(sources):
+        scores = load_scores(part, repeats=True, **columns)
+        for rule, count in scores.dropped.items():
+            dropped[rule] = dropped.get(rule, 0) + count
+        for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
+            key = (str(rows["model"][0]), str(rows["method"][0]))
+            require_labels(rows["correct"].to_numpy(), source=scores.source)
+            if key not in watches:
+                watches[key] = Watch(
+                    {"model": key[0], "method": key[1]},
+                    baseline=_baseline_of(known, key),
+                    baseline_rows=baseline_rows,
+                    bins=bins,
+                    alpha=alpha,
+                    tolerance=tolerance,
+                )
+            for batch in _batches(rows, time, every, scores.source, watches[key]):
+                if watches[key].update(batch) and on_alarm is not None:
+                    on_alarm({**watches[key].keys, **(watches[key].alarm or {})})
+    if not watches:
+        raise InputError("the stream held no rows")
+    results = [
+        watch.document(precision=precision, drift=drift, verified=verified)
+        for watch in watches.values()
+    ]
+    return Result({"schema": "calibrant.monitor/1", "results": results, "dropped": dropped})
+
+
+def _tables(sources: Any) -> Iterator[Any]:
+    if isinstance(sources, list | tuple | Iterator):
+        yield from sources
+    else:
+        yield sources
+
+
+def _baselines(
+    baseline: Any, columns: dict[str, Any]
+) -> dict[tuple[str, str], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    scores = load_scores(baseline, repeats=True, **columns)
+    return {
+        (str(block.keys["model"]), str(block.keys["method"])): (
+            np.asarray(block.confidence, dtype=np.float64),
+            block.correct,
+        )
+        for block in scores.blocks()
+    }
+
+
+def _baseline_of(known: Any, key: tuple[str, str]) -> Any:
+    if known is None:
+        return None
+    if key in known:
+        return known[key]
+    raise InputError(
+        f"the baseline has no rows of {key[0]} / {key[1]}",
+        hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
+    )
+
+
+def _batches(
+    rows: pl.DataFrame, time: str | None, every: str | int, source: str, watch: Watch
+) -> Iterable[StreamBatch]:
+    size = _size(every)
+    if time is None:
+        step = size or max(1, rows.height)
+        offset = len(watch.history)
+        for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
+            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step))
+        return
+    if time not in rows.columns:
+        raise InputError(
+            f"there is no column {time!r} for the time", source=source, hint="set --time"
+        )
+    stamped = rows.with_columns(_stamps(rows[time], source).alias("stream_time"))
+    stamped = stamped.sort("stream_time", maintain_order=True)
+    if size:
+        for start in range(0, stamped.height, size):
+            part = stamped.slice(start, size)
+            stamp = part["stream_time"][0]
+            yield _batch(str(stamp), _days(stamp), part)
+        return
+    unit = _UNITS[str(every)]
+    grouped = stamped.group_by_dynamic("stream_time", every=unit, include_boundaries=False).agg(
+        pl.col("confidence"), pl.col("correct")
+    )
+    for entry in grouped.iter_rows(named=True):
+        stamp = entry["stream_time"]
+        label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
+        yield StreamBatch(
+            label, _days(stamp), np.array(entry["confidence"]), np.array(entry["correct"])
+        )
+
+
+def _size(every: str | int) -> int | None:
+    text = str(every)
+    if text.isdigit() and int(text) > 0:
+        return int(text)
+    if text not in _UNITS:
+        raise InputError(f"a batch is an {', '.join(_UNITS)} or a number of rows, got {every!r}")
+    return None
+
+
+def _batch(label: str, days: float, rows: pl.DataFrame) -> StreamBatch:
+    return StreamBatch(
+        label,
+        days,
+        rows["confidence"].cast(pl.Float64).to_numpy(),
+        rows["correct"].cast(pl.Float64).to_numpy(),
+    )
+
+
+def _stamps(column: pl.Series, source: str) -> pl.Series:
+    if column.dtype == pl.String:
+        parsed = column.str.to_datetime(strict=False, time_unit="us", time_zone="UTC")
+        if parsed.null_count():
+            dates = column.str.to_date(strict=False).cast(pl.Datetime("us", "UTC"))
+            parsed = parsed.fill_null(dates)
+    elif column.dtype.is_numeric():
+        parsed = (column.cast(pl.Float64) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
+    elif column.dtype == pl.Date:
+        parsed = column.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    elif isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None:
+        parsed = column.dt.cast_time_unit("us").dt.replace_time_zone("UTC")
+    else:
+        parsed = column.cast(pl.Datetime("us", "UTC"), strict=False)
+    if parsed.null_count():
+        row = int(parsed.is_null().arg_max() or 0)
+        raise InputError(
+            f"a time is written like 2026-01-31 or 2026-01-31T12:00:00Z, or as seconds since "
+            f"1970, got {column[row]!r}",
+            source=source,
+            row=row + 1,
+        )
+    return parsed
+
+
+def _days(stamp: dt.datetime) -> float:
+    return stamp.timestamp() / 86_400.0

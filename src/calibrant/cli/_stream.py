@@ -1,0 +1,75 @@
+"""Rows that keep coming: standard input, or a file that grows."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from calibrant.core.errors import InputError
+
+__all__ = ["follow_file", "read_stdin"]
+
+_POLL_SECONDS = 0.2
+
+
+def read_stdin(rows: int) -> Iterator[pl.DataFrame]:
+    """Yield tables of `rows` rows from CSV or JSON lines on standard input."""
+    yield from _tables(sys.stdin, rows, "standard input")
+
+
+def follow_file(path: Path, rows: int, idle_seconds: float) -> Iterator[pl.DataFrame]:
+    """Yield tables of new rows as a CSV or JSON-lines file grows, until it rests for a while."""
+    if not path.is_file():
+        raise InputError("there is no such file", source=str(path))
+    yield from _tables(_growing_lines(path, idle_seconds), rows, str(path))
+
+
+def _growing_lines(path: Path, idle_seconds: float) -> Iterator[str]:
+    with path.open(encoding="utf-8") as file:
+        waited, half = 0.0, ""
+        while waited < idle_seconds:
+            line = file.readline()
+            if line.endswith("\n"):
+                yield half + line
+                waited, half = 0.0, ""
+            else:
+                # A line may be caught while it is being written: keep what is there.
+                half += line
+                time.sleep(_POLL_SECONDS)
+                waited += _POLL_SECONDS
+        if half:
+            yield half
+
+
+def _tables(lines: Iterable[str], rows: int, source: str) -> Iterator[pl.DataFrame]:
+    header: str | None = None
+    held: list[str] = []
+    for line in lines:
+        if not line.strip():
+            continue
+        if header is None and not line.lstrip().startswith("{"):
+            header = line
+            continue
+        header = header or ""
+        held.append(line)
+        if len(held) >= rows:
+            yield _parse(header, held, source)
+            held = []
+    if held:
+        yield _parse(header or "", held, source)
+
+
+def _parse(header: str, lines: list[str], source: str) -> pl.DataFrame:
+    text = (header + "".join(lines)).encode()
+    try:
+        if header:
+            return pl.read_csv(io.BytesIO(text), infer_schema_length=None)
+        return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
+    except PolarsError as error:
+        raise InputError(f"the rows cannot be read: {error}", source=source) from None
