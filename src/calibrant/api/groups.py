@@ -57,7 +57,8 @@ def groups(
     seed
         Seed of the splits.
     **options
-        Fields of `GroupOptions`: recalibration, residuals, splits, repeats, min_samples_leaf, max_groups, min_group, alpha, control, costs, threshold, level.
+        Fields of `GroupOptions`: recalibration, residuals, splits, repeats, min_samples_leaf,
+        max_groups, max_conditions, min_group, alpha, control, costs, threshold, level.
 
     Returns
     -------
@@ -75,6 +76,8 @@ def groups(
     True
     """
     chosen = GroupOptions(seed=seed, **_known(options))
+    if not features and embed is None:
+        raise InputError("at least one feature is needed", hint="name columns with --features")
     kept = [name for name in (*features, embed) if name is not None]
     scores = load_scores(
         _scores_of(data),

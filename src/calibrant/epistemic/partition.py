@@ -117,10 +117,43 @@ def partition_loss(region: Ints, residual: Floats, count: int) -> PartitionLoss:
     share = n_j / n
     square = mean**2 - variance / n_j
     value = float(share @ square)
-    fourth = mean**4 - 6 * square * variance / n_j - 3 * (variance / n_j) ** 2
-    first = 4 * float(share @ (square * variance)) + float(share @ fourth) - value**2
-    second = 2 * float(np.sum(variance**2 * n_j / (n_j - 1))) / n**2
+    mixed, fourth, noise = _products(pooled_region, residual, count + 1, used, square, variance)
+    first = 4 * float(share @ mixed) + float(share @ fourth) - value**2
+    second = 2 * float(np.sum(noise * n_j / (n_j - 1))) / n**2
     return PartitionLoss(value, max(first, 0.0) / n + second, n, int(used.sum()), empty, pooled)
+
+
+def _products(
+    region: Ints,
+    residual: Floats,
+    count: int,
+    used: npt.NDArray[np.bool_],
+    square: Floats,
+    variance: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Return unbiased estimates of mu^2 s^2, mu^4 and s^4 per region.
+
+    They are averages of products over different rows, written with power sums. Plug-in products
+    will not do: the variance of a 0/1 outcome is a function of its mean, so the two are tied.
+    Regions with fewer than four rows have no such average and take the plug-in.
+    """
+    s1, s2, s3, s4 = (
+        np.bincount(region, weights=residual**power, minlength=count)[used]
+        for power in (1, 2, 3, 4)
+    )
+    n = np.bincount(region, minlength=count)[used].astype(np.float64)
+    few = n < 4
+    m = np.where(few, 4.0, n)
+    squares = (s2**2 - s4) / (m * (m - 1))
+    triples = (s1**2 * s2 - s2**2 - 2 * s1 * s3 + 2 * s4) / (m * (m - 1) * (m - 2))
+    fours = (s1**4 - 6 * s1**2 * s2 + 3 * s2**2 + 8 * s1 * s3 - 6 * s4) / (
+        m * (m - 1) * (m - 2) * (m - 3)
+    )
+    return (
+        np.where(few, np.maximum(square, 0.0) * variance, triples - fours),
+        np.where(few, np.maximum(square, 0.0) ** 2, fours),
+        np.where(few, variance**2, squares - 2 * triples + fours),
+    )
 
 
 def leave_one_out_products(region: Ints, residual: Floats, count: int) -> Floats:

@@ -134,7 +134,8 @@ def _run(
         "models": {"accuracy": hits.mean(axis=0), "cost": costs},
         "largest": largest,
         "areas": {
-            name: _area(*pair, float(costs.min()), largest["cost"]) for name, pair in found.items()
+            name: _area(pair[0], pair[1], float(costs.min()), largest["cost"])
+            for name, pair in found.items()
         },
         "points": {
             name: _points(pair[0], pair[1], picked, largest) for name, pair in found.items()
@@ -208,6 +209,7 @@ def _strategy(name: str, runs: list[dict[str, Any]], mean: Any) -> dict[str, Any
                 key: mean([run["points"][name][point][key] for run in runs])
                 for key in ("accuracy", "gain", "relative_cost")
             }
+            | {"splits": sum(np.isfinite(run["points"][name][point]["gain"]) for run in runs)}
             for point in points
         },
         "curve": [

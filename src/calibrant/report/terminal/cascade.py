@@ -12,9 +12,7 @@ __all__ = ["blocks"]
 _POINTS = (
     ("best", "most accurate setting"),
     ("match", "as accurate as the largest"),
-    ("zero", "no risk tolerated"),
     ("budget_0.5", "half its cost"),
-    ("budget_0.25", "a quarter of its cost"),
 )
 
 
@@ -92,7 +90,7 @@ def _points(entry: Mapping[str, Any]) -> Table:
                         words,
                         item["name"],
                         estimate_cell(found["gain"]),
-                        estimate_cell(found["relative_cost"], digits=2),
+                        _cost(found, point),
                     )
                 )
     return Table(
@@ -101,6 +99,12 @@ def _points(entry: Mapping[str, Any]) -> Table:
         title="Settings, picked on one part of the questions and measured on another",
         labels=2,
     )
+
+
+def _cost(found: Mapping[str, Any], point: str) -> str:
+    if point.startswith("budget"):
+        return f"{found['relative_cost']['value']:.2f}"
+    return estimate_cell(found["relative_cost"], digits=2)
 
 
 def _policy(entry: Mapping[str, Any]) -> Paragraph:

@@ -1,0 +1,120 @@
+import numpy as np
+import polars as pl
+import pytest
+from tests.epistemic.worlds import draw, true_grouping_loss, truth
+
+from calibrant.core import InputError
+from calibrant.epistemic import BinnedGroupingLoss, GroupingLoss
+from calibrant.epistemic.residuals import linear_bound
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return true_grouping_loss()
+
+
+def shares(n, runs, exact, make):
+    found = []
+    for seed in range(runs):
+        x, f, y = draw(n, np.random.default_rng(seed))
+        found.append(make(seed).fit(x, f, y).value_ / exact)
+    return np.array(found)
+
+
+def test_lower_bound_that_beats_the_binned_estimator_at_equal_rows(exact):
+    ours = shares(1000, 30, exact, lambda seed: GroupingLoss(repeats=1, seed=seed))
+    binned = shares(1000, 30, exact, lambda seed: BinnedGroupingLoss(seed=seed))
+    error = ours.std() / np.sqrt(30)
+    assert ours.mean() <= 1 + 3 * error
+    assert ours.mean() > 0.7
+    assert ours.mean() - binned.mean() > 0.2
+
+
+def test_consistent_from_below(exact):
+    small = shares(1000, 20, exact, lambda seed: GroupingLoss(repeats=1, seed=seed)).mean()
+    large = shares(20_000, 3, exact, lambda seed: GroupingLoss(repeats=1, seed=seed)).mean()
+    assert small < large
+    assert 0.95 < large < 1.05
+
+
+def test_nothing_is_found_where_the_confidence_is_the_truth():
+    values = []
+    for seed in range(40):
+        x, _, y = draw(2000, np.random.default_rng(seed))
+        found = GroupingLoss(repeats=1, seed=seed).fit(x, truth(x), y)
+        values.append((found.value_, found.interval_[0] <= 0 <= found.interval_[1]))
+    values = np.array(values)
+    assert values[:, 0].min() < 0, "a debiased estimate of 0 is negative about half of the time"
+    assert abs(values[:, 0].mean()) < 0.003
+    assert values[:, 1].mean() >= 0.85
+
+
+@pytest.mark.parametrize("model", ["forest", "boosting"])
+def test_other_models_bound_the_loss_as_well(exact, model):
+    x, f, y = draw(6000, np.random.default_rng(0))
+    found = GroupingLoss(model=model, repeats=1).fit(x, f, y)
+    assert 0.5 * exact < found.value_
+    assert found.interval_[0] < exact
+
+
+def test_linear_bound_never_exceeds_the_squared_truth():
+    rng = np.random.default_rng(0)
+    residual = rng.normal(size=500)
+    for scale in (0.0, 0.5, 1.0, 2.0):
+        assert linear_bound(scale * residual, residual).value <= np.mean(residual**2) + 1e-12
+
+
+def test_the_parts_add_up_to_the_brier_score():
+    x, f, y = draw(3000, np.random.default_rng(0))
+    parts = GroupingLoss(repeats=3).fit(x, f**2, y).decomposition_
+    assert parts.calibration.value + parts.grouping.value + parts.rest.value == pytest.approx(
+        parts.brier.value
+    )
+    assert parts.epistemic.value == pytest.approx(parts.calibration.value + parts.grouping.value)
+    assert parts.calibration.low > 0, "a squared confidence is not calibrated"
+
+
+def test_same_seed_same_numbers_and_order_of_columns_does_not_matter():
+    x, f, y = draw(2000, np.random.default_rng(0))
+    first, again = (GroupingLoss(repeats=2, seed=4).fit(x, f, y) for _ in range(2))
+    assert first.interval_ == again.interval_
+    assert first.value_ != GroupingLoss(repeats=2, seed=5).fit(x, f, y).value_
+
+
+def test_rows_of_one_question_stay_in_one_part():
+    x, f, y = draw(2000, np.random.default_rng(0))
+    units = np.repeat(np.arange(500), 4)
+    fit = GroupingLoss(repeats=1).fit(x, f, y, units=units).fits_[0]
+    assert np.isin(units, units[fit.evaluation]).sum() == len(fit.evaluation)
+
+
+@pytest.mark.parametrize("name", ["platt", "isotonic", "beta", "temperature"])
+def test_every_recalibration_can_be_used(name, exact):
+    x, f, y = draw(4000, np.random.default_rng(0))
+    assert 0.7 * exact < GroupingLoss(recalibration=name, repeats=1).fit(x, f, y).value_
+
+
+def test_bad_input_is_refused():
+    x, f, y = draw(200, np.random.default_rng(0))
+    with pytest.raises(InputError, match="fewer than the split needs"):
+        GroupingLoss().fit(x[:60], f[:60], y[:60])
+    with pytest.raises(InputError, match="rarer outcome"):
+        GroupingLoss().fit(x, f, np.r_[1.0, np.zeros(199)])
+    with pytest.raises(InputError, match=r"row 1: .*between 0 and 1, got 2"):
+        GroupingLoss().fit(x, f + 2, y)
+    with pytest.raises(InputError, match="rows of features"):
+        GroupingLoss().fit(x[:-1], f, y)
+    with pytest.raises(InputError, match="no recalibration"):
+        GroupingLoss(recalibration="plat").fit(x, f, y)
+
+
+@pytest.mark.data
+def test_uci_adult_poor_score_has_the_larger_grouping_loss(shared_data):
+    table = pl.read_parquet(shared_data / "tabular" / "uci_adult_with_probs.parquet")
+    features = table.select("age", "sex", "education_num", "marital_status", "hours_per_week")
+    poor, good = (
+        GroupingLoss(repeats=1).fit(features, table[name].to_numpy(), table["y"].to_numpy())
+        for name in ("p_lr3", "p_hgb")
+    )
+    assert poor.interval_[0] > 0.02
+    assert good.interval_[1] < 0.002

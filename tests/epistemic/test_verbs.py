@@ -1,0 +1,152 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.api.cascade import cascade
+from calibrant.api.groups import groups
+from calibrant.cli.main import app
+from calibrant.core import InputError
+
+
+@pytest.fixture(scope="module")
+def table():
+    """One row per question and model; topics the models are not equally good at."""
+    rng = np.random.default_rng(0)
+    n = 1200
+    topic = rng.choice(["law", "maths", "art"], n)
+    rows = []
+    for model, skill in (("small", [0.3, 0.8, 0.6]), ("large", [0.8, 0.85, 0.8])):
+        chance = np.select([topic == "law", topic == "maths"], skill[:2], skill[2])
+        rows.append(
+            pl.DataFrame(
+                {
+                    "question_id": [f"q{i}" for i in range(n)],
+                    "model": [model] * n,
+                    "topic": topic,
+                    "tokens": rng.integers(5, 50, n),
+                    "confidence": np.clip(chance.mean() + 0.1 * rng.normal(size=n), 0, 1),
+                    "correct": (rng.random(n) < chance).astype(int),
+                }
+            )
+        )
+    return pl.concat(rows)
+
+
+def test_groups_document_has_the_fixed_names(table):
+    one = groups(table, features=["topic", "tokens"], only_models=["small"]).to_dict()
+    assert one["schema"] == "calibrant.groups/1"
+    assert set(one["grouping_loss"]) == {"value", "low", "high", "n"}
+    assert one["calibration_loss"]["value"] is not None
+    law = next(group for group in one["groups"] if group["rule"] == "topic = law")
+    assert law["flagged"]
+    assert law["gap"] == pytest.approx(law["mean_confidence"] - law["rate"])
+    assert {"rule", "n", "mean_confidence", "rate", "gap", "flagged"} <= set(law)
+    several = groups(table, features=["topic"]).to_dict()
+    assert [entry["model"] for entry in several["results"]] == ["small", "large"]
+
+
+def test_groups_of_one_seed_are_the_same_bytes(table):
+    first, again = (groups(table, features=["topic"], seed=3).to_dict() for _ in range(2))
+    assert first == again
+
+
+def test_cascade_document_and_saved_policy(table, tmp_path):
+    result = cascade(
+        table,
+        models=["small", "large"],
+        features=["topic", "tokens"],
+        price={"small": 1, "large": 5},
+        splits=3,
+        save=tmp_path / "policy.json",
+    ).to_dict()
+    entry = result["results"][0]
+    assert entry["features"] == {"question": ["topic"], "answer": ["tokens"]}
+    names = [strategy["name"] for strategy in entry["strategies"]]
+    assert names == ["risk", "calibration", "confidence", "router"]
+    risk = entry["strategies"][0]
+    assert risk["area"]["value"] > entry["strategies"][1]["area"]["value"], "topics matter here"
+    assert any(point["pareto"] for strategy in entry["strategies"] for point in strategy["curve"])
+    assert entry["learning_curve"][0]["labels"] < entry["learning_curve"][-1]["labels"]
+    assert (tmp_path / "policy.json").exists()
+
+
+def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path):
+    path = tmp_path / "scores.csv"
+    table.write_csv(path)
+    run = CliRunner().invoke(
+        app,
+        [
+            "groups",
+            str(path),
+            "--features",
+            "topic,tokens",
+            "--models",
+            "small",
+            "--json",
+            str(tmp_path / "g.json"),
+        ],
+    )
+    assert run.exit_code == 0, run.output
+    assert "topic = law" in run.output
+    assert json.loads((tmp_path / "g.json").read_text())["groups"]
+    run = CliRunner().invoke(
+        app,
+        [
+            "cascade",
+            str(path),
+            "--models",
+            "small,large",
+            "--price",
+            "1,5",
+            "--features",
+            "topic",
+            "--splits",
+            "2",
+            "--json",
+            "-",
+        ],
+    )
+    assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["schema"] == "calibrant.cascade/1"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"models": ["small", "larg"]}, "no model 'larg'"),
+        ({"models": ["large", "small"]}, "cheapest first"),
+        ({"models": ["small"]}, "at least two models"),
+        ({"price": None}, "needs costs"),
+        ({"price": {"small": 1}}, "price of the model 'large'"),
+        ({"strategies": ("luck",)}, "no strategy 'luck'"),
+        ({"colour": "red"}, "no option 'colour'"),
+        ({"splits": 1}, "at least 2 splits"),
+        ({"costs": {"c10": 0, "c01": 0}}, "> 0, got"),
+    ],
+)
+def test_bad_cascades_are_refused(table, options, words):
+    given = {
+        "models": ["small", "large"],
+        "features": ["topic"],
+        "price": {"small": 1, "large": 5},
+        "splits": 2,
+    }
+    with pytest.raises(InputError, match=words):
+        cascade(table, **{**given, **options})
+
+
+def test_bad_groups_are_refused(table):
+    with pytest.raises(InputError, match="no column 'topics'"):
+        groups(table, features=["topics"])
+    with pytest.raises(InputError, match="at least one feature"):
+        groups(table, features=[])
+    holes = table.with_columns(topic=pl.when(pl.col("tokens") > 6).then("topic"))
+    with pytest.raises(InputError, match="feature 'topic' is missing in"):
+        groups(holes, features=["topic"])
+    dropped = groups(holes, features=["topic"], on_invalid="drop").to_dict()["dropped"]
+    assert dropped["feature_missing"] == holes["topic"].null_count()
+    with pytest.raises(InputError, match=r"fewer than the split needs.*model small"):
+        groups(table.filter(pl.col("question_id").str.len_chars() <= 2), features=["topic"])
