@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import calibrant
 from calibrant.api.result import Result
@@ -18,18 +20,20 @@ from calibrant.core.rng import named_stream
 from calibrant.metrics import (
     CALIBRATORS,
     calibration_test,
+    confidence_gap,
     cross_fitted,
     metric_estimates,
     reliability_bins,
     reliability_curve,
 )
 from calibrant.planning import require_labels, verification_block
-from calibrant.records import Block, Scores, Study, load_scores
+from calibrant.records import Block, Scores, Study, load_scores, scan_table, source_name
 
 __all__ = ["audit"]
 
 _RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
-_CURVE_POINTS = 200
+_CURVE_POINTS = 100
+_HISTOGRAM_BINS = 20
 
 
 def audit(
@@ -93,9 +97,9 @@ def audit(
     >>> correct = rng.random(500) < confidence - 0.2
     >>> block = audit(confidence, correct)["results"][0]
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
-    (500, 0.28)
+    (500, 0.24)
     """
-    ranking = frozenset(entry.name for entry in methods() if not entry.probability)
+    ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
     scores = _load(
         data,
         correct,
@@ -145,8 +149,7 @@ def audit(
 
 def _load(data: Any, correct: Any, **options: Any) -> Scores:
     if isinstance(data, str | Path) and Study.is_study(data):
-        study = Study(data)
-        return load_scores(study.read("scores"), correct=correct, **options)
+        data = Study(data).read("scores")
     if correct is not None and not isinstance(correct, str):
         arrays = {"confidence": np.asarray(data), "correct": np.asarray(correct)}
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -160,13 +163,24 @@ def _load(data: Any, correct: Any, **options: Any) -> Scores:
         raise InputError(
             "an array of confidences needs an array of outcomes: audit(confidence, correct)"
         )
+    _refuse_without_labels(data, correct)
     return load_scores(data, correct=correct, **options)
+
+
+def _refuse_without_labels(data: Any, correct: str | None) -> None:
+    """Say why a table without a single label cannot be audited, before its rows are read."""
+    for source in data if isinstance(data, list | tuple) else [data]:
+        table = scan_table(source)
+        column = correct or "correct"
+        if column in table.collect_schema().names():
+            known = table.select(pl.col(column).is_not_null().any()).collect().item()
+            require_labels([1.0] if known else [], source=source_name(source))
+        elif correct is None:
+            require_labels(None, source=source_name(source))
 
 
 def _recalibrated(scores: Scores, name: str, seed: int) -> Scores:
     """Replace each (model, method)'s score by its cross-fitted probability."""
-    import polars as pl
-
     calibrator = CALIBRATORS[name]
     parts = []
     for block in scores.blocks():
@@ -178,9 +192,7 @@ def _recalibrated(scores: Scores, name: str, seed: int) -> Scores:
             rng=named_stream(seed, "recalibrate", *block.keys.values()),
         )
         parts.append(block.frame.with_columns(confidence=pl.Series(fitted)))
-    return Scores(
-        pl.concat(parts), scores.source, scores.dropped, scores.dropped_rows, scores.rejected
-    )
+    return replace(scores, frame=pl.concat(parts))
 
 
 def _audit_block(
@@ -212,6 +224,9 @@ def _audit_block(
             **shared,
         )
         if probability:
+            entry["metrics"]["confidence_gap"] = confidence_gap(
+                block.confidence, block.correct, level=level, **shared
+            )
             entry |= _calibration_evidence(block, bins=bins, level=level, rng=stream)
             entry["verification"] = verification_block(
                 block.confidence, block.correct, rng=stream, **shared
@@ -219,3 +234,29 @@ def _audit_block(
     entry["notes"] = sorted({str(warning.message) for warning in caught})
     entry["verdict"] = audit_verdict(entry)
     return entry
+
+
+def _calibration_evidence(
+    block: Block, *, bins: int, level: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return the test against perfect calibration and what a reliability diagram shows."""
+    data: dict[str, Any] = {"weights": block.weights}
+    test = calibration_test(block.confidence, block.correct, bins=bins, rng=rng, **data)
+    diagram = reliability_bins(block.confidence, block.correct, bins=bins, level=level, **data)
+    curve = reliability_curve(
+        block.confidence, block.correct, points=_CURVE_POINTS, level=level, rng=rng, **data
+    )
+    counts, _ = np.histogram(block.confidence, bins=_HISTOGRAM_BINS, range=(0, 1))
+    return {
+        "calibration_test": {
+            "expected_ece": test.expected,
+            "high_ece": test.high,
+            "p_value": test.p_value,
+            "simulations": test.simulations,
+        },
+        "reliability": {
+            "bins": diagram.to_dict(),
+            "curve": curve.to_dict(),
+            "histogram": counts.tolist(),
+        },
+    }

@@ -1,0 +1,253 @@
+"""Sem1 and Sem2: confidence read off the frequencies of meanings, and its calibration error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.binned import ece
+from calibrant.metrics.estimates import metric_estimates
+from calibrant.metrics.semantic.pool import DrawPool, pool_draws
+from calibrant.metrics.semantic.resampling import PairedGaps, paired_gaps
+from calibrant.metrics.semantic.theory import regimes, standardised_margin
+from calibrant.stats.splits import sample_splits, split_law
+
+__all__ = ["QuestionScores", "SemEce", "question_scores", "sem_ece"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Splits: TypeAlias = int | Literal["exact"]
+LABELS = ("split", "pool_mode")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionScores:
+    """Per question: both confidences, the grades they answer for, and how close the race is.
+
+    Parameters
+    ----------
+    ids
+        Question ids.
+    n, selection_n
+        Draws in the pool, and in the block that Sem2 selects on.
+    classes
+        Classes seen.
+    sem1, label1
+        Frequency of the pool's mode, and the mode's grade.
+    sem2, label2
+        Mean held-out frequency of the class that a split selects, and the mean grade of the
+        selected classes (or of the pool's mode, see `sem_ece`).
+    top, margin, mass
+        Frequency of the mode, top-two margin D and top-two mass p of the pool.
+    """
+
+    ids: npt.NDArray[Any]
+    n: npt.NDArray[np.int64]
+    selection_n: npt.NDArray[np.int64]
+    classes: npt.NDArray[np.int64]
+    sem1: Floats
+    label1: Floats
+    sem2: Floats
+    label2: Floats
+    top: Floats
+    margin: Floats
+    mass: Floats
+
+    @property
+    def standardised_margin(self) -> Floats:
+        """D / sqrt(p / n), plug-in."""
+        return standardised_margin(self.margin, self.mass, self.n)
+
+    @property
+    def regime(self) -> npt.NDArray[np.str_]:
+        """Regime of each question, plug-in."""
+        return regimes(self.margin, self.mass, self.classes, self.n)
+
+    @property
+    def gap(self) -> Floats:
+        """sem1 - sem2, the difficulty diagnostic: large where the mode is not settled."""
+        return self.sem1 - self.sem2
+
+
+@dataclass(frozen=True, slots=True)
+class SemEce:
+    """Sem1-ECE and Sem2-ECE with what they are made of.
+
+    Parameters
+    ----------
+    sem1, sem2
+        The two calibration errors.
+    gaps
+        Paired bootstrap of mean(c1 - c2), of the ECE gap, and of the ECE gap where D < 1/sqrt(n).
+    accuracy
+        Accuracy of the pool's mode.
+    questions
+        Per-question values.
+    left_out
+        Questions left out, by reason.
+    bins, splits, label
+        How it was computed.
+    """
+
+    sem1: Estimate
+    sem2: Estimate
+    gaps: PairedGaps
+    accuracy: Estimate
+    questions: QuestionScores
+    left_out: dict[str, int]
+    bins: int
+    splits: Splits
+    label: str
+
+
+def sem_ece(
+    question_id: npt.ArrayLike,
+    class_id: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    splits: Splits = 200,
+    rng: RngLike = 0,
+    label: str = "split",
+    selection_share: float = 0.5,
+    conflicts: str = "error",
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> SemEce:
+    r"""Return the calibration error of open-ended answers, from one row per draw.
+
+    Sem1 takes the frequency of the most frequent meaning as confidence: biased upwards, because
+    the winner is read off the draws that made it win. Sem2 selects on one part of the draws and
+    reads the frequency off the other: unbiased given the selection, biased downwards by wrong
+    selections. Both are in [0, 1], 0 is best, and both tend to the same limit as draws are added;
+    neither is 'better' because it is smaller.
+
+    Parameters
+    ----------
+    question_id, class_id, correct
+        Question, meaning and grade of each draw, see `pool_draws`.
+    bins
+        Equal-width bins.
+    splits
+        Random splits per question, or ``"exact"`` for the law of all of them.
+    rng
+        Seed or generator.
+    label
+        ``"split"``: Sem2 answers for the class that each split selects (as it is defined);
+        ``"pool_mode"``: for the mode of the whole pool, as some published code grades it.
+    selection_share
+        Share of the draws that Sem2 selects on; the rest evaluates.
+    conflicts
+        See `pool_draws`.
+    level, resamples
+        Coverage of the intervals and bootstrap resamples, by question.
+
+    References
+    ----------
+    'Sem-ECE: calibration of open-ended answers by semantic sampling' (2026), Sections 4 and 6.
+
+    Examples
+    --------
+    >>> question = ["a"] * 4 + ["b"] * 4
+    >>> meaning, correct = [0, 0, 0, 1, 0, 1, 2, 3], [1, 1, 1, 0, 0, 0, 0, 0]
+    >>> result = sem_ece(question, meaning, correct, splits="exact")
+    >>> result.questions.sem1.tolist(), result.questions.sem2.round(4).tolist()
+    ([0.75, 0.25], [0.75, 0.0])
+    """
+    pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
+    generator = as_generator(rng)
+    scores = question_scores(
+        pool, splits=splits, rng=generator, label=label, selection_share=selection_share
+    )
+    shared: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples}
+    first = metric_estimates(
+        scores.sem1, scores.label1, names=("ece", "accuracy"), rng=generator, **shared
+    )
+    second = metric_estimates(scores.sem2, scores.label2, names=("ece",), rng=generator, **shared)
+    return SemEce(
+        sem1=first["ece"],
+        sem2=second["ece"],
+        gaps=paired_gaps(
+            (scores.sem1, scores.label1),
+            (scores.sem2, scores.label2),
+            close=scores.margin < 1 / np.sqrt(scores.n),
+            rng=generator,
+            **shared,
+        ),
+        accuracy=first["accuracy"],
+        questions=scores,
+        left_out=pool.left_out,
+        bins=bins,
+        splits=splits,
+        label=label,
+    )
+
+
+def question_scores(
+    pool: DrawPool,
+    *,
+    splits: Splits = 200,
+    rng: RngLike = 0,
+    label: str = "split",
+    selection_share: float = 0.5,
+) -> QuestionScores:
+    """Return both confidences of each question with the grades that they answer for."""
+    if label not in LABELS:
+        raise InputError(f"label must be one of {', '.join(LABELS)}, got {label!r}")
+    if not 0 < selection_share < 1:
+        raise InputError(f"selection_share must lie between 0 and 1, got {selection_share}")
+    rows = np.arange(pool.ids.size)
+    mode = np.argmax(pool.answers, axis=1)
+    block = np.clip(np.floor(pool.size * selection_share).astype(np.int64), 1, pool.size - 1)
+    sem2, label2 = _held_out(pool, block, splits, as_generator(rng))
+    label1 = pool.labels[rows, mode]
+    first, second = pool.top_two()
+    return QuestionScores(
+        ids=pool.ids,
+        n=pool.size,
+        selection_n=block,
+        classes=pool.classes,
+        sem1=first,
+        label1=label1,
+        sem2=sem2,
+        label2=label2 if label == "split" else label1,
+        top=first,
+        margin=first - second,
+        mass=first + second,
+    )
+
+
+def _held_out(
+    pool: DrawPool, block: npt.NDArray[np.int64], splits: Splits, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return mean held-out frequency and mean grade over the splits that select a class."""
+    grades = np.where(pool.answers > 0, pool.labels, 0.0)
+    if splits == "exact":
+        law = split_law(pool.counts, block, selectable=pool.attempted)
+        chosen = law.selection.sum(axis=1)
+        return law.confidence, (law.selection * grades).sum(axis=1) / chosen
+    draws = sample_splits(pool.counts, block, splits=splits, rng=rng, selectable=pool.attempted)
+    picked = draws.selected >= 0
+    rows = np.arange(pool.ids.size)[:, None]
+    grade = np.where(picked, grades[rows, np.maximum(draws.selected, 0)], 0.0)
+    some = picked.sum(axis=1)
+    if (some == 0).any():
+        question = pool.ids[int(np.flatnonzero(some == 0)[0])]
+        raise InputError(
+            f"no split of question {question} holds an answer",
+            hint="use more splits, or splits='exact'",
+        )
+    return draws.confidence, grade.sum(axis=1) / some
+
+
+def pooled_ece(scores: QuestionScores, *, bins: int) -> tuple[float, float]:
+    """Return the two calibration errors without intervals, for curves."""
+    return (
+        ece(scores.sem1, scores.label1, bins=bins),
+        ece(scores.sem2, scores.label2, bins=bins),
+    )

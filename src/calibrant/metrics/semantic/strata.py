@@ -1,0 +1,125 @@
+"""Where the two estimators part: by margin, and question by question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.binned import ece
+from calibrant.metrics.semantic.estimators import QuestionScores
+from calibrant.metrics.semantic.resampling import paired_gaps
+from calibrant.stats.intervals import wald_interval
+
+__all__ = ["MarginStratum", "hardest_questions", "margin_strata", "regime_summary"]
+
+
+@dataclass(frozen=True, slots=True)
+class MarginStratum:
+    """Questions whose margin lies in [low, high).
+
+    `over_confidence` is mean Sem1 confidence minus accuracy of the mode: the theory says
+    Sem2-ECE <= Sem1-ECE where it is positive, and the other way round where it is negative.
+    """
+
+    low: float
+    high: float
+    n: int
+    sem1: float
+    sem2: float
+    ece_gap: Estimate
+    over_confidence: Estimate
+
+
+def margin_strata(
+    scores: QuestionScores,
+    *,
+    strata: int = 10,
+    bins: int = 10,
+    level: float = 0.95,
+    resamples: int = 500,
+    rng: RngLike = 0,
+) -> list[MarginStratum]:
+    """Return both calibration errors by top-two margin, in equal-width strata of [0, 1]."""
+    generator = as_generator(rng)
+    place = np.minimum((scores.margin * strata).astype(np.int64), strata - 1)
+    found = []
+    for number in range(strata):
+        rows = np.flatnonzero(place == number)
+        if rows.size == 0:
+            continue
+        first = (scores.sem1[rows], scores.label1[rows])
+        second = (scores.sem2[rows], scores.label2[rows])
+        gaps = paired_gaps(
+            first,
+            second,
+            close=np.zeros(rows.size, dtype=bool),
+            bins=bins,
+            level=level,
+            resamples=resamples,
+            rng=generator,
+        )
+        sem1, sem2 = (ece(*scored, bins=bins) for scored in (first, second))
+        found.append(
+            MarginStratum(
+                number / strata,
+                (number + 1) / strata,
+                int(rows.size),
+                sem1,
+                sem2,
+                gaps.ece,
+                _mean(first[0] - first[1], level),
+            )
+        )
+    return found
+
+
+def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[str, Any]]:
+    """Return per regime: questions, over-confidence and mean gap of the two confidences."""
+    rows: list[dict[str, Any]] = []
+    for name in ("jensen", "low-margin", "large-margin"):
+        inside = scores.regime == name
+        if not inside.any():
+            rows.append({"regime": name, "n": 0, "over_confidence": None, "gap": None})
+            continue
+        rows.append(
+            {
+                "regime": name,
+                "n": int(inside.sum()),
+                "over_confidence": _mean((scores.sem1 - scores.label1)[inside], level),
+                "gap": _mean(scores.gap[inside], level),
+            }
+        )
+    return rows
+
+
+def hardest_questions(scores: QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:
+    """Return the questions with the largest gap between Sem1 and Sem2, hardest first."""
+    order = np.argsort(-scores.gap, kind="stable")[:most]
+    return [
+        {
+            "question_id": str(scores.ids[row]),
+            "n": int(scores.n[row]),
+            "classes": int(scores.classes[row]),
+            "sem1": float(scores.sem1[row]),
+            "sem2": float(scores.sem2[row]),
+            "gap": float(scores.gap[row]),
+            "margin": float(scores.margin[row]),
+            "correct": float(scores.label1[row]),
+            "regime": str(scores.regime[row]),
+        }
+        for row in order
+    ]
+
+
+def _mean(values: Any, level: float) -> Estimate:
+    """Mean with a normal interval; one value has none."""
+    n, mean = values.size, float(values.mean())
+    if n < 2:
+        return Estimate(mean, float("nan"), float("nan"), n, level, interval="none")
+    error = float(values.std(ddof=1)) / n**0.5
+    low, high = wald_interval(mean, error, level, units=n)
+    return Estimate(mean, low, high, n, level, interval="student")

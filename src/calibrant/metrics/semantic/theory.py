@@ -1,0 +1,178 @@
+"""What the theory of Sem-ECE predicts: biases, regimes and bounds, per question."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from calibrant.core.errors import InputError
+
+__all__ = [
+    "JENSEN_BOUNDARY",
+    "binned_ece_bound",
+    "binned_ece_bound_smooth",
+    "confidence_error_bound",
+    "jensen_bias",
+    "predicted_gap",
+    "regimes",
+    "selection_bias",
+    "selection_error_bound",
+    "standardised_margin",
+]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+JENSEN_BOUNDARY: float = float(
+    brentq(lambda x: norm.pdf(2 * x) - 4 * x * norm.cdf(-2 * x), 0.1, 1.0, xtol=1e-15)
+)
+"""lam*: below it the upward bias of Sem1 exceeds the downward bias of Sem2."""
+
+
+def jensen_bias(half_margin: npt.ArrayLike) -> Floats:
+    """Return J(lam) = phi(2 lam) - 2 lam Phi(-2 lam), the leading upward bias of Sem1.
+
+    In units of sqrt(p/n): E[c1 - c*] = sqrt(p/n) J(lam).
+    """
+    lam = np.asarray(half_margin, dtype=np.float64)
+    bias: Floats = norm.pdf(2 * lam) - 2 * lam * norm.cdf(-2 * lam)
+    return bias
+
+
+def selection_bias(half_margin: npt.ArrayLike) -> Floats:
+    """Return S(lam) = 2 lam Phi(-2 lam), the leading downward bias of Sem2.
+
+    In units of sqrt(p/n): E[c2 - c*] = -sqrt(p/n) S(lam).
+    """
+    lam = np.asarray(half_margin, dtype=np.float64)
+    bias: Floats = 2 * lam * norm.cdf(-2 * lam)
+    return bias
+
+
+def standardised_margin(margin: npt.ArrayLike, mass: npt.ArrayLike, n: npt.ArrayLike) -> Floats:
+    """Return D / sqrt(p / n): the top-two margin in units of its leading standard error."""
+    spread = np.sqrt(np.asarray(mass, dtype=np.float64) / np.asarray(n, dtype=np.float64))
+    return np.asarray(margin, dtype=np.float64) / spread
+
+
+def predicted_gap(
+    margin: npt.ArrayLike,
+    mass: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    selection_n: npt.ArrayLike | None = None,
+) -> float:
+    """Return the leading-order Sem1-ECE minus Sem2-ECE under over-confidence.
+
+    With one block of n draws for both estimators this is mean(sqrt(p) phi(2 lam)) / sqrt(n). Where
+    Sem2 selects on a smaller block of a shared pool, pass its size as `selection_n`: then the
+    Jensen part is taken at n and the selection part at `selection_n`.
+    """
+    all_n = np.asarray(n, dtype=np.float64)
+    chosen_n = all_n if selection_n is None else np.asarray(selection_n, dtype=np.float64)
+    mass = np.asarray(mass, dtype=np.float64)
+    upward = np.sqrt(mass / all_n) * jensen_bias(standardised_margin(margin, mass, n) / 2)
+    downward = np.sqrt(mass / chosen_n) * selection_bias(
+        standardised_margin(margin, mass, chosen_n) / 2
+    )
+    return float(np.mean(upward + downward))
+
+
+def regimes(
+    margin: npt.ArrayLike, mass: npt.ArrayLike, classes: npt.ArrayLike, n: npt.ArrayLike
+) -> npt.NDArray[np.str_]:
+    """Name the regime of each question: ``jensen``, ``low-margin`` or ``large-margin``.
+
+    Jensen-dominated where lam < lam*; large margin where mt^2 >= log K; low margin between. A
+    question with one observed class has log K = 0 and is of large margin.
+
+    Examples
+    --------
+    >>> regimes([0.0, 0.1, 0.9], [1.0, 1.0, 1.0], [2, 5, 2], 50).tolist()
+    ['jensen', 'low-margin', 'large-margin']
+    """
+    standard = standardised_margin(margin, mass, n)
+    large = standard**2 >= np.log(np.asarray(classes, dtype=np.float64))
+    jensen = standard / 2 < JENSEN_BOUNDARY
+    # log 2 = 0.69 exceeds (2 lam*)^2 = 0.38, so 'jensen' lies inside low margin for every K >= 2.
+    return np.where(large, "large-margin", np.where(jensen, "jensen", "low-margin"))
+
+
+def selection_error_bound(
+    margin: npt.ArrayLike, mass: npt.ArrayLike, classes: npt.ArrayLike, n: npt.ArrayLike
+) -> Floats:
+    """Return (K - 1) exp(-n D^2 / (2 p)), a bound on choosing another class than the mode.
+
+    It may exceed 1, where it says nothing; it is not cut.
+    """
+    standard = standardised_margin(margin, mass, n)
+    bound: Floats = (np.asarray(classes, dtype=np.float64) - 1) * np.exp(-(standard**2) / 2)
+    return bound
+
+
+def confidence_error_bound(
+    top: npt.ArrayLike,
+    margin: npt.ArrayLike,
+    mass: npt.ArrayLike,
+    classes: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    evaluation_n: npt.ArrayLike | None = None,
+) -> Floats:
+    """Return the bound on E|c - c*|: Theorem 5.3 (Sem1), or 5.4 with `evaluation_n` (Sem2).
+
+    Parameters
+    ----------
+    top
+        Probability of the mode.
+    margin, mass, classes, n
+        Top-two margin and mass, number of classes, size of the selection block.
+    evaluation_n
+        Size of the held-out block; None for Sem1.
+    """
+    p1 = np.asarray(top, dtype=np.float64)
+    size = np.asarray(n if evaluation_n is None else evaluation_n, dtype=np.float64)
+    by_margin: Floats = np.sqrt(p1 * (1 - p1) / size)
+    by_margin = by_margin + selection_error_bound(margin, mass, classes, n)
+    if evaluation_n is not None:
+        return by_margin
+    uniform = np.sqrt(np.log(2 * np.asarray(classes, dtype=np.float64)) / (2 * np.asarray(n)))
+    smaller: Floats = np.minimum(uniform, by_margin)
+    return smaller
+
+
+def binned_ece_bound(
+    selection_error: float,
+    confidence_error: float,
+    top: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    eta: float,
+) -> float:
+    """Return the bound of Theorem 5.2 on |Sem-ECE - ECE*| at a given eta.
+
+    delta + eps + 2 (eps / eta + P(dist(c*, bin edges) <= eta)).
+    """
+    if eta <= 0:
+        raise InputError(f"eta must be positive, got {eta}")
+    edges = np.arange(1, bins) / bins
+    distance = np.abs(np.asarray(top, dtype=np.float64)[:, None] - edges).min(axis=1)
+    near = float(np.mean(distance <= eta))
+    return selection_error + confidence_error + 2 * (confidence_error / eta + near)
+
+
+def binned_ece_bound_smooth(
+    selection_error: float, confidence_error: float, *, density: float, bins: int = 10
+) -> float:
+    """Return the bound of Theorem 5.2 where c* has a density of at most `density`.
+
+    delta + eps + 4 sqrt(2 M (L - 1) eps).
+    """
+    return (
+        selection_error
+        + confidence_error
+        + 4 * float(np.sqrt(2 * density * (bins - 1) * confidence_error))
+    )

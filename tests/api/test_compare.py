@@ -1,0 +1,166 @@
+"""`compare` as its users call it: Python, command line, JSON."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+
+CALIBRANT = Path(sys.executable).parent / "calibrant"
+
+
+def two_models(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    parts = []
+    for name, skill in (("small", 0.4), ("large", 0.75)):
+        correct = rng.random(n) < skill
+        confidence = np.clip(0.8 + 0.1 * correct + 0.05 * rng.standard_normal(n), 0, 1)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "question_id": np.arange(n),
+                    "model": name,
+                    "domain": np.where(np.arange(n) % 2, "odd", "even"),
+                    "confidence": confidence,
+                    "correct": correct,
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def candidates_of(table):
+    rng = np.random.default_rng(1)
+    models = table["model"].unique(maintain_order=True).to_list()
+    return pl.DataFrame(
+        [
+            {
+                "question_id": str(question),
+                "judge": judge,
+                "author": author,
+                "answer": f"{author}-{question}",
+                "confidence": float(np.clip(0.6 + 0.2 * (judge == author), 0, 1) * rng.random()),
+            }
+            for question in range(400)
+            for judge in models
+            for author in models
+        ]
+    )
+
+
+def test_fixed_names_of_the_document(tmp_path):
+    path, out = tmp_path / "t.parquet", tmp_path / "c.json"
+    two_models().write_parquet(path)
+    done = subprocess.run(
+        [CALIBRANT, "compare", path, "--json", out], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(out.read_text())
+    assert document["schema"] == "calibrant.compare/1"
+    entry = document["results"][0]
+    assert set(entry["accuracy"]) == {"value", "low", "high", "n"}
+    for view in ("raw", "ia", "da"):
+        for metric in ("brier", "ece"):
+            assert entry["views"][view][metric]["low"] is not None
+    pair = document["pairs"][0]
+    assert {pair["a"], pair["b"]} == {"small", "large"}
+    assert set(pair["reversal"]) == {"da", "ia"}
+    assert isinstance(pair["tie"], bool)
+    assert 0 < pair["retention"] < 1
+
+
+def test_same_seed_same_bytes():
+    table = two_models()
+    first, second = (cal.compare(table, seed=3).to_dict() for _ in range(2))
+    assert first == second
+    assert first != cal.compare(table, seed=4).to_dict()
+
+
+def test_candidate_view_and_self_preference():
+    table = two_models()
+    document = cal.compare(table, candidates=candidates_of(table)).to_dict()
+    assert "ca" in document["pairs"][0]["gaps"]
+    biases = {row["judge"]: row["bias"] for row in document["self_preference"]}
+    assert biases["small"]["low"] > 0
+    assert "Self-preference" in str(cal.compare(table, candidates=candidates_of(table)))
+
+
+def test_groups_have_comparisons_of_their_own():
+    document = cal.compare(two_models(), by=["domain"]).to_dict()
+    assert [pair["group"] for pair in document["pairs"]] == [
+        None,
+        {"domain": "even"},
+        {"domain": "odd"},
+    ]
+
+
+def test_different_answers_under_one_id_are_refused():
+    table = two_models()
+    pool = candidates_of(table).with_columns(
+        answer=pl.when(pl.col("judge") == "small").then(pl.lit("x")).otherwise("answer")
+    )
+    with pytest.raises(InputError, match="different answers by"):
+        cal.compare(table, candidates=pool)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: t.filter(pl.col("model") == "small"), "at least two models"),
+        (
+            lambda t: t.with_columns(
+                question_id=pl.when(pl.col("model") == "small")
+                .then(pl.col("question_id") + 1000)
+                .otherwise("question_id")
+            ),
+            "no question in common",
+        ),
+        (
+            lambda t: t.with_columns(
+                correct=pl.when(pl.col("model") == "small").then(False).otherwise("correct")
+            ),
+            "small has accuracy 0",
+        ),
+    ],
+)
+def test_errors_name_the_rule(change, words):
+    with pytest.raises(InputError, match=words):
+        cal.compare(change(two_models()))
+
+
+def test_mmlu_pro_views_agree_with_plain_numpy(shared_data):
+    path = shared_data / "scores" / "mmlu_pro_16_models.parquet"
+    a, b = "gpt-4o-2024-08-06", "gpt-4o-mini-2024-07-18"
+    column = "logit_perplexity_confidence"
+    document = cal.compare(
+        path, models=[a, b], confidence=column, on_invalid="drop", resamples=50
+    ).to_dict()
+    wide = {
+        name: pl.read_parquet(path)
+        .filter((pl.col("model") == name) & pl.col(column).is_between(0, 1))
+        .sort("question_id")
+        for name in (a, b)
+    }
+    common = np.intersect1d(*(wide[name]["question_id"].to_numpy() for name in wide))
+    assert document["pairs"][0]["accuracy_gap"]["n"] == common.size
+    rows = {name: wide[name].filter(pl.col("question_id").is_in(common)) for name in wide}
+    accuracy = {name: rows[name]["correct"].mean() for name in rows}
+    for entry in document["results"]:
+        part = rows[entry["model"]]
+        c, z = part[column].to_numpy().astype(float), part["correct"].to_numpy().astype(float)
+        own, target = accuracy[entry["model"]], min(accuracy.values())
+        w = np.where(z == 1, target / own, (1 - target) / (1 - own))
+        place = np.minimum((c * 15).astype(int), 14)
+        gaps = np.bincount(place, weights=w * (c - z), minlength=15)
+        assert entry["views"]["da"]["ece"]["value"] == pytest.approx(
+            np.abs(gaps).sum() / w.sum(), abs=1e-12
+        )
+        assert entry["views"]["da"]["brier"]["value"] == pytest.approx(
+            (w * (c - z) ** 2).sum() / w.sum(), abs=1e-12
+        )
