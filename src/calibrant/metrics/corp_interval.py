@@ -22,6 +22,8 @@ __all__ = ["CorpIntervals", "corp_intervals"]
 
 CELLS = 100
 DRAWS = 150
+# Variance from which rounded normal numbers stand for binomial ones (six times as fast).
+MANY = 9.0
 # How far rates are moved from the confidences (0) to the fitted curve (1) and beyond it.
 MOVES = (0.0, 0.5, 0.8, 1.0, 1.3)
 
@@ -52,9 +54,7 @@ def corp_intervals(
     spread: FloatArray = np.zeros(1)
     for move in MOVES:
         rate = np.clip(cells.confidence + move * (fitted - cells.confidence), 0.0, 1.0)
-        # All draws of a cell in a row: the generator then sets up each cell only once.
-        hits = rng.binomial(trials[:, None], rate[:, None], size=(trials.size, DRAWS))
-        mcb, dsc = _drawn_parts(cells.confidence, trials, hits.T)
+        mcb, dsc = _drawn_parts(cells.confidence, trials, _drawn_hits(trials, rate, rng))
         candidates.append(float(share @ (cells.confidence - rate) ** 2))
         drawn.append(mcb)
         if move == 1.0:
@@ -72,11 +72,25 @@ def corp_intervals(
     )
 
 
+def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return binomial numbers, one row per draw; rounded normal ones in cells with many rows."""
+    variance = trials * rate * (1 - rate)
+    out = rng.standard_normal((DRAWS, trials.size))
+    out *= np.sqrt(variance)
+    out += trials * rate
+    np.clip(np.rint(out, out=out), 0, trials, out=out)
+    few = np.flatnonzero(variance < MANY)
+    # All draws of a cell in a row: the generator then sets up each cell only once.
+    size = (few.size, DRAWS)
+    out[:, few] = rng.binomial(trials[few, None], rate[few, None], size=size).T
+    return out
+
+
 def _drawn_parts(
-    confidence: FloatArray, trials: np.ndarray, hits: np.ndarray
+    confidence: FloatArray, trials: np.ndarray, rows: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    draws, size = hits.shape
-    weight, rows = trials.astype(np.float64), hits.astype(np.float64)
+    draws, size = rows.shape
+    weight = trials.astype(np.float64)
     total = weight.sum()
     # One regression for all draws: rates of later draws are lifted above all earlier ones, so
     # that no block of equal fits can reach across.

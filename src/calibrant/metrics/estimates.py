@@ -313,7 +313,8 @@ class Block:
         low, high = wald_interval(value, error, self.level, units=self.units.count)
         if self.one_class or error == 0:
             # Outcomes that never varied may still do so: up to the unseen share of them.
-            other = (1 - self.unseen) * value + self.unseen * self.mean(flipped)[0]
+            turned = float((flipped * self.weight).sum()) / self.data.total
+            other = (1 - self.unseen) * value + self.unseen * turned
             low, high = min(low, other), max(high, other)
         return value, max(low, 0.0), high, "unit-variance"
 

@@ -166,6 +166,10 @@ def gap_intervals(
         if even_parts[part] == 0:
             # No bin leans this way: what the noise alone could hide is the upper end.
             high = float(np.quantile(here_draws[part], (1 + level) / 2))
+        elif (high_draws[part][0] <= seen).mean() < (1 - level) / 2:
+            # Less error than even the observed amount would mostly show, by luck: what it
+            # would show in the middle bounds the truth.
+            high = float(np.median(high_draws[part][0]))
         ends.append((seen, min(low, seen), max(high, seen)))
     return GapIntervals(*ends)
 

@@ -1,0 +1,175 @@
+"""Intervals: they hold together, follow the units and cover."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from calibrant import metrics
+from calibrant.core import InputError, UndefinedMetricWarning
+
+BOUNDED = [name for name in metrics.DEFAULT if name != "log_loss"]
+
+
+def sample(seed=0, n=500, power=1.4):
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(4, 1.2, n)
+    return confidence, (rng.random(n) < confidence**power).astype(float)
+
+
+def quiet(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return metrics.metric_estimates(*args, **options)
+
+
+@pytest.mark.parametrize("name", metrics.DEFAULT)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_values_are_those_of_the_plain_functions(name, weighted):
+    confidence, correct = sample(1)
+    weights = np.random.default_rng(0).random(500) if weighted else None
+    found = metrics.metric_estimates(confidence, correct, names=(name,), weights=weights)[name]
+    expected = getattr(metrics, name)(confidence, correct, weights=weights)
+    tolerance = 0.02 if name == "ece_debiased" and weighted else 1e-9
+    assert found.value == pytest.approx(expected, abs=tolerance)
+    assert found.low <= found.value <= found.high
+    assert found.low < found.high
+    assert found.n == 500
+
+
+@pytest.mark.parametrize("units", [None, "pairs"])
+def test_the_same_seed_gives_the_same_numbers_whatever_else_is_asked(units):
+    confidence, correct = sample(2)
+    given = None if units is None else np.arange(500) // 2
+    everything = metrics.metric_estimates(confidence, correct, units=given, rng=5)
+    for name in metrics.DEFAULT:
+        alone = metrics.metric_estimates(confidence, correct, names=(name,), units=given, rng=5)
+        assert alone[name] == everything[name]
+
+
+@pytest.mark.parametrize("name", metrics.DEFAULT)
+def test_a_question_with_many_rows_is_one_unit(name):
+    confidence, correct = sample(3, 400)
+    questions = np.repeat([f"q{k}" for k in range(400)], 5)
+    once = metrics.metric_estimates(confidence, correct, names=(name,))[name]
+    rows = np.repeat(confidence, 5), np.repeat(correct, 5)
+    many = metrics.metric_estimates(*rows, names=(name,), units=questions)[name]
+    assert many.n == 400
+    width, copied = once.high - once.low, many.high - many.low
+    assert copied == pytest.approx(width, rel=0.25 if name in ("mcb", "dsc") else 0.12)
+
+
+def test_rows_of_a_unit_must_not_count_as_independent():
+    confidence, correct = (np.repeat(a, 5) for a in sample(4, 400))
+    names = ("brier", "ece", "auroc", "smooth_ece")
+    units = np.repeat(np.arange(400), 5)
+    right = metrics.metric_estimates(confidence, correct, names=names, units=units)
+    wrong = metrics.metric_estimates(confidence, correct, names=names)
+    for name in names:
+        ratio = (right[name].high - right[name].low) / (wrong[name].high - wrong[name].low)
+        assert ratio > 1.6, name
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct"),
+    [
+        ([0.9] * 6, [1] * 6),
+        ([0.9] * 6, [0] * 6),
+        ([1.0] * 6, [1] * 6),
+        ([1.0] * 6, [0] * 6),
+        ([0.0] * 6, [0] * 6),
+        ([0.5], [1]),
+        ([0.5, 0.5], [1, 0]),
+        (np.linspace(0, 1, 20), np.linspace(0, 1, 20) > 0.5),
+        ([0.7] * 10, [0, 1] * 5),
+    ],
+)
+def test_degenerate_blocks_never_claim_certainty(confidence, correct):
+    found = quiet(confidence, correct)
+    assert set(found) == set(metrics.DEFAULT)
+    for name in BOUNDED:
+        estimate = found[name]
+        if np.isnan(estimate.value):
+            assert np.isnan(estimate.low)
+            assert np.isnan(estimate.high)
+            continue
+        assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1, name
+        if name not in ("dsc", "brier"):
+            assert estimate.high - estimate.low > 1e-3, name
+
+
+def test_certain_and_wrong_is_said():
+    found = quiet([1.0, 0.5, 0.7], [0, 1, 1], names=("log_loss",))["log_loss"]
+    assert (found.value, found.low, found.high) == (np.inf, np.inf, np.inf)
+    assert found.interval == "certain and wrong"
+
+
+def test_scores_that_are_no_probabilities_are_ranked_only():
+    confidence, correct = sample(5)
+    names = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
+    as_scores = metrics.metric_estimates(confidence * 30 - 8, correct, names=names)
+    as_given = metrics.metric_estimates(confidence, correct, names=names)
+    for name in names:
+        assert as_scores[name].value == pytest.approx(as_given[name].value)
+        assert as_scores[name].low == pytest.approx(as_given[name].low)
+    with pytest.raises(InputError, match=r"in \[0, 1\]"):
+        metrics.metric_estimates(confidence * 30, correct)
+
+
+def test_graded_outcomes_leave_classes_undefined_and_warn():
+    confidence, _ = sample(6)
+    grades = np.random.default_rng(0).random(500)
+    with pytest.warns(UndefinedMetricWarning, match="graded"):
+        found = metrics.metric_estimates(confidence, grades)
+    assert np.isnan(found["auroc"].value)
+    assert found["brier"].low < found["brier"].value < found["brier"].high
+
+
+def test_a_wrong_name_is_met_with_a_suggestion():
+    with pytest.raises(InputError, match="did you mean 'smooth_ece'"):
+        metrics.metric_estimates([0.5], [1], names=("smoth_ece",))
+
+
+def test_zero_is_inside_when_the_model_is_calibrated():
+    rng = np.random.default_rng(11)
+    names = ("ece", "ece_debiased", "smooth_ece", "mcb")
+    inside = dict.fromkeys(names, 0)
+    for repeat in range(60):
+        confidence = rng.beta(4, 1.2, 400)
+        correct = rng.random(400) < confidence
+        found = metrics.metric_estimates(
+            confidence, correct, names=names, resamples=200, rng=repeat
+        )
+        for name in names:
+            inside[name] += found[name].low == 0
+    # A plain percentile interval never contains 0: its count would be 0 of 60.
+    assert all(count >= 53 for count in inside.values()), inside
+
+
+def test_brier_and_auroc_cover():
+    rng = np.random.default_rng(12)
+    big = rng.beta(4, 1.2, 400_000)
+    rate = big**1.5
+    true_brier = float(((big - rate) ** 2 + rate * (1 - rate)).mean())
+    both, copies = np.concatenate([big, big]), np.repeat([1, 0], big.size)
+    true_auroc = metrics.auroc(both, copies, weights=np.concatenate([rate, 1 - rate]))
+    hits = {"brier": 0, "auroc": 0}
+    for _ in range(400):
+        confidence = rng.beta(4, 1.2, 300)
+        correct = rng.random(300) < confidence**1.5
+        found = metrics.metric_estimates(confidence, correct, names=("brier", "auroc"))
+        hits["brier"] += found["brier"].low <= true_brier <= found["brier"].high
+        hits["auroc"] += found["auroc"].low <= true_auroc <= found["auroc"].high
+    assert all(0.92 <= count / 400 <= 0.98 for count in hits.values()), hits
+
+
+def test_zero_weights_leave_rows_out():
+    confidence, correct = sample(7)
+    weights = np.ones(500)
+    weights[300:] = 0
+    units = np.arange(500) // 2
+    some = metrics.metric_estimates(confidence, correct, weights=weights, units=units)
+    few = metrics.metric_estimates(
+        confidence[:300], correct[:300], weights=weights[:300], units=units[:300]
+    )
+    assert some == few

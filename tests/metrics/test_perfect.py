@@ -1,0 +1,105 @@
+"""What perfect calibration would show, and the pieces of reliability diagrams."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calibrant import metrics
+from calibrant.core import InputError
+from calibrant.stats.intervals import wilson_interval
+
+
+def test_p_values_are_uniform_under_perfect_calibration():
+    rng = np.random.default_rng(0)
+    found = []
+    for repeat in range(150):
+        confidence = rng.random(150)
+        correct = rng.random(150) < confidence
+        test = metrics.calibration_test(confidence, correct, simulations=99, rng=repeat)
+        found.append(test.p_value)
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+@pytest.mark.parametrize("strategy", ["width", "mass"])
+def test_the_expected_error_of_a_perfect_model_is_what_simulated_rows_show(norm, strategy):
+    rng = np.random.default_rng(1)
+    confidence = rng.beta(3, 1, 300)
+    test = metrics.calibration_test(
+        confidence, confidence > 2, norm=norm, strategy=strategy, simulations=1000
+    )
+    options = {"norm": norm, "strategy": strategy}
+    rows = [metrics.ece(confidence, rng.random(300) < confidence, **options) for _ in range(600)]
+    error = np.std(rows) * np.sqrt(1 / 600 + 1 / 1000)
+    assert test.expected == pytest.approx(np.mean(rows), abs=4 * error)
+    assert test.statistic == pytest.approx(
+        metrics.ece(confidence, np.zeros(300), **options), abs=1e-12
+    )
+    assert test.p_value == pytest.approx(1 / 1001)
+
+
+def test_weights_of_the_test():
+    confidence, correct = np.linspace(0.05, 0.95, 40), np.arange(40) % 2
+    twice = metrics.calibration_test(confidence, correct, weights=np.full(40, 2.0))
+    copied = metrics.calibration_test(np.repeat(confidence, 2), np.repeat(correct, 2))
+    assert twice.statistic == pytest.approx(copied.statistic)
+    assert twice.expected == pytest.approx(copied.expected, rel=0.05)
+    uneven = metrics.calibration_test(confidence, correct, weights=np.full(40, 0.5))
+    assert uneven.expected == pytest.approx(twice.expected * np.sqrt(2), rel=0.1)
+
+
+def test_spiegelhalter_is_standard_normal_under_perfect_calibration():
+    rng = np.random.default_rng(2)
+    confidence = rng.random((400, 200))
+    found = [metrics.spiegelhalter_z(c, rng.random(200) < c) for c in confidence]
+    assert stats.kstest(found, "norm").pvalue > 0.01
+
+
+def test_options_are_checked():
+    with pytest.raises(InputError, match="strategy is one of"):
+        metrics.calibration_test([0.5], [1], strategy="sweep")
+    with pytest.raises(InputError, match="bins is a whole number"):
+        metrics.ece([0.5], [1], bins=0)
+    with pytest.raises(InputError, match="norm is one of"):
+        metrics.ece([0.5], [1], norm="l3")
+    with pytest.raises(InputError, match="level is between"):
+        metrics.metric_estimates([0.5], [1], level=95)
+
+
+def test_reliability_bins_tell_rows_rates_and_intervals():
+    confidence = np.repeat([0.25, 0.85], [40, 60])
+    correct = np.concatenate([np.arange(40) < 10, np.arange(60) < 30])
+    diagram = metrics.reliability_bins(confidence, correct, bins=10)
+    assert diagram.n.tolist() == [40, 60]
+    assert diagram.rate.tolist() == [0.25, 0.5]
+    low, high = wilson_interval(np.array([0.25, 0.5]), np.array([40, 60]))
+    assert diagram.low == pytest.approx(low)
+    assert diagram.high == pytest.approx(high)
+    assert (diagram.band_low < diagram.confidence).all()
+    assert diagram.rate[1] < diagram.band_low[1]
+    rows = diagram.to_dict()
+    assert rows[0]["n"] == 40
+    assert set(rows[0]) >= {"lower", "upper", "confidence", "rate", "low", "high", "mass"}
+
+
+def test_wilson_equals_scipy():
+    for hits in (0, 3, 20):
+        expected = stats.binomtest(hits, 20).proportion_ci(method="wilson")
+        low, high = wilson_interval(hits / 20, 20)
+        assert (float(low), float(high)) == pytest.approx((expected.low, expected.high))
+
+
+def test_the_reliability_curve_rises_is_bounded_and_has_a_band():
+    rng = np.random.default_rng(3)
+    confidence = rng.random(5000)
+    correct = rng.random(5000) < confidence**2
+    curve = metrics.reliability_curve(confidence, correct, points=50)
+    assert curve.confidence.size == 50
+    assert (np.diff(curve.rate) >= 0).all()
+    assert (curve.band_low <= curve.band_high).all()
+    assert curve.weight.sum() == pytest.approx(1)
+    calibrated = metrics.reliability_curve(confidence, rng.random(5000) < confidence)
+    inside = (calibrated.band_low <= calibrated.rate) & (calibrated.rate <= calibrated.band_high)
+    assert inside.mean() > 0.8
+    outside = (curve.rate < curve.band_low) | (curve.rate > curve.band_high)
+    assert outside.mean() > 0.5
