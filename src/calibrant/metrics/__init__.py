@@ -3,10 +3,17 @@
 from calibrant.metrics.binned import (
     ReliabilityBins,
     ece,
-    ece_debiased,
     over_confidence,
     reliability_bins,
     under_confidence,
+)
+from calibrant.metrics.calibrators import (
+    BetaCalibrator,
+    Calibrator,
+    HistogramCalibrator,
+    IsotonicCalibrator,
+    PlattCalibrator,
+    TemperatureCalibrator,
 )
 from calibrant.metrics.corp import (
     Corp,
@@ -17,21 +24,12 @@ from calibrant.metrics.corp import (
     reliability_curve,
     unc,
 )
+from calibrant.metrics.debiased import ece_debiased
 from calibrant.metrics.discrimination import auprc, auroc
 from calibrant.metrics.estimates import DEFAULT, PROBABILITY_METRICS, metric_estimates
 from calibrant.metrics.gap import confidence_gap
 from calibrant.metrics.perfect import CalibrationTest, calibration_test, spiegelhalter_z
-from calibrant.metrics.recalibration import (
-    CALIBRATORS,
-    BetaCalibrator,
-    Calibrator,
-    HistogramCalibrator,
-    IsotonicCalibrator,
-    PlattCalibrator,
-    TemperatureCalibrator,
-    calibrator_from_dict,
-    cross_fitted,
-)
+from calibrant.metrics.recalibration import CALIBRATORS, calibrator_from_dict, cross_fitted
 from calibrant.metrics.resampling import (
     METRICS,
     bootstrap_distribution,

@@ -1,4 +1,4 @@
-"""Binned calibration error: ECE, its two halves, its debiased forms, and the bins themselves."""
+"""Binned calibration error: ECE, its two halves, and the bins themselves."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = [
     "ReliabilityBins",
     "bin_statistics",
     "ece",
-    "ece_debiased",
-    "matched_error",
     "over_confidence",
+    "placement",
     "reliability_bins",
+    "shrunk_variance",
     "under_confidence",
 ]
 
@@ -174,101 +174,6 @@ def _one_sided(data: Checked, bins: int, strategy: str, *, sign: float) -> float
     place, edges = placement(data, bins, strategy)
     (gaps,) = binning.sum_by_bin(place, len(edges) - 1, data.confidence, [_residual_column(data)])
     return float(np.maximum(sign * gaps, 0.0).sum()) / data.total
-
-
-def ece_debiased(
-    confidence: ArrayLike,
-    correct: ArrayLike,
-    *,
-    bins: int = 15,
-    strategy: str = "width",
-    norm: str = "l1",
-    estimator: str = "matched",
-    weights: ArrayLike | None = None,
-) -> float:
-    r"""Return a binned calibration error with its upward bias taken off, in [0, 1]; 0 is best.
-
-    Parameters
-    ----------
-    confidence, correct, bins, strategy, weights
-        As for `ece`.
-    norm
-        ``l1`` or ``l2``.
-    estimator
-        For ``l1`` only. ``matched`` (the one that audits report): the observed gaps are shrunk
-        by a common factor until the ECE that one would expect to observe,
-        :math:`\sum_b p_b E|N(t g_b, s_b^2)|`, equals the ECE observed; the value is
-        :math:`t \sum_b p_b |g_b|`, and 0 where even perfect calibration would be expected to
-        show more. ``normal``: the observed ECE minus the bias that resampling normal bin means
-        would show, :math:`2 \mathrm{ECE} - \sum_b p_b E|N(g_b, s_b^2)|` (in closed form; may
-        fall slightly below 0), which removes only part of the bias near perfect calibration.
-        For ``l2`` there is one form: each squared gap loses its sampling variance
-        :math:`r_b(1-r_b)/(n_b-1)`; bins with one row are left out, a negative sum gives 0.
-
-    References
-    ----------
-    Kumar, Liang, Ma (2019), 'Verified uncertainty calibration' (``l2`` and ``normal``);
-    Broecker (2012), 'Estimating reliability and resolution of probability forecasts'.
-
-    Examples
-    --------
-    >>> round(ece([0.9] * 10, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bins=10), 3)
-    0.1
-    >>> round(ece_debiased([0.9] * 10, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0], bins=10), 3)
-    0.052
-    """
-    check_choice("norm", norm, ("l1", "l2"))
-    check_choice("estimator", estimator, ("matched", "normal"))
-    stats = bin_statistics(check(confidence, correct, weights), bins=bins, strategy=strategy)
-    if norm == "l2":
-        return _l2_debiased(stats)
-    return matched_error(stats) if estimator == "matched" else _l1_normal(stats)
-
-
-def _l2_debiased(stats: BinStats) -> float:
-    many = stats.effective > 1
-    variance = stats.rate * (1 - stats.rate) / np.where(many, stats.effective - 1, 1)
-    square = float(stats.mass @ np.where(many, stats.gap**2 - variance, 0.0))
-    return math.sqrt(max(square, 0.0))
-
-
-def _l1_normal(stats: BinStats) -> float:
-    error = np.sqrt(stats.rate * (1 - stats.rate) / stats.effective)
-    gap = np.abs(stats.gap)
-    return float(stats.mass @ (2 * gap - folded_mean(gap, error)))
-
-
-def matched_error(stats: BinStats, *, inflation: float = 1.0) -> float:
-    """Return the ``matched`` debiased ECE of bin sums.
-
-    `inflation` is the variance of the data's own units over that of independent rows.
-    """
-    gap = np.abs(stats.gap)
-    observed = float(stats.mass @ gap)
-
-    def excess(shrink: float) -> float:
-        error = np.sqrt(shrunk_variance(stats, shrink) * inflation / stats.effective)
-        return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
-
-    low, high = 0.0, 1.0
-    if excess(low) >= 0:
-        return 0.0
-    if excess(high) <= 0:
-        return observed
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
-    return low * observed
-
-
-def folded_mean(centre: FloatArray, error: FloatArray) -> FloatArray:
-    """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
-    scale = np.where(error > 0, error, 1.0)
-    ratio = centre / scale
-    mean = scale * math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2) + centre * special.erf(
-        ratio / math.sqrt(2)
-    )
-    return np.where(error > 0, mean, np.abs(centre))
 
 
 def shrunk_variance(stats: BinStats, shrink: float) -> FloatArray:

@@ -62,6 +62,9 @@ def corp_intervals(
     # Distances rather than their squares change evenly from one candidate to the next.
     values = np.maximum.accumulate(np.sqrt(candidates))
     low, high = crossing_interval(values, np.stack(drawn), parts.mcb, level)
+    if values[-1] == 0:
+        # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
+        high = float(np.sqrt(np.quantile(drawn[0], (1 + level) / 2)))
     low_dsc, high_dsc = percentile_interval(spread, level)
     return CorpIntervals(
         (min(low**2, parts.mcb), max(high**2, parts.mcb)),

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.registry import did_you_mean
-from calibrant.metrics.binned import NORMS, ece, ece_debiased, over_confidence, under_confidence
+from calibrant.metrics.binned import NORMS, ece, over_confidence, under_confidence
+from calibrant.metrics.block import SMOOTH_METRICS, Block
 from calibrant.metrics.corp import dsc, mcb, unc
+from calibrant.metrics.debiased import ece_debiased
 from calibrant.metrics.discrimination import auprc, auroc
-from calibrant.metrics.estimates import SMOOTH_METRICS, Block
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
 from calibrant.metrics.scoring import accuracy, brier, log_loss, mean_confidence
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc

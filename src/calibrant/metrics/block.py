@@ -1,0 +1,337 @@
+"""One block of rows and all its metrics with intervals; what they share is computed once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core import Estimate
+from calibrant.metrics.corp import Corp, corp_from_sums
+from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
+from calibrant.metrics.debiased import matched_error
+from calibrant.metrics.gap_intervals import GapIntervals, GapModel, gap_intervals, gap_model
+from calibrant.metrics.inputs import Array, Checked, check, undefined
+from calibrant.metrics.scoring import log_loss_rows
+from calibrant.metrics.smooth import SmoothGrids
+from calibrant.metrics.smooth_interval import smooth_interval
+from calibrant.stats import ranking
+from calibrant.stats.binning import FloatArray
+from calibrant.stats.intervals import (
+    area_score_interval,
+    logit_interval,
+    unseen_share,
+    wald_interval,
+    wilson_interval,
+)
+from calibrant.stats.isotonic import DistinctSums
+from calibrant.stats.units import Units, unit_codes, unit_sums
+
+__all__ = ["SMOOTH_METRICS", "Block"]
+
+BINARY_METRICS = frozenset({"auroc", "auprc"})
+_MEANS: dict[str, Callable[[FloatArray, Array], Array]] = {
+    "brier": lambda c, y: (c - y) ** 2,
+    "log_loss": log_loss_rows,
+    "accuracy": lambda c, y: y + 0.0 * c,
+    "mean_confidence": lambda c, y: c + 0.0 * y,
+}
+_RANKING = {
+    "auroc": ranking.area_under_curve,
+    "auprc": ranking.average_precision,
+    "aurc": ranking.average_risk,
+}
+# Metrics whose differences have a normal interval from influences.
+SMOOTH_METRICS = frozenset({*_MEANS, *_RANKING, "e_aurc"})
+
+
+class Block:
+    """One block of rows: what several metrics share is computed once, when first needed."""
+
+    def __init__(
+        self,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        weights: ArrayLike | None,
+        units: ArrayLike | None,
+        *,
+        probability: bool,
+        bins: int,
+        level: float,
+        resamples: int,
+        rng: np.random.Generator,
+    ) -> None:
+        checked = check(confidence, correct, weights, probability=probability)
+        self.data = checked.present()
+        if units is not None and self.data.rows < checked.rows:
+            assert checked.weights is not None
+            units = np.asarray(units)[checked.weights > 0]
+        self.units = unit_codes(units, self.data.rows)
+        self.bins, self.level, self.resamples = bins, level, resamples
+        # Streams of their own, so that a metric has the same interval whatever else is asked.
+        self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
+        y = self.data.correct
+        self.one_class = bool(y.min() == y.max())
+        self.graded = y.dtype != np.bool_ and not bool(((y == 0) | (y == 1)).all())
+
+    @classmethod
+    def of(cls, data: Checked, units: Units | None = None) -> Block:
+        """Return the block of checked data, for influences."""
+        made = cls.__new__(cls)
+        made.data = data
+        made.units = Units(None, data.rows, data.rows) if units is None else units
+        return made
+
+    def estimate(self, name: str) -> Estimate:
+        """Return one metric with its interval."""
+        if name in BINARY_METRICS and self.graded:
+            return self._undefined(name, "it needs outcomes of 0 and 1, these are graded")
+        made: Callable[[], tuple[float, float, float, str]] = getattr(self, f"_{name}")
+        value, low, high, how = made()
+        if math.isnan(value):
+            return self._undefined(name, how)
+        return self._wrap(value, low, high, how)
+
+    def _wrap(self, value: float, low: float, high: float, how: str) -> Estimate:
+        return Estimate(
+            float(value), float(low), float(high), self.units.count, self.level, interval=how
+        )
+
+    def _undefined(self, name: str, reason: str) -> Estimate:
+        nan = undefined(name, reason)
+        return self._wrap(nan, nan, nan, "undefined")
+
+    # What several metrics share.
+
+    @cached_property
+    def weight(self) -> FloatArray | float:
+        """Weights of the rows, or 1."""
+        w = self.data.weights
+        return 1.0 if w is None else w.astype(np.float64, copy=False)
+
+    @cached_property
+    def ranked(self) -> ranking.Ranked:
+        """Sums at distinct scores, from the highest down."""
+        return ranking.Ranked.of(*self.data)
+
+    @cached_property
+    def gaps(self) -> GapModel:
+        """Sums over bins and their variance."""
+        return gap_model(self.data, self.units, bins=self.bins)
+
+    @cached_property
+    def gap_ends(self) -> GapIntervals:
+        """Intervals of ECE and its halves."""
+        return gap_intervals(
+            self.gaps, level=self.level, resamples=self.resamples, rng=self.streams["gaps"]
+        )
+
+    @cached_property
+    def distinct(self) -> DistinctSums:
+        """Sums at distinct scores, rising."""
+        r = self.ranked
+        return DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
+
+    @cached_property
+    def corp_parts(self) -> Corp:
+        """MCB, DSC and UNC."""
+        return corp_from_sums(self.distinct, float(self.ranked.squares.sum()))
+
+    @cached_property
+    def corp_ends(self) -> CorpIntervals:
+        """Intervals of MCB and DSC."""
+        return corp_intervals(
+            self.distinct,
+            self.corp_parts,
+            rows=self.data.rows,
+            inflation=self.gaps.inflation,
+            level=self.level,
+            rng=self.streams["corp"],
+        )
+
+    @cached_property
+    def unseen(self) -> float:
+        """The share of units that may differ from all that were seen."""
+        return unseen_share(self.units.count, self.level)
+
+    def mean(self, rows: FloatArray) -> tuple[float, float]:
+        """Return the weighted mean and its standard error between units."""
+        total = self.data.total
+        value = float((rows * self.weight).sum()) / total
+        return value, self.error(rows - value)
+
+    def error(self, influence: FloatArray) -> float:
+        """Return the standard error of a statistic from its influence on rows."""
+        sums = unit_sums(np.asarray(influence * self.weight), self.units)
+        count = self.units.count
+        return math.sqrt(float(sums @ sums) * count / max(count - 1, 1)) / self.data.total
+
+    def ranked_error(self, influence: ranking.Influence) -> float:
+        """Return the standard error of a ranking measure."""
+        return self.error(influence.rows(self.ranked.group, self.data.correct))
+
+    def influence(self, name: str) -> tuple[float, FloatArray]:
+        """Return a metric and the influence of every row on it, for comparisons of models."""
+        c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
+        if name in _MEANS:
+            rows = np.asarray(_MEANS[name](c, y), dtype=np.float64)
+            value = self.mean(rows)[0]
+            return value, rows - value
+        if name == "e_aurc":
+            value, of_value = ranking.average_risk(self.ranked)
+            best, ranked, of_best = ranking.best_average_risk(y, self.data.weights)
+            return value - best, of_value.rows(self.ranked.group, y) - of_best.rows(ranked.group, y)
+        value, found = _RANKING[name](self.ranked)
+        return value, found.rows(self.ranked.group, y)
+
+    # Means.
+
+    def _mean_interval(
+        self, rows: FloatArray, flipped: FloatArray
+    ) -> tuple[float, float, float, str]:
+        value, error = self.mean(rows)
+        if self.units.count < 2:
+            return value, 0.0, math.inf, "one unit"
+        low, high = wald_interval(value, error, self.level, units=self.units.count)
+        if self.one_class or error == 0:
+            # Outcomes that never varied may still do so: up to the unseen share of them.
+            turned = float((flipped * self.weight).sum()) / self.data.total
+            other = (1 - self.unseen) * value + self.unseen * turned
+            low, high = min(low, other), max(high, other)
+        return value, max(low, 0.0), high, "unit-variance"
+
+    def _brier(self) -> tuple[float, float, float, str]:
+        c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
+        value, low, high, how = self._mean_interval((c - y) ** 2, (c - (1 - y)) ** 2)
+        return value, low, min(high, 1.0), how
+
+    def _log_loss(self) -> tuple[float, float, float, str]:
+        c, y = self.data.confidence, self.data.correct.astype(np.float64)
+        rows = log_loss_rows(c, y)
+        if not np.isfinite(rows).all():
+            return math.inf, math.inf, math.inf, "certain and wrong"
+        return self._mean_interval(rows, log_loss_rows(c, 1 - y))
+
+    def _accuracy_parts(self) -> tuple[float, float, float]:
+        value, error = self.mean(self.data.correct.astype(np.float64, copy=False))
+        # As many independent outcomes as would have this error; units where none vary.
+        count = value * (1 - value) / error**2 if error > 0 else float(self.units.count)
+        low, high = wilson_interval(value, max(count, 1.0), self.level)
+        return value, float(low), float(high)
+
+    def _accuracy(self) -> tuple[float, float, float, str]:
+        return *self._accuracy_parts(), "wilson"
+
+    def _unc(self) -> tuple[float, float, float, str]:
+        value = self.corp_parts.unc
+        if self.graded:
+            y = self.data.correct.astype(np.float64, copy=False)
+            spread, error = self.mean((y - self.mean(y)[0]) ** 2)
+            low, high = wald_interval(spread, error, self.level, units=self.units.count)
+            return value, max(low, 0.0), min(high, 0.25), "unit-variance"
+        _, low, high = self._accuracy_parts()
+        ends = sorted((low * (1 - low), high * (1 - high)))
+        # p (1 - p) peaks at a half, which may lie inside the interval.
+        return value, ends[0], 0.25 if low <= 0.5 <= high else ends[1], "wilson"
+
+    def _mean_confidence(self) -> tuple[float, float, float, str]:
+        value, error = self.mean(self.data.confidence.astype(np.float64, copy=False))
+        low, high = wald_interval(value, error, self.level, units=self.units.count)
+        if error == 0:
+            low, high = value - self.unseen, value + self.unseen
+        return value, max(low, 0.0), min(high, 1.0), "unit-variance"
+
+    # Calibration errors.
+
+    def _gap_part(self, part: str) -> tuple[float, float, float, str]:
+        value, low, high = getattr(self.gap_ends, part)
+        if self.one_class:
+            low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
+        return value, low, min(high, 1.0), "test-inversion"
+
+    def _ece(self) -> tuple[float, float, float, str]:
+        return self._gap_part("total")
+
+    def _over_confidence(self) -> tuple[float, float, float, str]:
+        return self._gap_part("over")
+
+    def _under_confidence(self) -> tuple[float, float, float, str]:
+        return self._gap_part("under")
+
+    def _ece_debiased(self) -> tuple[float, float, float, str]:
+        _, low, high, how = self._gap_part("total")
+        value = matched_error(self.gaps.stats, inflation=self.gaps.inflation)
+        return value, min(low, value), max(high, value), how
+
+    def _smooth_ece(self) -> tuple[float, float, float, str]:
+        value, low, high = smooth_interval(
+            SmoothGrids(self.data),
+            rows=self.data.rows,
+            inflation=self.gaps.inflation,
+            level=self.level,
+            resamples=self.resamples,
+            rng=self.streams["smooth"],
+        )
+        if self.one_class:
+            low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
+        return value, low, min(high, 1.0), "test-inversion"
+
+    def _mcb(self) -> tuple[float, float, float, str]:
+        low, high = self.corp_ends.mcb
+        if self.one_class:
+            high = max(high, min(self.corp_parts.mcb + self.unseen, 1.0))
+        return self.corp_parts.mcb, low, high, "test-inversion"
+
+    def _dsc(self) -> tuple[float, float, float, str]:
+        low, high = self.corp_ends.dsc
+        if self.one_class:
+            high = max(high, min(self.corp_parts.dsc + self.unseen, 0.25))
+        return self.corp_parts.dsc, low, min(high, 0.25), "simulation"
+
+    # Ranking.
+
+    def _auroc(self) -> tuple[float, float, float, str]:
+        if self.one_class:
+            return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
+        value, influence = ranking.area_under_curve(self.ranked)
+        error = self.ranked_error(influence)
+        if error == 0 or not 0 < value < 1:
+            right = self.data.total * self._accuracy_parts()[0]
+            share = self.units.count / self.data.total
+            low, high = area_score_interval(
+                value, right * share, (self.data.total - right) * share, self.level
+            )
+            return value, low, high, "score"
+        low, high = logit_interval(value, error, self.level, units=self.units.count)
+        return value, low, high, "delong-logit"
+
+    def _bounded(self, value: float, influence_error: float) -> tuple[float, float, float, str]:
+        if influence_error == 0 or not 0 < value < 1:
+            low, high = value - self.unseen, value + self.unseen
+            return value, max(low, 0.0), min(high, 1.0), "unseen share"
+        low, high = logit_interval(value, influence_error, self.level, units=self.units.count)
+        return value, low, high, "influence-logit"
+
+    def _auprc(self) -> tuple[float, float, float, str]:
+        if not self.data.correct.any():
+            return math.nan, 0.0, 0.0, "no answer is right"
+        value, influence = ranking.average_precision(self.ranked)
+        return self._bounded(value, 0.0 if self.one_class else self.ranked_error(influence))
+
+    def _aurc(self) -> tuple[float, float, float, str]:
+        value, influence = ranking.average_risk(self.ranked)
+        return self._bounded(value, 0.0 if self.one_class else self.ranked_error(influence))
+
+    def _e_aurc(self) -> tuple[float, float, float, str]:
+        value, influence = ranking.average_risk(self.ranked)
+        best, ranked, of_best = ranking.best_average_risk(self.data.correct, self.data.weights)
+        excess = max(value - best, 0.0)
+        rows = influence.rows(self.ranked.group, self.data.correct)
+        error = self.error(rows - of_best.rows(ranked.group, self.data.correct))
+        if self.one_class or error == 0:
+            return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"
+        low, high = wald_interval(excess, error, self.level, units=self.units.count)
+        return excess, max(low, 0.0), min(high, 1.0), "influence"

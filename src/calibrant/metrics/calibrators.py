@@ -1,0 +1,394 @@
+"""Recalibration maps from a score to a probability."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize, special
+
+from calibrant.core import InputError
+from calibrant.metrics.binned import bin_statistics
+from calibrant.metrics.inputs import check, check_bins, check_choice
+from calibrant.stats.isotonic import distinct_sums, isotonic_fit
+from calibrant.stats.logistic import logistic_fit
+
+__all__ = [
+    "BetaCalibrator",
+    "Calibrator",
+    "HistogramCalibrator",
+    "IsotonicCalibrator",
+    "PlattCalibrator",
+    "TemperatureCalibrator",
+]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+class Calibrator:
+    """A map from scores to probabilities: the constructor stores, `fit` computes.
+
+    Fitted names end in ``_``. `to_dict` gives plain data that `calibrator_from_dict` reads
+    again.
+    """
+
+    name: ClassVar[str]
+    options: ClassVar[tuple[str, ...]] = ()
+    fitted: ClassVar[tuple[str, ...]] = ()
+
+    def fit(
+        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Self:
+        """Fit the map; outcomes are 0, 1 or grades between."""
+        raise NotImplementedError
+
+    def predict(self, confidence: ArrayLike) -> FloatArray:
+        """Return the recalibrated probabilities."""
+        if not all(hasattr(self, name) for name in self.fitted):
+            raise InputError(f"{type(self).__name__} is not fitted yet", hint="call fit first")
+        values = np.asarray(confidence, dtype=np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise InputError("confidence is one column of finite numbers")
+        return self._map(values)
+
+    def transform(self, confidence: ArrayLike) -> FloatArray:
+        """Return the recalibrated probabilities (the same as `predict`)."""
+        return self.predict(confidence)
+
+    def _map(self, values: FloatArray) -> FloatArray:
+        raise NotImplementedError
+
+    def fresh(self) -> Self:
+        """Return an unfitted calibrator with the same options."""
+        return type(self)(**{name: getattr(self, name) for name in self.options})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options and, where fitted, the fitted values as plain data."""
+        plain: dict[str, Any] = {"calibrator": self.name}
+        for name in (*self.options, *self.fitted):
+            if hasattr(self, name):
+                value = getattr(self, name)
+                plain[name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return the calibrator that `to_dict` described."""
+        if data.get("calibrator") != cls.name:
+            raise InputError(f"this is no {cls.name} calibrator: {data.get('calibrator')!r}")
+        made = cls(**{name: data[name] for name in cls.options if name in data})
+        for name in cls.fitted:
+            if name in data:
+                value = data[name]
+                setattr(made, name, np.asarray(value) if isinstance(value, list) else value)
+        return made
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.options)
+        return f"{type(self).__name__}({options})"
+
+
+def _logits(values: FloatArray, edge: float) -> FloatArray:
+    bounded: FloatArray = special.logit(np.clip(values, edge, 1 - edge))
+    return bounded
+
+
+def _check_edge(edge: float) -> float:
+    if not 0 < edge < 0.5:
+        raise InputError(f"edge is between 0 and 0.5, got {edge!r}")
+    return edge
+
+
+def _check_unit(values: FloatArray, name: str) -> None:
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        bad = values[(values < 0) | (values > 1)][0]
+        raise InputError(
+            f"{name} calibration takes confidences in [0, 1], got {bad!r}",
+            hint="isotonic and platt take any score",
+        )
+
+
+class TemperatureCalibrator(Calibrator):
+    """Divide the logits by one temperature, fitted by likelihood; keeps the ranking.
+
+    Parameters
+    ----------
+    edge
+        Logits of 0 and 1 are infinite; confidences closer to them than this are taken as this
+        far away. `moved_` counts the rows for which that was so.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), 'On calibration of modern neural networks'.
+
+    Examples
+    --------
+    >>> fitted = TemperatureCalibrator().fit([0.9, 0.9, 0.9, 0.1], [1, 1, 0, 0])
+    >>> fitted.temperature_ > 1
+    True
+    """
+
+    name = "temperature"
+    options = ("edge",)
+    fitted = ("temperature_", "moved_")
+
+    def __init__(self, *, edge: float = 1e-6) -> None:
+        self.edge = edge
+
+    def fit(
+        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Self:
+        """Find the temperature with the least log loss, between 0.01 and 100."""
+        c, y, w = _doubles(confidence, correct, weights)
+        self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
+        logits = _logits(c, self.edge)
+
+        def slope(log_temperature: float) -> float:
+            scale = math.exp(-log_temperature)
+            return float((w * logits * (special.expit(logits * scale) - y)).sum())
+
+        # The loss is convex in 1/T, so its slope changes sign once or not at all.
+        low, high = math.log(0.01), math.log(100.0)
+        if slope(low) * slope(high) < 0:
+            root = float(optimize.brentq(slope, low, high, xtol=1e-10))
+        else:
+            root = low if slope(low) < 0 else high
+        self.temperature_ = math.exp(root)
+        return self
+
+    def _map(self, values: FloatArray) -> FloatArray:
+        _check_unit(values, self.name)
+        mapped: FloatArray = special.expit(_logits(values, self.edge) / self.temperature_)
+        return mapped
+
+
+class PlattCalibrator(Calibrator):
+    """Logistic regression on the logit of the confidence, or on any score.
+
+    Parameters
+    ----------
+    scale
+        ``logit``: on logits of confidences in [0, 1]. ``score``: on the score as it is.
+        ``auto``: logits where all scores lie in [0, 1] when fitted, else scores; `scale_` says
+        which.
+    edge
+        As for `TemperatureCalibrator`.
+    penalty
+        A small ridge on the slope keeps it finite when the classes can be told apart
+        perfectly.
+
+    References
+    ----------
+    Platt (1999), 'Probabilistic outputs for support vector machines'.
+
+    Examples
+    --------
+    >>> fitted = PlattCalibrator().fit([0.9, 0.8, 0.7, 0.2, 0.1], [1, 0, 1, 0, 1])
+    >>> bool(0 < fitted.predict([0.5])[0] < 1)
+    True
+    """
+
+    name = "platt"
+    options = ("scale", "edge", "penalty")
+    fitted = ("slope_", "intercept_", "scale_", "moved_")
+
+    def __init__(self, *, scale: str = "auto", edge: float = 1e-6, penalty: float = 1e-6) -> None:
+        self.scale = scale
+        self.edge = edge
+        self.penalty = penalty
+
+    def fit(
+        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Self:
+        """Fit slope and intercept by likelihood."""
+        check_choice("scale", self.scale, ("auto", "logit", "score"))
+        c, y, w = _doubles(confidence, correct, weights, probability=self.scale == "logit")
+        inside = bool(c.min() >= 0 and c.max() <= 1)
+        self.scale_ = ("logit" if inside else "score") if self.scale == "auto" else self.scale
+        near = np.minimum(c, 1 - c) < _check_edge(self.edge)
+        self.moved_ = int(near.sum()) if self.scale_ == "logit" else 0
+        features = self._feature(c)[:, None]
+        self.intercept_, slope = logistic_fit(features, y, w, self.penalty)
+        self.slope_ = float(slope[0])
+        return self
+
+    def _feature(self, values: FloatArray) -> FloatArray:
+        return _logits(values, self.edge) if self.scale_ == "logit" else values
+
+    def _map(self, values: FloatArray) -> FloatArray:
+        if self.scale_ == "logit":
+            _check_unit(values, self.name)
+        mapped: FloatArray = special.expit(self.intercept_ + self.slope_ * self._feature(values))
+        return mapped
+
+
+class BetaCalibrator(Calibrator):
+    """Logistic regression on log c and -log(1 - c): bends both ends apart.
+
+    Slopes are kept from turning negative, so the map never falls: a negative one is set to 0
+    and the other fitted again.
+
+    Parameters
+    ----------
+    edge, penalty
+        As for `PlattCalibrator`.
+
+    References
+    ----------
+    Kull, Silva Filho, Flach (2017), 'Beta calibration'.
+
+    Examples
+    --------
+    >>> fitted = BetaCalibrator().fit([0.9, 0.8, 0.7, 0.2, 0.1], [1, 0, 1, 0, 1])
+    >>> bool((np.diff(fitted.predict(np.linspace(0.01, 0.99, 9))) >= 0).all())
+    True
+    """
+
+    name = "beta"
+    options = ("edge", "penalty")
+    fitted = ("slopes_", "intercept_", "moved_")
+
+    def __init__(self, *, edge: float = 1e-6, penalty: float = 1e-6) -> None:
+        self.edge = edge
+        self.penalty = penalty
+
+    def fit(
+        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Self:
+        """Fit two slopes and an intercept by likelihood."""
+        c, y, w = _doubles(confidence, correct, weights)
+        self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
+        features = self._features(c)
+        self.intercept_, slopes = logistic_fit(features, y, w, self.penalty)
+        kept = slopes > 0
+        if not kept.all():
+            slopes = np.zeros(2)
+            for column in np.flatnonzero(kept):
+                one = features[:, column : column + 1]
+                self.intercept_, found = logistic_fit(one, y, w, self.penalty)
+                slopes[column] = max(float(found[0]), 0.0)
+            if not (slopes > 0).any():
+                self.intercept_ = _base_logit(y, w)
+        self.slopes_ = slopes
+        return self
+
+    def _features(self, values: FloatArray) -> FloatArray:
+        bounded = np.clip(values, self.edge, 1 - self.edge)
+        return np.column_stack([np.log(bounded), -np.log1p(-bounded)])
+
+    def _map(self, values: FloatArray) -> FloatArray:
+        _check_unit(values, self.name)
+        mapped: FloatArray = special.expit(self.intercept_ + self._features(values) @ self.slopes_)
+        return mapped
+
+
+class IsotonicCalibrator(Calibrator):
+    """The rising step function of least squares; takes any score.
+
+    Between two fitted scores the value is interpolated; outside them it stays constant.
+
+    References
+    ----------
+    Zadrozny, Elkan (2002), 'Transforming classifier scores into accurate multiclass
+    probability estimates'.
+
+    Examples
+    --------
+    >>> IsotonicCalibrator().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]).predict([0.5, 0.95]).tolist()
+    [0.5, 1.0]
+    """
+
+    name = "isotonic"
+    fitted = ("scores_", "rates_")
+
+    def fit(
+        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Self:
+        """Fit the step function."""
+        data = check(confidence, correct, weights, probability=False).present()
+        sums = distinct_sums(*data)
+        rates = isotonic_fit(sums.weight, sums.outcome)
+        # Inside a constant stretch only its ends are needed.
+        keep = np.ones(rates.size, np.bool_)
+        keep[1:-1] = (rates[1:-1] != rates[:-2]) | (rates[1:-1] != rates[2:])
+        self.scores_ = sums.confidence[keep]
+        self.rates_ = rates[keep]
+        return self
+
+    def _map(self, values: FloatArray) -> FloatArray:
+        return np.interp(values, self.scores_, self.rates_)
+
+
+class HistogramCalibrator(Calibrator):
+    """The mean outcome of the bin; an empty bin gives the base rate.
+
+    Parameters
+    ----------
+    bins, strategy
+        As for `ece`; equal mass by default. For ``width`` scores lie in [0, 1].
+
+    References
+    ----------
+    Zadrozny, Elkan (2001), 'Obtaining calibrated probability estimates from decision trees and
+    naive Bayesian classifiers'.
+
+    Examples
+    --------
+    >>> fitted = HistogramCalibrator(bins=2).fit([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0])
+    >>> fitted.predict([0.15, 0.85]).tolist()
+    [0.0, 0.5]
+    """
+
+    name = "histogram"
+    options = ("bins", "strategy")
+    fitted = ("edges_", "rates_", "base_")
+
+    def __init__(self, *, bins: int = 15, strategy: str = "mass") -> None:
+        self.bins = bins
+        self.strategy = strategy
+
+    def fit(
+        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Self:
+        """Fit the mean outcome of each bin."""
+        check_bins(self.bins)
+        check_choice("strategy", self.strategy, ("width", "mass"))
+        data = check(confidence, correct, weights)
+        stats = bin_statistics(data, bins=self.bins, strategy=self.strategy)
+        self.base_ = float(stats.mass @ stats.rate)
+        # Gaps between held bins are empty bins of their own, with the base rate.
+        edges, rates = [0.0], []
+        for lower, upper, rate in zip(stats.lower, stats.upper, stats.rate, strict=True):
+            if lower > edges[-1]:
+                edges.append(float(lower))
+                rates.append(self.base_)
+            edges.append(float(upper))
+            rates.append(float(rate))
+        self.edges_ = np.array(edges)
+        self.rates_ = np.array([*rates, self.base_] if edges[-1] < 1 else rates)
+        return self
+
+    def _map(self, values: FloatArray) -> FloatArray:
+        _check_unit(values, self.name)
+        inner = self.edges_[1:] if self.edges_[-1] < 1 else self.edges_[1:-1]
+        mapped: FloatArray = self.rates_[np.searchsorted(inner, values, side="right")]
+        return mapped
+
+
+def _doubles(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    weights: ArrayLike | None,
+    *,
+    probability: bool = True,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    data = check(confidence, correct, weights, probability=probability).present()
+    heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
+    return data.confidence.astype(np.float64), data.correct.astype(np.float64), heavy
+
+
+def _base_logit(y: FloatArray, w: FloatArray) -> float:
+    # One imagined right and one wrong half-answer keep the base rate inside (0, 1).
+    return float(special.logit((w @ y + 0.5) / (w.sum() + 1)))
