@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,28 +11,21 @@ import numpy as np
 import polars as pl
 
 import calibrant
+from calibrant.api.audit_block import audit_block
 from calibrant.api.result import Result
-from calibrant.api.verdict import audit_verdict
+from calibrant.api.semantic import draws_with_classes, semantic_blocks
 from calibrant.confidence import methods
-from calibrant.core.errors import InputError, UndefinedMetricWarning
+from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.metrics import (
     CALIBRATORS,
-    calibration_test,
-    confidence_gap,
     cross_fitted,
-    metric_estimates,
-    reliability_bins,
-    reliability_curve,
 )
-from calibrant.planning import require_labels, verification_block
-from calibrant.records import Block, Scores, Study, load_scores, scan_table, source_name
+from calibrant.planning import require_labels
+from calibrant.records import Scores, Study, load_scores, scan_table, source_name
+from calibrant.records.tables import collect
 
 __all__ = ["audit"]
-
-_RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
-_CURVE_POINTS = 100
-_HISTOGRAM_BINS = 20
 
 
 def audit(
@@ -51,7 +43,7 @@ def audit(
     level: float = 0.95,
     resamples: int = 1000,
     recalibrate: str | None = None,
-    on_invalid: str = "error",
+    on_invalid: str | None = None,
     graded: bool = False,
     scale: str = "fraction",
     repeats: bool = False,
@@ -80,7 +72,9 @@ def audit(
         Recalibrate each (model, method) first, cross-fitted: temperature, platt, isotonic, beta
         or histogram. Needed for scores that are not probabilities.
     on_invalid, graded, scale, repeats
-        Rules for the rows, see `calibrant.records.load_scores`.
+        Rules for the rows, see `calibrant.records.load_scores`. By default a table stops at the
+        first row that breaks a rule, and a study, where refusals and unreadable confidences are
+        part of the record, drops and counts them.
     seed
         The same seed gives the same bytes.
 
@@ -100,6 +94,23 @@ def audit(
     (500, 0.24)
     """
     ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
+    draws = None if _is_array(data) else draws_with_classes(data)
+    meanings = (
+        [] if draws is None else semantic_blocks(draws, level=level, resamples=resamples, seed=seed)
+    )
+    common = {
+        "schema": "calibrant.audit/1",
+        "version": calibrant.__version__,
+        "source": source_name(data),
+        "seed": seed,
+        "level": level,
+        "bins": bins,
+        "resamples": resamples,
+        "recalibrated": recalibrate,
+    }
+    if meanings and _has_no_scores(data, confidence):
+        empty: dict[str, Any] = {"dropped": {}, "dropped_rows": {}, "results": []}
+        return Result({**common, **empty, "sem_ece": meanings})
     scores = _load(
         data,
         correct,
@@ -120,7 +131,7 @@ def audit(
         scores = _recalibrated(scores, recalibrate, seed)
         ranking = frozenset()
     blocks = [
-        _audit_block(
+        audit_block(
             block,
             probability=block.keys["method"] not in ranking,
             bins=bins,
@@ -132,24 +143,38 @@ def audit(
     ]
     return Result(
         {
-            "schema": "calibrant.audit/1",
-            "version": calibrant.__version__,
-            "source": scores.source,
-            "seed": seed,
-            "level": level,
-            "bins": bins,
-            "resamples": resamples,
-            "recalibrated": recalibrate,
+            **common,
             "dropped": dict(scores.dropped),
             "dropped_rows": dict(scores.dropped_rows),
             "results": blocks,
+            "sem_ece": meanings,
         }
     )
 
 
+def _is_array(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return True
+    return isinstance(data, list | tuple) and not any(
+        isinstance(item, str | Path) or hasattr(item, "columns") for item in data
+    )
+
+
+def _has_no_scores(data: Any, confidence: str | None) -> bool:
+    """Return whether the table holds draws only: meanings and grades, no confidence."""
+    if confidence is not None:
+        return False
+    if isinstance(data, str | Path) and Study.is_study(data):
+        return not Study(data).has("scores")
+    return "confidence" not in scan_table(data).collect_schema().names()
+
+
 def _load(data: Any, correct: Any, **options: Any) -> Scores:
     if isinstance(data, str | Path) and Study.is_study(data):
+        options["graded"] = True
+        options["on_invalid"] = options["on_invalid"] or "drop"
         data = Study(data).read("scores")
+    options["on_invalid"] = options["on_invalid"] or "error"
     if correct is not None and not isinstance(correct, str):
         arrays = {"confidence": np.asarray(data), "correct": np.asarray(correct)}
         shapes = {name: array.shape for name, array in arrays.items()}
@@ -159,7 +184,7 @@ def _load(data: Any, correct: Any, **options: Any) -> Scores:
                 f"{shapes['confidence']} and {shapes['correct']}"
             )
         return load_scores(arrays, **options)
-    if isinstance(data, list | tuple | np.ndarray):
+    if _is_array(data):
         raise InputError(
             "an array of confidences needs an array of outcomes: audit(confidence, correct)"
         )
@@ -172,11 +197,15 @@ def _refuse_without_labels(data: Any, correct: str | None) -> None:
     for source in data if isinstance(data, list | tuple) else [data]:
         table = scan_table(source)
         column = correct or "correct"
-        if column in table.collect_schema().names():
-            known = table.select(pl.col(column).is_not_null().any()).collect().item()
-            require_labels([1.0] if known else [], source=source_name(source))
-        elif correct is None:
-            require_labels(None, source=source_name(source))
+        if column not in table.collect_schema().names():
+            if correct is None:
+                require_labels(None, source=source_name(source))
+            continue
+        # Both questions stop at the first row that answers them.
+        some_row = collect(table.select(column).head(1), source).height > 0
+        labelled = table.select(column).filter(pl.col(column).is_not_null()).head(1)
+        if some_row and collect(labelled, source).height == 0:
+            require_labels([], source=source_name(source))
 
 
 def _recalibrated(scores: Scores, name: str, seed: int) -> Scores:
@@ -193,70 +222,3 @@ def _recalibrated(scores: Scores, name: str, seed: int) -> Scores:
         )
         parts.append(block.frame.with_columns(confidence=pl.Series(fitted)))
     return replace(scores, frame=pl.concat(parts))
-
-
-def _audit_block(
-    block: Block, *, probability: bool, bins: int, level: float, resamples: int, seed: int
-) -> dict[str, Any]:
-    stream = named_stream(seed, *block.keys.items())
-    group = {name: key for name, key in block.keys.items() if name not in ("model", "method")}
-    units = block.confidence.size if block.units is None else int(block.units.max()) + 1
-    entry: dict[str, Any] = {
-        "model": block.keys["model"],
-        "method": block.keys["method"],
-        "group": group or None,
-        "n": block.confidence.size,
-        "questions": units,
-        "probability": probability,
-    }
-    shared: dict[str, Any] = {"weights": block.weights, "units": block.units}
-    names = {} if probability else {"names": _RANKING_METRICS}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UndefinedMetricWarning)
-        entry["metrics"] = metric_estimates(
-            block.confidence,
-            block.correct,
-            bins=bins,
-            level=level,
-            resamples=resamples,
-            rng=stream,
-            **names,
-            **shared,
-        )
-        if probability:
-            entry["metrics"]["confidence_gap"] = confidence_gap(
-                block.confidence, block.correct, level=level, **shared
-            )
-            entry |= _calibration_evidence(block, bins=bins, level=level, rng=stream)
-            entry["verification"] = verification_block(
-                block.confidence, block.correct, rng=stream, **shared
-            )
-    entry["notes"] = sorted({str(warning.message) for warning in caught})
-    entry["verdict"] = audit_verdict(entry)
-    return entry
-
-
-def _calibration_evidence(
-    block: Block, *, bins: int, level: float, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Return the test against perfect calibration and what a reliability diagram shows."""
-    data: dict[str, Any] = {"weights": block.weights}
-    test = calibration_test(block.confidence, block.correct, bins=bins, rng=rng, **data)
-    diagram = reliability_bins(block.confidence, block.correct, bins=bins, level=level, **data)
-    curve = reliability_curve(
-        block.confidence, block.correct, points=_CURVE_POINTS, level=level, rng=rng, **data
-    )
-    counts, _ = np.histogram(block.confidence, bins=_HISTOGRAM_BINS, range=(0, 1))
-    return {
-        "calibration_test": {
-            "expected_ece": test.expected,
-            "high_ece": test.high,
-            "p_value": test.p_value,
-            "simulations": test.simulations,
-        },
-        "reliability": {
-            "bins": diagram.to_dict(),
-            "curve": curve.to_dict(),
-            "histogram": counts.tolist(),
-        },
-    }

@@ -37,7 +37,7 @@ def compare(
     level: float = 0.95,
     resamples: int = 1000,
     lipschitz: float = 1.0,
-    on_invalid: str = "error",
+    on_invalid: str | None = None,
     graded: bool = False,
     scale: str = "fraction",
     seed: int = 0,
@@ -60,7 +60,8 @@ def compare(
     bins, target, level, resamples, lipschitz
         See `calibrant.comparison.compare_models`.
     on_invalid, graded, scale
-        Rules for the rows, see `calibrant.records.load_scores`.
+        Rules for the rows, see `calibrant.records.load_scores`; by default a table stops at a
+        bad row, and a study drops and counts it.
     seed
         The same seed gives the same bytes.
 
@@ -93,6 +94,7 @@ def compare(
     if isinstance(data, str | Path) and Study.is_study(data):
         study = Study(data)
         source = study.read("scores")
+        on_invalid, graded = on_invalid or "drop", True
         if candidates is None and study.has("candidates"):
             candidates = study.read("candidates")
     scores = load_scores(
@@ -103,7 +105,7 @@ def compare(
         method=method,
         question=question,
         answer=answer,
-        on_invalid=on_invalid,
+        on_invalid=on_invalid or "error",
         graded=graded,
         scale=scale,
         features=list(by),

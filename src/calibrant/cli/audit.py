@@ -19,7 +19,7 @@ from calibrant.cli.options import (
     JsonPath,
     MethodColumn,
     ModelColumn,
-    OnInvalid,
+    OnInvalidByInput,
     QuestionColumn,
     Seed,
     WeightsColumn,
@@ -50,7 +50,7 @@ def command(
             help="Recalibrate first, cross-fitted: temperature, platt, isotonic, beta, histogram.",
         ),
     ] = None,
-    on_invalid: OnInvalid = "error",
+    on_invalid: OnInvalidByInput = None,
     graded: Annotated[bool, typer.Option("--graded", help="Outcomes may lie in [0, 1].")] = False,
     scale: Annotated[
         str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")

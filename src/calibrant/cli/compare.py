@@ -18,7 +18,7 @@ from calibrant.cli.options import (
     JsonPath,
     MethodColumn,
     ModelColumn,
-    OnInvalid,
+    OnInvalidByInput,
     QuestionColumn,
     Seed,
 )
@@ -57,7 +57,7 @@ def command(
     lipschitz: Annotated[
         float, typer.Option(help="Lipschitz constant behind the verification floor.")
     ] = 1.0,
-    on_invalid: OnInvalid = "error",
+    on_invalid: OnInvalidByInput = None,
     graded: Annotated[bool, typer.Option("--graded", help="Outcomes may lie in [0, 1].")] = False,
     scale: Annotated[
         str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")

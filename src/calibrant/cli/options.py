@@ -18,6 +18,7 @@ __all__ = [
     "MethodColumn",
     "ModelColumn",
     "OnInvalid",
+    "OnInvalidByInput",
     "QuestionColumn",
     "Seed",
     "WeightsColumn",
@@ -66,5 +67,14 @@ OnInvalid = Annotated[
         "--on-invalid",
         metavar="error|drop",
         help="What to do with rows that break a rule: stop, or drop them and report which.",
+    ),
+]
+OnInvalidByInput = Annotated[
+    str | None,
+    typer.Option(
+        "--on-invalid",
+        metavar="error|drop",
+        help="Rows that break a rule: stop (default for a table), or drop and report which "
+        "(default for a study).",
     ),
 ]

@@ -6,6 +6,7 @@ from calibrant.metrics.semantic.adaptive import (
     adaptive_scores,
     best_selection_size,
 )
+from calibrant.metrics.semantic.block import sem_ece_block
 from calibrant.metrics.semantic.clustering import ClusteringShift, clustering_shift
 from calibrant.metrics.semantic.convergence import (
     ConvergencePoint,
@@ -49,6 +50,7 @@ __all__ = [
     "question_scores",
     "regime_summary",
     "sem_ece",
+    "sem_ece_block",
     "subsample",
     "ver_ece",
 ]

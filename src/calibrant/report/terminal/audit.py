@@ -6,22 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.terminal.semantic import semantic_tables
 
 __all__ = ["blocks"]
 
-_CALIBRATION = (
-    ("ece", "ECE"),
-    ("ece_debiased", "ECE debiased"),
-    ("smooth_ece", "smooth ECE"),
-    ("brier", "Brier"),
-    ("log_loss", "log loss"),
-)
-_RANKING = (("auroc", "AUROC"), ("aurc", "AURC"))
+_CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
+_SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
 _SENTENCES_SHOWN = 3
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
+    document = _short_names(document)
     results: Sequence[Mapping[str, Any]] = document["results"]
     parts: list[Paragraph | Table] = []
     for entry in results[:_SENTENCES_SHOWN]:
@@ -30,45 +26,70 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         parts.append(Paragraph(text, strong=len(results) == 1))
     if len(results) > _SENTENCES_SHOWN:
         parts.append(Paragraph(f"... and {len(results) - _SENTENCES_SHOWN} more below."))
-    parts.append(_numbers(document))
+    if results:
+        parts += [_calibration(document), _scores(document)]
     verified = [entry for entry in results if entry.get("verification")]
     if verified:
         parts.append(_verification(verified))
+    if document.get("sem_ece"):
+        parts.extend(semantic_tables(document["sem_ece"]))
     parts.extend(_remarks(document))
     return parts
 
 
+def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave the method out of every row where there is only one."""
+    names = {entry["method"] for entry in document["results"]}
+    if len(names) != 1:
+        return document
+    entries = [{**entry, "method": None} for entry in document["results"]]
+    source = f"{document['source']}, confidence: {names.pop()}"
+    return {**document, "results": entries, "source": source}
+
+
 def _place(entry: Mapping[str, Any]) -> str:
     group = entry.get("group") or {}
-    return " / ".join(
-        [entry["model"], entry["method"], *(f"{key}={value}" for key, value in group.items())]
-    )
+    names = [entry["model"], entry["method"], *(f"{key}={value}" for key, value in group.items())]
+    return " / ".join(name for name in names if name)
 
 
-def _numbers(document: Mapping[str, Any]) -> Table:
-    columns = ("model / method", "n", "accuracy", "confidence", "verdict")
-    rows = []
-    for entry in document["results"]:
-        metrics = entry["metrics"]
-        rows.append(
-            (
-                _place(entry),
-                f"{entry['n']:,}",
-                estimate_cell(metrics.get("accuracy")),
-                estimate_cell(metrics.get("mean_confidence")),
-                entry["verdict"]["calibration"],
-                *(
-                    estimate_cell(metrics[name]) if name in metrics else "not a probability"
-                    for name, _ in (*_CALIBRATION, *_RANKING)
-                ),
-            )
+def _calibration(document: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            _place(entry),
+            entry["verdict"]["calibration"],
+            f"{entry['n']:,}",
+            *(_metric(entry, name) for name in ("accuracy", "mean_confidence")),
+            *(_metric(entry, name) for name, _ in _CALIBRATION),
         )
+        for entry in document["results"]
+    )
     return Table(
-        (*columns, *(title for _, title in (*_CALIBRATION, *_RANKING))),
-        tuple(rows),
+        ("model", "verdict", "n", "accuracy", "confidence", *(title for _, title in _CALIBRATION)),
+        rows,
         title=f"Audit of {document['source']}",
         note=f"{document['level']:.0%} intervals, {document['bins']} bins, seed {document['seed']}",
+        labels=2,
     )
+
+
+def _scores(document: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (_place(entry), *(_metric(entry, name) for name, _ in _SCORES))
+        for entry in document["results"]
+    )
+    return Table(
+        ("model", *(title for _, title in _SCORES)),
+        rows,
+        title="Scores and ranking",
+        note="Brier, log loss and AURC: lower is better. AUROC: higher is better, 0.5 is chance.",
+    )
+
+
+def _metric(entry: Mapping[str, Any], name: str) -> str:
+    if name not in entry["metrics"]:
+        return "not a probability"
+    return estimate_cell(entry["metrics"][name])
 
 
 def _verification(results: Sequence[Mapping[str, Any]]) -> Table:
@@ -86,7 +107,7 @@ def _verification(results: Sequence[Mapping[str, Any]]) -> Table:
     )
     return Table(
         (
-            "model / method",
+            "model",
             "error rate",
             "L",
             "passive floor",

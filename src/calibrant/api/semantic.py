@@ -1,0 +1,79 @@
+"""The Sem-ECE part of an audit: from draws with a meaning and a grade."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.rng import named_stream
+from calibrant.metrics.semantic import sem_ece_block
+from calibrant.records import Study, read_table, scan_table
+
+__all__ = ["draws_with_classes", "semantic_blocks"]
+
+_ANSWERS_SHOWN = 5
+
+
+def draws_with_classes(data: Any) -> pl.DataFrame | None:
+    """Return one row per draw (question_id, model, class_id, correct), or None without draws.
+
+    `data` is a study that holds draws and semantics, or a table with a column ``class_id``.
+    """
+    if isinstance(data, str | Path) and Study.is_study(data):
+        study = Study(data)
+        if not (study.has("draws") and study.has("semantics")):
+            return None
+        key = ["question_id", "model", "purpose", "draw"]
+        semantics = study.read("semantics")
+        draws = study.read("draws").select(*key, "answer")
+        return semantics.join(draws, on=key, how="left").filter(pl.col("purpose") == "answer")
+    if isinstance(data, list | tuple):
+        return None
+    names = scan_table(data).collect_schema().names()
+    if "class_id" not in names or "question_id" not in names:
+        return None
+    table = read_table(data)
+    if "model" not in names:
+        table = table.with_columns(model=pl.lit("model"))
+    return table.with_columns(pl.col("question_id", "model").cast(pl.String))
+
+
+def semantic_blocks(
+    draws: pl.DataFrame, *, level: float, resamples: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return a Sem-ECE block per model."""
+    blocks = []
+    for (model,), part in draws.partition_by("model", as_dict=True, maintain_order=True).items():
+        block = sem_ece_block(
+            part["question_id"].to_numpy(),
+            part["class_id"].cast(pl.Float64).to_numpy(),
+            part["correct"].cast(pl.Float64).to_numpy(),
+            level=level,
+            resamples=resamples,
+            rng=named_stream(seed, "sem_ece", model),
+        )
+        _show_answers(block["hardest"], part)
+        blocks.append({"model": model, **block})
+    return blocks
+
+
+def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:
+    """Put the most frequent answers beside each hard question."""
+    if "answer" not in draws.columns:
+        return
+    ids = [row["question_id"] for row in hardest]
+    counted = (
+        draws.filter(pl.col("question_id").is_in(ids) & pl.col("answer").is_not_null())
+        .group_by("question_id", "class_id", maintain_order=True)
+        .agg(
+            pl.len().alias("draws"),
+            pl.col("answer").mode().sort().first(),
+            pl.col("correct").first(),
+        )
+        .sort("draws", descending=True, maintain_order=True)
+    )
+    for row in hardest:
+        own = counted.filter(pl.col("question_id") == row["question_id"]).head(_ANSWERS_SHOWN)
+        row["answers"] = own.select("answer", "draws", "correct").to_dicts()

@@ -1,0 +1,125 @@
+"""The Sem-ECE block of an audit: numbers, regimes, convergence, hardest questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.binned import reliability_bins
+from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
+from calibrant.metrics.semantic.estimators import SemEce, Splits, sem_ece
+from calibrant.metrics.semantic.pool import pool_draws
+from calibrant.metrics.semantic.strata import hardest_questions, margin_strata, regime_summary
+from calibrant.metrics.semantic.theory import (
+    JENSEN_BOUNDARY,
+    confidence_error_bound,
+    predicted_gap,
+    selection_error_bound,
+)
+
+__all__ = ["sem_ece_block"]
+
+_SMALLEST_CURVE = 20
+
+
+def sem_ece_block(
+    question_id: npt.ArrayLike,
+    class_id: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    *,
+    bins: int = 10,
+    splits: Splits = 200,
+    label: str = "split",
+    conflicts: str = "error",
+    level: float = 0.95,
+    resamples: int = 1000,
+    rng: RngLike = 0,
+) -> dict[str, Any]:
+    """Return everything a report shows about Sem-ECE, as plain data.
+
+    Parameters are those of `sem_ece`.
+    """
+    generator = as_generator(rng)
+    found = sem_ece(
+        question_id,
+        class_id,
+        correct,
+        bins=bins,
+        splits=splits,
+        label=label,
+        conflicts=conflicts,
+        level=level,
+        resamples=resamples,
+        rng=generator,
+    )
+    scores = found.questions
+    return {
+        "questions": int(scores.ids.size),
+        "draws": int(np.median(scores.n)),
+        "left_out": found.left_out,
+        "bins": bins,
+        "splits": splits,
+        "label": label,
+        "accuracy": found.accuracy,
+        "sem1": found.sem1,
+        "sem2": found.sem2,
+        "gap": {
+            "confidence": found.gaps.confidence,
+            "ece": found.gaps.ece,
+            "ece_close": found.gaps.ece_close,
+        },
+        "predicted_gap": predicted_gap(
+            scores.margin, scores.mass, scores.n, selection_n=scores.selection_n
+        ),
+        "bounds": _bounds(found),
+        "boundaries": {
+            "jensen": 2 * JENSEN_BOUNDARY / float(np.sqrt(np.median(scores.n))),
+            "large_margin": float(
+                np.sqrt(np.log(max(np.median(scores.classes), 2)) / np.median(scores.n))
+            ),
+        },
+        "regimes": regime_summary(scores, level=level),
+        "strata": [_plain(row) for row in margin_strata(scores, bins=bins, rng=generator)],
+        "reliability": {
+            "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
+            "sem2": reliability_bins(scores.sem2, scores.label2, bins=bins).to_dict(),
+        },
+        "convergence": _convergence(question_id, class_id, correct, conflicts, bins, generator),
+        "hardest": hardest_questions(scores),
+    }
+
+
+def _bounds(found: SemEce) -> dict[str, float]:
+    """Return plug-in bounds on selection and confidence error, averaged over questions."""
+    s = found.questions
+    held_out = s.n - s.selection_n
+    race = (s.margin, s.mass, s.classes)
+    return {
+        "selection_error": float(selection_error_bound(*race, s.selection_n).mean()),
+        "sem1_confidence_error": float(confidence_error_bound(s.top, *race, s.n).mean()),
+        "sem2_confidence_error": float(
+            confidence_error_bound(s.top, *race, s.selection_n, evaluation_n=held_out).mean()
+        ),
+    }
+
+
+def _convergence(
+    question_id: npt.ArrayLike,
+    class_id: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    conflicts: str,
+    bins: int,
+    rng: np.random.Generator,
+) -> dict[str, Any] | None:
+    pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
+    if int(np.median(pool.size)) < _SMALLEST_CURVE:
+        return None
+    points = convergence_curve(pool, bins=bins, subsamples=5, resamples=50, rng=rng)
+    return {"points": [_plain(point) for point in points], "slope": gap_slope(points)}
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__slots__}

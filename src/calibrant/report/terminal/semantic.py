@@ -1,0 +1,80 @@
+"""Tables of the Sem-ECE part of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+
+__all__ = ["semantic_tables"]
+
+_HARD_SHOWN = 5
+
+
+def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Table]:
+    """Return Sem1 and Sem2 per model, what the theory predicts, and the hardest questions."""
+    rows = tuple(
+        (
+            block["model"],
+            f"{block['questions']:,} x {block['draws']}",
+            estimate_cell(block["accuracy"]),
+            estimate_cell(block["sem1"]),
+            estimate_cell(block["sem2"]),
+            estimate_cell(block["gap"]["ece"]),
+            estimate_cell(block["gap"]["confidence"]),
+            number_cell(block["predicted_gap"]),
+        )
+        for block in blocks
+    )
+    parts: list[Paragraph | Table] = [
+        Table(
+            (
+                "model",
+                "questions x draws",
+                "accuracy",
+                "Sem1-ECE",
+                "Sem2-ECE",
+                "Sem1 - Sem2",
+                "confidence gap",
+                "predicted",
+            ),
+            rows,
+            title="Calibration by meaning (Sem-ECE)",
+            note=(
+                "Sem1 reads the mode's frequency off all draws (too high), Sem2 off draws that did "
+                "not choose it (too low). The truth lies between; neither is better for being "
+                "smaller."
+            ),
+        )
+    ]
+    for block in blocks:
+        parts.extend(_notes(block))
+    return parts
+
+
+def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
+    notes: list[Paragraph | Table] = []
+    if block["left_out"]:
+        counts = ", ".join(f"{reason} {n:,}" for reason, n in block["left_out"].items())
+        notes.append(Paragraph(f"{block['model']}: questions left out: {counts}."))
+    hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
+    if hard:
+        notes.append(
+            Table(
+                ("question", "Sem1", "Sem2", "margin", "regime", "answers"),
+                tuple(
+                    (
+                        row["question_id"],
+                        number_cell(row["sem1"]),
+                        number_cell(row["sem2"]),
+                        number_cell(row["margin"]),
+                        row["regime"],
+                        "; ".join(f"{a['answer']} ({a['draws']})" for a in row.get("answers", [])),
+                    )
+                    for row in hard
+                ),
+                title=f"{block['model']}: where the mode is least settled",
+            )
+        )
+    return notes
