@@ -21,7 +21,7 @@ from calibrant.metrics.scoring import accuracy, brier, log_loss, mean_confidence
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece
 from calibrant.metrics.smooth_bootstrap import smooth_replicates
-from calibrant.stats import bootstrap, cells, ranking
+from calibrant.stats import bootstrap, cells
 from calibrant.stats.binning import FloatArray, width_index
 from calibrant.stats.intervals import wald_interval
 from calibrant.stats.units import Units, unit_codes
@@ -146,8 +146,8 @@ def _short_cut(
     if metric == "smooth_ece" and binary and not options:
         return smooth_replicates(check(*data), resamples, rng)
     if metric == "auroc" and binary and not options:
-        ranked = ranking.Ranked.of(*data)
-        return cells.area_replicates(ranked, y, resamples, rng)
+        positive = y.astype(np.bool_, copy=False)
+        return cells.area_replicates(data.confidence, positive, resamples, rng)
     if metric in ("brier", "log_loss", "accuracy", "mean_confidence") and not options:
         value, influence = Block.of(data).influence(metric)
         if math.isfinite(value):

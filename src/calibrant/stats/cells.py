@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.stats.ranking import Ranked
-
 __all__ = ["area_replicates", "cell_replicates", "mean_replicates"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -62,32 +60,33 @@ def mean_replicates(
 
 
 def area_replicates(
-    ranked: Ranked, correct: NDArray[Any], resamples: int, rng: np.random.Generator
+    score: NDArray[Any], positive: NDArray[np.bool_], resamples: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return exact bootstrap replicates of the area under the ROC curve, sorting only once.
 
-    Rows are kept in order of their scores; a replicate needs only how often each was drawn.
+    How many of the drawn rows are positive is binomial; given that, positives and negatives are
+    drawn apart. Counted positives, summed up in order of score, answer for every drawn negative
+    how many drawn positives lie below it.
     """
-    order = np.argsort(ranked.group, kind="stable")
-    hit = correct[order].astype(np.bool_)
-    groups = ranked.weight.size
-    rows = hit.size
-    alone = groups == rows
-    starts = None if alone else np.searchsorted(ranked.group[order], np.arange(groups))
+    high, low = np.sort(score[positive]), np.sort(score[~positive])
+    # For every negative: positives below it, and positives not above it.
+    below = np.searchsorted(high, low, side="left")
+    through = np.searchsorted(high, low, side="right")
+    tied = bool((below != through).any())
+    rows, positives = positive.size, high.size
     out = np.empty(resamples)
-    kind = np.uint32 if rows < 2**32 else np.uint64
+    reached = np.zeros(positives + 1, np.int64)
     for index in range(resamples):
-        drawn = np.bincount(rng.integers(0, rows, rows, dtype=kind), minlength=rows)
-        hits = drawn * hit
-        misses = drawn - hits
-        if starts is not None:
-            hits, misses = np.add.reduceat(hits, starts), np.add.reduceat(misses, starts)
-        # From the highest score down: each miss is beaten by the hits above it, and half by
-        # those at its own score.
-        above = np.cumsum(hits)
-        right, wrong = float(above[-1]), float(rows - above[-1])
-        pairs = float(above @ misses)
-        if starts is not None:
-            pairs -= float(hits @ misses) / 2
-        out[index] = pairs / (right * wrong) if right * wrong > 0 else np.nan
+        right = int(rng.binomial(rows, positives / rows))
+        wrong = rows - right
+        if right == 0 or wrong == 0:
+            out[index] = np.nan
+            continue
+        counts = np.bincount(rng.integers(0, positives, right), minlength=positives)
+        np.cumsum(counts, out=reached[1:])
+        drawn = rng.integers(0, low.size, wrong)
+        beaten = float(reached[below[drawn]].sum())
+        if tied:
+            beaten = (beaten + float(reached[through[drawn]].sum())) / 2
+        out[index] = 1 - beaten / (right * wrong)
     return out
