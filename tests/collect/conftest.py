@@ -63,8 +63,7 @@ def make_study(tmp_path: Path, oracle: Oracle) -> Callable[..., Path]:
 
                 [[models]]
                 name = "oracle"
-                client = "openai"
-                preset = "vllm"
+                client = "vllm"
                 base_url = "{url}"
                 {tail}
                 """

@@ -19,10 +19,10 @@ from aiohttp import web
 CITIES = ("Lima", "Quito", "Bogota", "Sucre", "Paris")
 
 
-def reply(messages: list[dict[str, str]], seed: int | None, temperature: float) -> str:
+def reply(body: dict[str, Any], seed: int | None) -> str:
     """Return the reply to a prompt."""
-    asked = messages[-1]["content"]
-    salt = "greedy" if temperature == 0 else f"seed {seed}"
+    asked = body["messages"][-1]["content"]
+    salt = body["model"] if body["temperature"] == 0 else f"seed {seed}"
     dice = random.Random(hashlib.sha256(f"{asked}|{salt}".encode()).digest())
     numbers = re.findall(r"\d+", asked)
     guess = str(dice.randint(int(numbers[0]), int(numbers[1]))) if len(numbers) >= 2 else None
@@ -101,7 +101,7 @@ class Oracle:
 
 def _choice(body: dict[str, Any], place: int) -> dict[str, Any]:
     seed = None if body.get("seed") is None else body["seed"] + place
-    text = reply(body["messages"], seed, body["temperature"])
+    text = reply(body, seed)
     choice: dict[str, Any] = {
         "index": place,
         "message": {"role": "assistant", "content": text},

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from calibrant.collect.subjects import plain_answer
 from calibrant.confidence import score_table
-from calibrant.semantics import annotate
+from calibrant.semantics.annotate import annotate
 
 __all__ = ["candidate_scores"]
-
-_METHODS = ("p_true_prob", "p_true_consistency")
-
 
 def candidate_scores(
     pool: pl.DataFrame, draws: pl.DataFrame, questions: pl.DataFrame
@@ -31,9 +29,12 @@ def candidate_scores(
     Returns
     -------
     DataFrame
-        One row per question, model (who judges), method and candidate: ``answer``, ``confidence``,
-        ``correct``, ``authors`` (models whose greedy answer it is), ``own``.
+        question_id, judge, author, method, answer, confidence, correct: one row per judge and per
+        author whose greedy answer the candidate is.
     """
+    # Where the endpoint shows probabilities one verdict is enough; otherwise votes are counted.
+    shown = pool["first_token_top_logprobs"].is_not_null().any()
+    method = "p_true_prob" if shown else "p_true_consistency"
     places = (
         pool.select("question_id", "about")
         .unique(maintain_order=True)
@@ -59,26 +60,26 @@ def candidate_scores(
         question_id="candidate_id"
     )
     marked, semantics = annotate(crossed, asked.drop("candidate_id", "place", "about"))
-    scores = score_table(marked, semantics, methods=_METHODS).scores
-    found = scores.rename({"question_id": "candidate_id"}).join(
-        places, on="candidate_id", maintain_order="left"
+    scores = score_table(marked, semantics, methods=[method]).scores
+    found = (
+        scores.rename({"question_id": "candidate_id", "model": "judge"})
+        .drop("answer", "about")
+        .join(places, on="candidate_id", maintain_order="left")
+        .rename({"about": "answer"})
     )
-    return _with_authors(found, draws).drop("candidate_id", "place", "about", strict=False)
-
-
-def _with_authors(scores: pl.DataFrame, draws: pl.DataFrame) -> pl.DataFrame:
-    greedy = draws.filter((pl.col("purpose") == "greedy") & pl.col("answer").is_not_null())
-    plain = (
-        pl.col("answer")
-        .str.to_lowercase()
-        .str.split(" ")
-        .list.eval(pl.element().filter(pl.element() != ""))
-        .list.join(" ")
-    )
-    authors = greedy.group_by("question_id", plain.alias("same")).agg(authors="model")
     return (
-        scores.with_columns(same=plain)
-        .join(authors, on=["question_id", "same"], how="left", maintain_order="left")
-        .with_columns(own=pl.col("authors").list.contains(pl.col("model")).fill_null(False))
-        .drop("same")
+        _with_key(found)
+        .join(_authors(draws), on=["question_id", "same"], maintain_order="left")
+        .select("question_id", "judge", "author", "method", "answer", "confidence", "correct")
     )
+
+
+def _authors(draws: pl.DataFrame) -> pl.DataFrame:
+    greedy = draws.filter((pl.col("purpose") == "greedy") & pl.col("answer").is_not_null())
+    return _with_key(greedy).select("question_id", "same", author="model")
+
+
+def _with_key(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add what the pool tells answers apart by."""
+    same = [plain_answer(answer) for answer in frame["answer"]]
+    return frame.with_columns(same=pl.Series(same, dtype=pl.String))

@@ -40,7 +40,7 @@ from calibrant.confidence import METHODS, score_table
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.report import render_html
-from calibrant.semantics import annotate
+from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
 
@@ -80,7 +80,8 @@ def run(
     folder = Study(study)
     config = load_config(folder)
     questions = _questions(config)
-    clients = {model.name: open_client(model) for model in config.models}
+    source = str(folder.config_path)
+    clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
     with _ledger(folder, dry_run=dry_run) as ledger:
         expected, collected = asyncio.run(

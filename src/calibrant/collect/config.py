@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from calibrant.clients.capabilities import PRESETS
 from calibrant.collect.probes import PROBES, PROMPT_NAMES
 from calibrant.collect.settings import Settings
 from calibrant.records import Study
@@ -23,7 +24,8 @@ __all__ = [
     "parse_config",
 ]
 
-CLIENTS = ("embedded", "openai", "anthropic", "gemini", "replay")
+CLIENTS = ("embedded", *PRESETS, "anthropic", "gemini", "replay")
+EMBEDDED_MODEL = "smollm2-135m-instruct"
 STYLES = ("plain", "short")
 
 
@@ -210,16 +212,10 @@ def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
     for table in root.tables("models"):
         client = table.text("client", choices=CLIENTS)
         name = table.text("name")
-        model = table.text("model", "default" if client == "embedded" else name)
+        model = table.text("model", EMBEDDED_MODEL if client == "embedded" else name)
         price = table.text("price", model)
         if any(name == other.name for other in models):
             table.refuse("name", f"every model has a name of its own, got {name!r} twice")
-        if table.has("api_key"):
-            table.refuse(
-                "api_key",
-                "a key is never written into a study",
-                hint="put it into an environment variable and name that with api_key_env",
-            )
         models.append(ModelConfig(name, client, model, price, _resolved(table.rest(), folder)))
     if not models:
         root.refuse("models", "a study asks at least one model", hint="add a [[models]] table")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from calibrant.clients.capabilities import PRESETS
-from calibrant.clients.http import key_from_environment
+import orjson
+
+from calibrant.clients import factory
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig
-from calibrant.collect.settings import Settings
+from calibrant.core.errors import InputError
+from calibrant.records.ledger import Ledger
 
 __all__ = ["open_client"]
 
@@ -20,78 +21,27 @@ def open_client(model: ModelConfig, *, source: str = "study.toml") -> Client:
 
     Nothing is sent. API keys come from environment variables only.
     """
-    settings = Settings(dict(model.options), source=source, path=f"models.{model.name}")
-    return _OPENERS[model.client](model, settings)
+    spec: dict[str, Any] = {"kind": model.client, "model": model.model, **model.options}
+    if model.client == "embedded":
+        spec["model"] = spec.pop("weights", model.model)
+    try:
+        if model.client == "replay" and "ledger" in spec:
+            spec.setdefault("capabilities", _asked_for_then(Path(spec["ledger"]), model.model))
+        return factory.open_client(spec)
+    except InputError as error:
+        place = source if error.source is None else f"{source} ({error.source})"
+        rule = f"models.{model.name}: {error.rule}"
+        raise InputError(rule, source=place, hint=error.hint) from None
 
 
-def _openai(model: ModelConfig, settings: Settings) -> Client:
-    from calibrant.clients.openai import OpenAIClient
-
-    name = settings.text("preset", "openai", choices=list(PRESETS))
-    preset = PRESETS[name]
-    base_url = settings.text("base_url", None)
-    # A key is needed where the preset says so and the user has not pointed it elsewhere.
-    default = preset.key_env if base_url is None else None
-    key_env = settings.text("api_key_env", default)
-    options = _http_options(settings)
-    settings.finish()
-    return OpenAIClient(
-        preset=name,
-        model=model.model,
-        base_url=base_url,
-        key=key_from_environment(key_env),
-        **options,
-    )
-
-
-def _anthropic(_: ModelConfig, settings: Settings) -> Client:
-    from calibrant.clients.anthropic import AnthropicClient
-
-    return _native(AnthropicClient, "ANTHROPIC_API_KEY", settings)
-
-
-def _gemini(_: ModelConfig, settings: Settings) -> Client:
-    from calibrant.clients.gemini import GeminiClient
-
-    return _native(GeminiClient, "GEMINI_API_KEY", settings)
-
-
-def _native(kind: Callable[..., Client], key_env: str, settings: Settings) -> Client:
-    options = _http_options(settings)
-    if settings.has("base_url"):
-        options["base_url"] = settings.text("base_url")
-    key = key_from_environment(settings.text("api_key_env", key_env))
-    settings.finish()
-    return kind(key=key, **options)
-
-
-def _http_options(settings: Settings) -> dict[str, Any]:
-    return {
-        "timeout_s": settings.real("timeout_s", 120.0, low=0.1),
-        "capabilities": settings.raw("capabilities", None),
-    }
-
-
-def _embedded(_: ModelConfig, settings: Settings) -> Client:
-    from calibrant.clients.embedded import EmbeddedClient
-
-    weights = settings.text("weights", None)
-    settings.finish()
-    return EmbeddedClient(None if weights is None else Path(weights))
-
-
-def _replay(_: ModelConfig, settings: Settings) -> Client:
-    from calibrant.clients.replay import ReplayClient
-
-    ledger = Path(settings.text("ledger"))
-    settings.finish()
-    return ReplayClient(ledger)
-
-
-_OPENERS: dict[str, Callable[[ModelConfig, Settings], Client]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "gemini": _gemini,
-    "embedded": _embedded,
-    "replay": _replay,
-}
+def _asked_for_then(ledger: Path, model: str) -> dict[str, Any]:
+    """Return what was asked for then: a request that asks for more would find nothing."""
+    able: dict[str, Any] = {"seed": False, "logprobs": False, "top_logprobs": 0}
+    with Ledger(ledger, read_only=True) as opened:
+        for _, key in opened.requests():
+            body = orjson.loads(key.body)
+            if body["model"] == model:
+                able["seed"] |= "seed" in body
+                able["logprobs"] |= "logprobs" in body
+                able["top_logprobs"] = max(able["top_logprobs"], body.get("top_logprobs", 0))
+    return able

@@ -47,7 +47,7 @@ NEEDS: dict[str, Need] = {
     "greedy": Need("greedy"),
     "greedy_token_logprobs": Need("greedy", logprobs=True),
     "greedy_top_logprobs": Need("greedy", logprobs=True, top=True),
-    "option_logprobs": Need("greedy", logprobs=True, top=True, kinds=("choice", "binary")),
+    "option_logprobs": Need("greedy", logprobs=True, top=True, kinds=("choice",)),
     "yes_no_logprobs": Need("greedy", logprobs=True, top=True, kinds=("binary",)),
     "verb": Need("verb"),
     "verb_samples": Need("verb_samples"),
@@ -138,7 +138,7 @@ def _wanted(needs: list[Need], config: StudyConfig, able: Capabilities) -> Wante
     for name in close_over_needs(asked):
         votes_not_needed = PROBES[name].first_token and name not in repeated and able.logprobs
         draws[name] = 1 if votes_not_needed else config.sampling.times(name)
-    readable = {POOL} if able.top_logprobs >= 2 else set[str]()
+    readable = {POOL} & asked if able.top_logprobs >= 2 else set[str]()
     return Wanted(
         draws=draws,
         logprobs=frozenset({need.probe for need in needs if need.logprobs} | readable),

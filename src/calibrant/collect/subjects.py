@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from calibrant.collect.plan import Subject
 from calibrant.collect.questions import Question
 
-__all__ = ["Extract", "distinct", "find_subject", "most_frequent"]
+__all__ = ["Extract", "distinct", "find_subject", "most_frequent", "plain_answer"]
 
 Extract = Callable[[Question, str], str | None]
 """Finds the final answer in a response; None where there is none."""
@@ -58,7 +58,7 @@ def distinct(answers: Iterable[str]) -> list[str]:
     """
     found: dict[str, str] = {}
     for answer in answers:
-        found.setdefault(_plain(answer), answer)
+        found.setdefault(plain_answer(answer), answer)
     return list(found.values())
 
 
@@ -70,10 +70,17 @@ def most_frequent(answers: Sequence[str], count: int) -> list[str]:
     >>> most_frequent(["Lyon", "Paris", "paris"], 2)
     ['Paris', 'Lyon']
     """
-    times = Counter(_plain(answer) for answer in answers)
-    ranked = sorted(distinct(answers), key=lambda answer: -times[_plain(answer)])
+    times = Counter(plain_answer(answer) for answer in answers)
+    ranked = sorted(distinct(answers), key=lambda answer: -times[plain_answer(answer)])
     return ranked[:count]
 
 
-def _plain(answer: str) -> str:
+def plain_answer(answer: str) -> str:
+    """Return the answer without differences of case and spaces.
+
+    Examples
+    --------
+    >>> plain_answer(" New  York")
+    'new york'
+    """
     return " ".join(answer.casefold().split())
