@@ -89,12 +89,18 @@ def command(
         str, typer.Option(metavar="NAME", help="platt, isotonic, beta or temperature.")
     ] = "platt",
     residuals: Annotated[
-        str, typer.Option(metavar="NAME", help="Model of the residual: tree, forest or boosting.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Model of the residual: tree, shrunk, forest or boosting."
+        ),
     ] = "tree",
     max_depth: Annotated[int | None, typer.Option(help="Depth of the trees.")] = None,
     strategies: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="risk, calibration, confidence, router, router_knn."),
+        typer.Option(
+            metavar="A,B",
+            help="risk, risk_shrunk, risk_boosting, calibration, confidence, router, router_knn.",
+        ),
     ] = None,
     splits: Annotated[int, typer.Option(help="Random splits that are averaged.")] = 20,
     tolerance: Annotated[

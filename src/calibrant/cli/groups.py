@@ -69,7 +69,8 @@ def command(
         str, typer.Option(metavar="NAME", help="platt, isotonic, beta or temperature.")
     ] = "platt",
     residuals: Annotated[
-        str, typer.Option(metavar="NAME", help="Model of the loss: tree, forest or boosting.")
+        str,
+        typer.Option(metavar="NAME", help="Model of the loss: tree, shrunk, forest or boosting."),
     ] = "tree",
     splits: Annotated[
         str, typer.Option(metavar="auto|histogram|exact", help="How the tree looks for splits.")

@@ -224,7 +224,7 @@ class Cascade:
             unseen=self.unseen,
             seed=self.seed,
         )
-        if self.model == "tree":
+        if self.model in ("tree", "shrunk"):
             fitted.fit_parts(
                 frame[fitting], residual[fitting], frame[evaluation], residual[evaluation]
             )

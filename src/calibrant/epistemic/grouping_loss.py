@@ -74,7 +74,8 @@ class GroupingLoss:
     recalibration
         ``"platt"`` (on logits), ``"isotonic"``, ``"beta"`` or ``"temperature"``.
     model
-        ``"tree"`` (honest tree), ``"forest"`` or ``"boosting"``.
+        ``"tree"`` (honest tree), ``"forest"`` or ``"boosting"``; ``"shrunk"`` is the tree with
+        shrunk leaf means, which changes predictions but not this loss.
     shares
         Shares of the calibration, fitting and evaluation part.
     repeats

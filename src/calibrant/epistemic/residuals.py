@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-RESIDUAL_MODELS = ("tree", "forest", "boosting")
+RESIDUAL_MODELS = ("tree", "shrunk", "forest", "boosting")
 
 
 class ResidualModel(Protocol):
@@ -253,12 +253,13 @@ def residual_model(
     seed: int = 0,
 ) -> ResidualModel:
     """Return an unfitted model of the residual by name."""
-    if kind == "tree":
+    if kind in ("tree", "shrunk"):
         return HonestTree(
             splits=splits,
             min_samples_leaf=min_samples_leaf,
             max_leaf_nodes=max_leaf_nodes,
             max_depth=max_depth,
+            shrink=kind == "shrunk",
             unseen=unseen,
             seed=seed,
         )

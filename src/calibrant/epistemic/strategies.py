@@ -20,6 +20,7 @@ Floats = npt.NDArray[np.float64]
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.
 STRATEGIES = {
     "risk": "cascade on epistemic risk",
+    "risk_shrunk": "cascade on epistemic risk (shrunk leaves)",
     "risk_boosting": "cascade on epistemic risk (boosting)",
     "calibration": "cascade on calibration risk",
     "confidence": "cascade on raw confidence",
@@ -78,15 +79,15 @@ def curves(
 def _cascade_curves(
     name: str, train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
 ) -> list[Curve]:
-    boosted = name == "risk_boosting"
+    variant = name.removeprefix("risk_") if name.startswith("risk_") else None
     policy = Cascade(
         train.models,
-        rule="risk" if boosted else name,
+        rule="risk" if variant else name,
         decision=options.decision,
         costs=options.costs,
         threshold=options.threshold,
         recalibration=options.recalibration,
-        model="boosting" if boosted else options.residuals,
+        model=variant or options.residuals,
         splits=options.splits,
         min_samples_leaf=options.min_samples_leaf,
         max_depth=options.max_depth,
