@@ -201,7 +201,7 @@ def test_degenerate_data_give_an_exact_answer_or_say_undefined(case):
         ("confidence,correct\n", "no rows"),
         ("confidence,correct\nhigh,1\n", "row 1: the confidence must be a number"),
         ("confidence,outcome\n0.5,1\n", "without labels"),
-        ("conf,correct\n0.5,1\n", "did you mean 'conf'"),
+        ("confidenc,correct\n0.5,1\n", "did you mean 'confidenc'"),
     ],
 )
 def test_bad_files_give_exit_code_2_and_a_message(content, words, tmp_path):

@@ -1,0 +1,388 @@
+"""Sem1 and Sem2 on real draws: how they close on each other, and on which side of the truth."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+
+from calibrant.core.document import plain
+from calibrant.metrics.binned import ece
+from calibrant.metrics.semantic import (
+    AdaptiveRule,
+    DrawPool,
+    adaptive_scores,
+    convergence_curve,
+    gap_slope,
+    margin_strata,
+    pool_draws,
+    question_scores,
+    regime_summary,
+    sem_ece,
+    theory,
+)
+from calibrant.semantics import annotate
+from studies._page import DATA, StudyPage, estimate
+
+PUBLISHED = (
+    ("SimpleQA", 0.323, 0.311, 0.458),
+    ("HLE", 0.556, 0.542, 0.690),
+    ("PopQA", 0.340, 0.334, 0.382),
+)
+
+
+def annotated_pool(questions: pl.DataFrame, draws: pl.DataFrame) -> DrawPool:
+    """Cluster and grade draws with the rules of the semantics layer."""
+    _, semantics = annotate(draws, questions)
+    return pool_draws(
+        semantics["question_id"].to_numpy(),
+        semantics["class_id"].cast(pl.Float64).to_numpy(),
+        semantics["correct"].cast(pl.Float64).to_numpy(),
+        conflicts="mean",
+    )
+
+
+def exploded(table: pl.DataFrame, model: str) -> pl.DataFrame:
+    """One row per draw from a list column ``samples``."""
+    return (
+        table.select("question_id", pl.col("samples").alias("text"))
+        .explode("text")
+        .with_columns(
+            model=pl.lit(model),
+            purpose=pl.lit("answer"),
+            draw=pl.int_range(pl.len()).over("question_id"),
+            text=pl.col("text").fill_null(""),
+        )
+    )
+
+
+def game24(prompt: str) -> DrawPool:
+    path = DATA / "draws" / "tot_game24_gpt4_100q_100samples.jsonl.gz"
+    with gzip.open(path, "rt") as file:
+        rows = [row for row in map(json.loads, file) if row["prompt"] == prompt]
+    question = [row["puzzle_idx"] for row in rows for _ in row["samples"]]
+    meaning = [expression for row in rows for expression in row["final_expr"]]
+    correct = [grade for row in rows for grade in row["correct"]]
+    return pool_draws(question, meaning, correct)
+
+
+def zlin7() -> DrawPool:
+    path = DATA / "draws" / "zlin7_triviaqa_500q_20samples.jsonl.gz"
+    with gzip.open(path, "rt") as file:
+        rows = [json.loads(line) for line in file]
+    questions = pl.DataFrame(
+        {
+            "question_id": [row["question_id"] for row in rows],
+            "text": [row["question"] for row in rows],
+            "references": [[[row["answer"]]] for row in rows],
+        }
+    )
+    table = questions.select("question_id").with_columns(
+        samples=pl.Series([row["samples"] for row in rows])
+    )
+    return annotated_pool(questions, exploded(table, "llama-13b"))
+
+
+def deepseek(k: int | None = None) -> DrawPool:
+    table = pl.read_parquet(DATA / "mace" / "deepseek_v3.parquet").rename({"id": "question_id"})
+    if k is not None:
+        table = table.filter(pl.col("k") == k)
+    questions = table.select(
+        "question_id",
+        pl.col("question").alias("text"),
+        pl.col("references").list.eval(pl.concat_list(pl.element())),
+    )
+    return annotated_pool(questions, exploded(table, "deepseek-v3"))
+
+
+def local(model: str) -> DrawPool:
+    folder = DATA / "local_models"
+    questions = pl.read_parquet(folder / "questions.parquet")
+    draws = pl.read_parquet(folder / "draws.parquet").filter(pl.col("model") == model)
+    draws = draws.with_columns(purpose=pl.lit("answer"), text=pl.col("text").fill_null(""))
+    return annotated_pool(
+        questions, draws.select("question_id", "model", "purpose", "draw", "text")
+    )
+
+
+def summary_row(name: str, pool: DrawPool) -> list[Any]:
+    scores = question_scores(pool, splits="exact")
+    found = sem_ece_from(pool)
+    over = float((scores.sem1 - scores.label1).mean())
+    return [
+        name,
+        f"{pool.ids.size:,} x {int(np.median(pool.size))}",
+        float(scores.label1.mean()),
+        over,
+        *(estimate(plain(found[key])) for key in ("sem1", "sem2", "gap")),
+        theory.predicted_gap(scores.margin, scores.mass, scores.n, selection_n=scores.selection_n),
+    ]
+
+
+def sem_ece_from(pool: DrawPool) -> dict[str, Any]:
+    """Run `sem_ece` on the rows of a pool."""
+    rows, columns = np.nonzero(pool.counts)
+    times = pool.counts[rows, columns]
+    question = np.repeat(rows, times)
+    meaning = np.repeat(np.where(pool.attempted[rows, columns], columns, -1), times)
+    grade = np.repeat(pool.labels[rows, columns], times)
+    found = sem_ece(question, meaning, grade, conflicts="mean", splits="exact")
+    return {"sem1": found.sem1, "sem2": found.sem2, "gap": found.gaps.ece, "found": found}
+
+
+def curve_chart(curves: dict[str, list[Any]]) -> alt.Chart:
+    rows = [
+        {
+            "pool": name,
+            "draws": point.n,
+            "estimator": kind,
+            "ECE": getattr(point, key).value,
+            "low": getattr(point, key).low,
+            "high": getattr(point, key).high,
+        }
+        for name, points in curves.items()
+        for point in points
+        for kind, key in (("Sem1", "sem1"), ("Sem2", "sem2"))
+    ]
+    base = alt.Chart(pl.DataFrame(rows)).encode(
+        x=alt.X("draws:Q", title="draws per question"), color="estimator:N"
+    )
+    layers = base.mark_line(point=True).encode(
+        y=alt.Y("ECE:Q", scale=alt.Scale(zero=False))
+    ) + base.mark_errorband(opacity=0.15).encode(y=alt.Y("low:Q", title="ECE"), y2="high:Q")
+    return (
+        layers.properties(width=230, height=180)
+        .facet("pool:N", columns=2)
+        .resolve_scale(y="independent")
+    )
+
+
+def curves(page: StudyPage, pools: dict[str, DrawPool], name: str, caption: str) -> None:
+    found = {}
+    for pool_name, pool in pools.items():
+        found[pool_name] = convergence_curve(pool, subsamples=8, splits=100, resamples=100, rng=0)
+    page.table(
+        ["pool", "draws", "questions", "Sem1-ECE", "Sem2-ECE", "mean c1 - c2", "slope"],
+        [
+            [
+                pool_name,
+                point.n,
+                point.gap.n,
+                *(estimate(plain(getattr(point, key))) for key in ("sem1", "sem2", "gap")),
+                gap_slope(points) if point is points[-1] else "",
+            ]
+            for pool_name, points in found.items()
+            for point in points
+        ],
+    )
+    page.figure(name, curve_chart(found), caption)
+
+
+def labels(page: StudyPage, pools: dict[str, DrawPool]) -> None:
+    page.heading("Which label: the selected class, or the pool's mode")
+    rows = []
+    for name, pool in pools.items():
+        split = question_scores(pool, splits="exact")
+        mode = question_scores(pool, splits="exact", label="pool_mode")
+        rows.append(
+            [
+                name,
+                ece(split.sem2, split.label2, bins=10),
+                ece(mode.sem2, mode.label2, bins=10),
+                float(split.label2.mean()),
+                float(mode.label2.mean()),
+            ]
+        )
+    page.table(
+        ["pool", "Sem2-ECE, selected class", "pool's mode", "accuracy selected", "mode"], rows
+    )
+
+
+def adaptive(page: StudyPage) -> None:
+    page.heading("Adaptive sampling: draws saved at equal error")
+    page.text(
+        "The truth is known in the simulation (four classes, Dirichlet probabilities, a class is "
+        "right with its own chance). The error is |Sem2-ECE - ECE*|, averaged over replicates; a "
+        "fixed design spends n on selection and 25 on evaluation for every question, the adaptive "
+        "one stops selecting when the mode is settled. On game24 the truth is the value at all 100 "
+        "draws."
+    )
+    rows = [["simulated", *simulated_saving()], ["game24 (cot)", *game24_saving()]]
+    page.table(
+        ["data", "fixed draws", "adaptive draws", "error fixed", "error adaptive", "saved"], rows
+    )
+
+
+def saving(cost_fixed: float, costs: np.ndarray, fixed: np.ndarray, ours: np.ndarray) -> list[Any]:
+    share = 1 - costs / cost_fixed
+    low, high = np.quantile(share, [0.025, 0.975])
+    gap = ours - fixed
+    error = gap.std(ddof=1) / np.sqrt(gap.size)
+    return [
+        cost_fixed,
+        float(costs.mean()),
+        float(fixed.mean()),
+        f"{ours.mean():.4f} (difference {gap.mean():+.4f} +- {1.96 * error:.4f})",
+        f"{share.mean():.1%} [{low:.1%}, {high:.1%}]",
+    ]
+
+
+RULE = AdaptiveRule(target=0.1, minimum=5, maximum=25, batch=5)
+EVALUATION = 25
+
+
+def simulated_saving(replicates: int = 60, questions: int = 1000) -> list[Any]:
+    rng = np.random.default_rng(0)
+    costs, fixed, ours = [], [], []
+    for _ in range(replicates):
+        pi = rng.dirichlet(np.full(4, 0.6), questions)
+        right = rng.random(pi.shape) < 0.7 * pi
+        classes = (rng.random((questions, 50, 1)) > np.cumsum(pi, axis=1)[:, None]).sum(axis=2)
+        classes = np.minimum(classes, 3)
+        mode = pi.argmax(axis=1)
+        truth = ece(pi.max(axis=1), right[np.arange(questions), mode].astype(float), bins=10)
+        costs_one, error_fixed, error_ours = one_replay(classes, right, truth)
+        costs.append(costs_one)
+        fixed.append(error_fixed)
+        ours.append(error_ours)
+    return saving(25.0 + EVALUATION, *(np.array(x) for x in (costs, fixed, ours)))
+
+
+def one_replay(classes: Any, right: Any, truth: float) -> tuple[float, float, float]:
+    rows = np.arange(len(classes))
+    scores = adaptive_scores(classes, RULE, evaluation=EVALUATION)
+    everything = AdaptiveRule(target=-1.0, minimum=25, maximum=25, batch=25)
+    plain_scores = adaptive_scores(classes, everything, evaluation=EVALUATION)
+    errors = [
+        abs(ece(s.confidence, right[rows, s.selected].astype(float), bins=10) - truth)
+        for s in (plain_scores, scores)
+    ]
+    return float(scores.draws.mean()), errors[0], errors[1]
+
+
+def game24_saving(replicates: int = 60) -> list[Any]:
+    pool = game24("cot")
+    rng = np.random.default_rng(1)
+    whole = question_scores(pool, splits="exact")
+    truth = ece(whole.sem2, whole.label2, bins=10)
+    flat = [np.repeat(np.arange(row.size), row) for row in pool.counts]
+    right = np.nan_to_num(pool.labels)
+    costs, fixed, ours = [], [], []
+    for _ in range(replicates):
+        classes = np.vstack([rng.permutation(row)[:50] for row in flat])
+        one = one_replay(classes, right, truth)
+        costs.append(one[0])
+        fixed.append(one[1])
+        ours.append(one[2])
+    return saving(25.0 + EVALUATION, *(np.array(x) for x in (costs, fixed, ours)))
+
+
+def prediction(page: StudyPage) -> None:
+    page.heading("The predicted gap against the measured one")
+    rng = np.random.default_rng(0)
+    rows = []
+    for n in (10, 25, 50, 100, 200):
+        margin = rng.uniform(0, 0.3, 40_000)
+        top = (1 + margin) / 2
+        chosen = rng.binomial(n, top)
+        held = rng.binomial(n, top)
+        first = 2 * chosen >= n
+        c1 = np.where(first, chosen, n - chosen) / n
+        c2 = np.where(first, held, n - held) / n
+        measured, error = (c1 - c2).mean(), (c1 - c2).std() / 200
+        predicted = theory.predicted_gap(margin, np.ones(margin.size), n)
+        rows.append(
+            [
+                n,
+                f"{measured:.4f} +- {1.96 * error:.4f}",
+                predicted,
+                f"{predicted / measured - 1:+.1%}",
+            ]
+        )
+    page.table(["n = m", "measured", "predicted", "off by"], rows)
+
+
+def under_confident(page: StudyPage, pools: dict[str, DrawPool]) -> None:
+    page.heading("Small local models: under-confident, so Sem2-ECE is the larger one")
+    page.table(
+        ["model", "regime", "questions", "over-confidence", "mean c1 - c2"],
+        [
+            [
+                name,
+                row["regime"],
+                row["n"],
+                *(
+                    estimate(plain(row[key])) if row[key] is not None else ""
+                    for key in ("over_confidence", "gap")
+                ),
+            ]
+            for name, pool in pools.items()
+            for row in regime_summary(question_scores(pool, splits="exact"))
+        ],
+    )
+    strata = [
+        [
+            name,
+            f"{row.low:.1f} to {row.high:.1f}",
+            row.n,
+            estimate(plain(row.over_confidence)),
+            row.sem1,
+            row.sem2,
+            estimate(plain(row.ece_gap)),
+        ]
+        for name, pool in pools.items()
+        for row in margin_strata(question_scores(pool, splits="exact"), strata=5)
+    ]
+    page.table(
+        ["model", "margin", "questions", "over-confidence", "Sem1-ECE", "Sem2-ECE", "Sem1 - Sem2"],
+        strata,
+    )
+
+
+def main() -> None:
+    page = StudyPage("sem_ece", "Sem-ECE on real draws")
+    page.text(
+        "Sem1 reads confidence off the draws that chose the answer, Sem2 off others. Under "
+        "over-confidence Sem2-ECE is the smaller one, under under-confidence the larger: smaller "
+        "is not better, the two bracket what more draws would show."
+    )
+    games = {f"game24 {prompt}": game24(prompt) for prompt in ("standard", "cot")}
+    triviaqa = {"triviaqa llama-13b": zlin7()}
+    mace = {"mace deepseek-v3": deepseek()}
+    models = {
+        name: local(name) for name in ("smollm2-135m", "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+    }
+    by_k = {f"mace k = {k}": deepseek(k) for k in (1, 2, 4, 6)}
+    everything = {**games, **triviaqa, **mace, **by_k, **models}
+    page.heading("All pools")
+    page.table(
+        [
+            "pool",
+            "questions x draws",
+            "accuracy",
+            "over-confidence",
+            "Sem1-ECE",
+            "Sem2-ECE",
+            "Sem1 - Sem2",
+            "predicted under over-confidence",
+        ],
+        [summary_row(name, pool) for name, pool in everything.items()],
+    )
+    page.text("Published values beside which these stand (pooled over five models):")
+    page.table(["benchmark", "Sem1-ECE", "Sem2-ECE", "Ver-ECE"], PUBLISHED)
+    page.heading("Convergence")
+    curves(
+        page,
+        {**games, **triviaqa, **mace, **models},
+        "curves",
+        "Sem1-ECE and Sem2-ECE against the number of draws.",
+    )
+    under_confident(page, models)
+    prediction(page)
+    labels(page, {**games, **triviaqa, **mace, **models})
+    adaptive(page)
+    page.write()
