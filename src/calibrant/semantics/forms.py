@@ -25,6 +25,7 @@ _ROMAN = re.compile(r"^[ivx]{1,5}$")
 _LAST_LETTER = re.compile(r"\w [A-Z]\W*$")
 _WORD = re.compile(r"[^\W\d_]+")
 _LIST = re.compile(r"[,;\n/|]|\b(?:and|or)\b", re.IGNORECASE)
+_SUFFIX_COMMA = re.compile(r",(?=\s*(?:Jr|Sr|II|III)\b)")
 _ACRONYM = re.compile(r"^(?:[A-Z]\.?){2,6}$")
 _WHO = re.compile(
     r"\b(?:who|whom|whose|person|people|actor|actress|author|singer|winner|president|king|queen"
@@ -136,7 +137,7 @@ class FormReader:
             quantity=parse_quantity(told) if short else None,
             date=parse_date(told) if short else None,
             proper=_is_proper(text),
-            listing=bool(_LIST.search(text)),
+            listing=bool(_LIST.search(_SUFFIX_COMMA.sub("", text))),
             acronym=acronym,
         )
         object.__setattr__(form, "blocks", _blocks(form))

@@ -22,7 +22,7 @@ __all__ = ["Grade", "Grader", "References", "flatten_references"]
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
 _TRUE_WORDS = frozenset(word_list("true yes correct right 1"))
 _FALSE_WORDS = frozenset(word_list("false no incorrect wrong 0"))
-_FIRM = frozenset(("number", "date", "year", "figures", "name"))
+_FIRM = frozenset(("number", "date", "year", "figures", "name", "opposed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Grade:
     @property
     def doubtful(self) -> bool:
         """Whether a judge should look at it: words alone leave it open."""
-        return self.grader == "phrase" and (self.probability or 0.0) < 0.98
+        return self.grader in ("phrase", "clash") and (self.probability or 0.0) < 0.98
 
 
 def flatten_references(references: References) -> list[str]:
@@ -193,7 +193,7 @@ def _refuting_rule(answer: Form, alias: Form, relation: Relation, rule: str) -> 
         return None
     if relation is Relation.DIFFERENT and rule in _FIRM:
         return rule
-    return "name" if _clash(answer, alias) else None
+    return "clash" if _clash(answer, alias) else None
 
 
 def _clash(answer: Form, alias: Form) -> bool:

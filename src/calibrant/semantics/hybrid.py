@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.clients.embeddings import Embedder
 from calibrant.core import InputError
 from calibrant.semantics.cluster import Clusters, cluster_forms, distinct_forms
 from calibrant.semantics.forms import Form, FormReader, read_cues
@@ -17,25 +17,23 @@ from calibrant.semantics.partition import Partition, first_appearance
 from calibrant.semantics.rules import Relation, relate
 
 __all__ = [
+    "DIFFERENT_COSINE",
     "MODES",
-    "Embedder",
+    "SAME_COSINE",
     "Similarity",
     "greedy_pairwise",
     "hybrid_steps",
+    "is_phrase",
     "run_steps",
 ]
 
 MODES = ("which", "pairwise", "group")
 _MOST_CANDIDATES = 20
+# Calibrated on phrases with human labels (docs/studies/semantics.md): from the first value
+# upwards every answer was accepted, up to the second no more than without any common word.
+SAME_COSINE, DIFFERENT_COSINE = 0.8, 0.2
 
 Steps = Generator[Query, Reply, Clusters]
-
-
-class Embedder(Protocol):
-    """Turns texts into unit vectors."""
-
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit row per text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,8 @@ class Similarity:
     """
 
     embedder: Embedder
-    same: float = 0.9
-    different: float = 0.2
+    same: float = SAME_COSINE
+    different: float = DIFFERENT_COSINE
 
     def table(self, forms: Sequence[Form]) -> npt.NDArray[np.float32]:
         """Return the cosines between all forms."""
@@ -132,7 +130,7 @@ class _Joiner:
         if self.similarity is None:
             return
         self.cosines = self.similarity.table(self.forms)
-        places = [i for i, form in enumerate(self.forms) if _is_phrase(form)]
+        places = [i for i, form in enumerate(self.forms) if is_phrase(form)]
         pairs = [(float(self.cosines[a, b]), a, b) for a in places for b in places if a < b]
         for cosine, a, b in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
             if self.partition.find(a) == self.partition.find(b):
@@ -245,7 +243,7 @@ class _Joiner:
         self.decided[who] = self.decided.get(who, 0) + 1
 
 
-def _is_phrase(form: Form) -> bool:
+def is_phrase(form: Form) -> bool:
     """Phrases of two words or more that are neither names nor figures."""
     return not form.proper and not form.numbers and len(form.content) >= 2
 

@@ -85,7 +85,8 @@ def judge_request(query: Query, model: str, *, structured: bool = True) -> tuple
 
 def _masked(query: Query) -> Query:
     def clean(text: str) -> str:
-        return mask_instructions(text).text
+        # Trimmed as extraction trims, so that a removed sentence leaves no trace.
+        return mask_instructions(text).text.strip().rstrip(" .")
 
     if isinstance(query, SameQuery):
         return SameQuery(query.question, clean(query.a), clean(query.b))

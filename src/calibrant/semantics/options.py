@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calibrant.clients.embeddings import Embedder
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.semantics.hybrid import MODES, Embedder
+from calibrant.semantics.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
 from calibrant.semantics.judge import Judge
 from calibrant.semantics.normalise import Normaliser
 
@@ -34,8 +35,8 @@ class Options:
         ``rules``, ``exact``, ``embeddings`` (rules, words and cosine) or ``judge``.
     judge, max_judge_calls, judge_mode, check_symmetry
         Who is asked, how often at most, and how (``which``, ``pairwise``, ``group``).
-    embedder, same_cosine, different_cosine, right_cosine
-        Sentence embeddings and their calibrated thresholds.
+    embedder, same_cosine, different_cosine
+        Sentence embeddings and their calibrated thresholds; only phrases are compared.
     per_draw
         Grade every distinct answer instead of one per class, and report disagreement.
     tolerance
@@ -52,9 +53,8 @@ class Options:
     judge_mode: str = "which"
     check_symmetry: bool = False
     embedder: Embedder | None = None
-    same_cosine: float = 0.9
-    different_cosine: float = 0.2
-    right_cosine: float = 0.9
+    same_cosine: float = SAME_COSINE
+    different_cosine: float = DIFFERENT_COSINE
     per_draw: bool = False
     tolerance: float = 1e-9
     scale: str = "auto"

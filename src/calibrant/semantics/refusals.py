@@ -12,7 +12,7 @@ _ALONE = re.compile(
     r"|(?:am\s+|i'm\s+)?(?:not\s+sure|unsure|uncertain)|no\s+(?:idea|answer|clue|comment|response)"
     r"|unknown|n\s*/\s*a|idk|not\s+(?:known|available|applicable|specified|enough\s+information)"
     r"|refus(?:e|ed|al)|declined?|pass|skip|unanswerable|insufficient\s+information"
-    r"|not\s+attempted|unable\s+to\s+(?:answer|determine|say)|\?+)"
+    r"|not\s+attempted|unable\s+to\s+(?:answer|determine|say))"
     r"(?:\s+(?:the\s+)?(?:answer|question|it|that|this|for\s+sure))?\W*$",
     re.IGNORECASE,
 )

@@ -9,12 +9,18 @@ from calibrant.semantics.dates import Date
 from calibrant.semantics.forms import Cues, Form
 from calibrant.semantics.names import same_name, spelling_variant
 from calibrant.semantics.numbers import same_quantity
+from calibrant.semantics.words import opposed, word_list
 
 __all__ = ["Relation", "relate"]
 
 _OFFICIAL = re.compile(
     r"^(?:(?:federal|democratic|people|islamic|united|grand|principality|arab|socialist) )*"
     r"(?:republic|kingdom|state|commonwealth|federation|city|province|duchy|empire|county|town) of "
+)
+
+# Words that stand for a number without being one.
+_COUNTS = frozenset(
+    word_list("dozen score none no nobody nothing never once twice thrice half pair couple single")
 )
 
 
@@ -91,9 +97,12 @@ def _parts_agree(a: Date, b: Date) -> bool:
 
 
 def _by_figures(a: Form, b: Form) -> tuple[Relation, str] | None:
-    """Two phrases that both hold figures, none in common, mean different things."""
+    """Two texts without a common figure, where figures matter, mean different things."""
     if a.numbers and b.numbers and not a.numbers & b.numbers:
         return Relation.DIFFERENT, "figures"
+    for one, other in ((a, b), (b, a)):
+        if one.quantity is not None and not other.numbers and not _COUNTS & set(other.words):
+            return Relation.DIFFERENT, "figures"
     return None
 
 
@@ -102,6 +111,10 @@ def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
         return Relation.SAME, "brackets"
     if a.acronym or b.acronym:
         return _by_acronym(a, b)
+    if len(a.words) == len(b.words):
+        wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
+        if len(wrong) == 1 and opposed(*wrong[0]):
+            return Relation.DIFFERENT, "opposed"
     if not (a.proper and b.proper):
         return None
     if a.numbers != b.numbers:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from calibrant.semantics.cluster import Clusters, cluster_exact, cluster_rules
 from calibrant.semantics.grade import Grade, Grader, References, flatten_references
-from calibrant.semantics.hybrid import Similarity, Steps, hybrid_steps, run_steps
+from calibrant.semantics.hybrid import Similarity, Steps, hybrid_steps, is_phrase, run_steps
 from calibrant.semantics.judge import Docket, GradeQuery
 from calibrant.semantics.normalise import Normaliser
 from calibrant.semantics.options import Options
@@ -136,19 +134,26 @@ class Settler:
         return grade
 
     def _by_embeddings(self, groups: Sequence[Group], settled: list[Settled]) -> None:
-        """Accept an open phrase whose cosine with a reference is clear."""
+        """Accept a phrase that words left open and whose cosine with a reference is clear."""
         embedder = self.options.embedder
         if embedder is None or self.options.grading not in ("embeddings", "hybrid"):
             return
-        for group, result in zip(groups, settled, strict=True):
-            aliases = [text for text in flatten_references(group.references) if text.strip()]
-            for place in self._open_places(group, result):
-                if not aliases or result.grades[place].correct:
-                    continue
-                rows = embedder.embed([group.answers[place], *aliases])
-                cosine = float(np.max(rows[1:] @ rows[0]))
-                if cosine >= self.options.right_cosine:
-                    self._spread(result, place, Grade(True, "embedding", probability=cosine))
+        read = self.grader.reader
+        open_pairs = [
+            (number, place, alias)
+            for number, (group, result) in enumerate(zip(groups, settled, strict=True))
+            for place in self._open_places(group, result)
+            if not result.grades[place].correct and is_phrase(read(group.answers[place]))
+            for alias in flatten_references(group.references)
+            if is_phrase(read(alias))
+        ]
+        texts = {groups[number].answers[place] for number, place, _ in open_pairs}
+        order = sorted(texts | {alias for *_, alias in open_pairs})
+        rows = dict(zip(order, embedder.embed(order), strict=True)) if order else {}
+        for number, place, alias in open_pairs:
+            cosine = float(rows[groups[number].answers[place]] @ rows[alias])
+            if cosine >= self.options.same_cosine:
+                self._spread(settled[number], place, Grade(True, "embedding", probability=cosine))
 
     def _by_judge(self, groups: Sequence[Group], settled: list[Settled]) -> None:
         if self.docket is None or self.options.grading not in ("hybrid", "judge"):

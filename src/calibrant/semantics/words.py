@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["near_word", "singular", "within_edits", "word_list"]
+__all__ = ["near_word", "opposed", "singular", "within_edits", "word_list"]
 
 
 def word_list(text: str) -> list[str]:
@@ -98,15 +98,21 @@ def near_word(word: str, others: list[str]) -> bool:
     for other in others:
         if len(other) < 5 or abs(len(other) - length) > 4:
             continue
-        if _opposed(word, other):
+        if opposed(word, other):
             continue
         if _same_stem(word, other) or within_edits(word, other, limit):
             return True
     return False
 
 
-def _opposed(a: str, b: str) -> bool:
-    """Return whether the few letters that differ are the very point: nitrite, nitrate."""
+def opposed(a: str, b: str) -> bool:
+    """Return whether the few letters that differ are the very point.
+
+    Examples
+    --------
+    >>> opposed("nitrite", "nitrate"), opposed("hypertension", "hypotension")
+    (True, True)
+    """
     if len(a) == len(b) and a[:-3] == b[:-3] and a[-3:] in _SALTS and b[-3:] in _SALTS:
         return True
     return any(

@@ -1,0 +1,269 @@
+"""Clustering: rules, conflicts, embeddings and the judge."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulations.semantics import one_question
+
+from calibrant.core import InputError
+from calibrant.semantics import (
+    Docket,
+    Options,
+    SameQuery,
+    SimulatedJudge,
+    cluster_answers,
+    pairwise_f1,
+    same_partition,
+)
+from calibrant.semantics.cluster import candidate_pairs, cluster_exact, cluster_rules
+from calibrant.semantics.forms import FormReader, read_cues
+from calibrant.semantics.hybrid import Similarity, greedy_pairwise, hybrid_steps, run_steps
+from calibrant.semantics.partition import Partition, first_appearance
+from calibrant.semantics.rules import Relation, relate
+
+READ = FormReader()
+WHO = "Who won it?"
+SAME = [
+    ("1,000", "one thousand", None),
+    ("1 km", "1000 m", None),
+    ("42.0", "42", None),
+    ("July 20, 1969", "1969-07-20", None),
+    ("July 20, 1969", "1969", "In what year did it happen?"),
+    ("Robert C. Gallo", "Robert Gallo", WHO),
+    ("Fran Allen", "Frances E. Allen", WHO),
+    ("Johan Cruyff", "Johann Cruyff", WHO),
+    ("Abraham Lincoln", "Lincoln, Abraham", WHO),
+    ("WHO", "World Health Organization", None),
+    ("Italy (Sardinia)", "Italy", None),
+]
+DIFFERENT = [
+    ("13", "17", None),
+    ("5 km", "5 miles", None),
+    ("John H. Adams", "John Q. Adams", WHO),
+    ("Gary Ablett Jr.", "Gary Ablett Sr.", WHO),
+    ("World War 1", "World War 2", None),
+    ("Henry VII", "Henry VIII", WHO),
+    ("1969", "1970", None),
+    ("Vitamin C", "Vitamin D", None),
+]
+NOT_SAME = [
+    ("Shakespeare", "Marlowe", WHO),
+    ("Iran", "Iraq", None),
+    ("Austria", "Australia", None),
+    ("Niger", "Nigeria", None),
+    ("South Sudan", "Sudan", None),
+    ("New York", "York", None),
+    ("Martin Freeman", "Marvin Freeman", WHO),
+    ("sodium nitrate", "sodium nitrite", None),
+    ("Nigeria. Mexico.", "Nigeria", None),
+    ("hyperthyroidism", "hypothyroidism", None),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "question"), SAME)
+def test_rules_join(a, b, question):
+    assert cluster_answers([a, b], question=question) == [0, 0]
+
+
+@pytest.mark.parametrize(("a", "b", "question"), DIFFERENT)
+def test_rules_keep_apart(a, b, question):
+    assert relate(READ(a), READ(b), read_cues(question))[0] is Relation.DIFFERENT
+    assert cluster_answers([a, b], question=question) == [0, 1]
+
+
+@pytest.mark.parametrize(("a", "b", "question"), NOT_SAME)
+def test_rules_do_not_join_what_only_looks_alike(a, b, question):
+    assert cluster_answers([a, b], question=question) == [0, 1]
+
+
+@given(st.text(max_size=25), st.text(max_size=25))
+def test_relations_are_symmetric(a, b):
+    assert relate(READ(a), READ(b)) == relate(READ(b), READ(a))
+
+
+@given(
+    st.lists(st.sampled_from([pair[i] for pair in SAME + DIFFERENT for i in (0, 1)]), max_size=12)
+)
+def test_blocks_miss_no_pair_that_rules_would_join(answers):
+    forms = list({READ(text).key: READ(text) for text in answers}.values())
+    near = set(candidate_pairs(forms))
+    for a in range(len(forms)):
+        for b in range(a + 1, len(forms)):
+            if relate(forms[a], forms[b])[0] in (Relation.SAME, Relation.LIKELY):
+                assert (a, b) in near
+
+
+@given(st.lists(st.sampled_from(["Paris", "paris.", "Rome", "1,000", "1000", "", "I don't know"])))
+def test_ids_count_from_zero_in_order_of_first_appearance(answers):
+    ids = cluster_answers(answers)
+    assert ids == first_appearance(ids)
+    assert cluster_answers(answers) == ids
+
+
+def test_a_surname_joins_the_one_full_name_only():
+    assert cluster_rules(["Einstein", "Albert Einstein"], question=WHO).ids == [0, 0]
+    both = cluster_rules(["Einstein", "Albert Einstein", "Alfred Einstein"], question=WHO)
+    assert both.ids == [0, 1, 2]
+
+
+def test_transitive_conflicts_are_reported():
+    found = cluster_rules(["Gary Ablett Jr.", "Gary Ablett", "Gary Ablett Sr."], question=WHO)
+    assert found.ids == [0, 0, 1]
+    assert found.conflicts == [("Gary Ablett", "Gary Ablett Sr.")]
+
+
+def test_refusals_share_a_class_of_their_own():
+    assert cluster_answers(["Paris", "I don't know", "", "N/A"]) == [0, 1, 1, 1]
+
+
+def test_exact_is_weaker_than_rules():
+    answers = ["Robert C. Gallo", "Robert Gallo"]
+    assert cluster_exact(answers).ids == [0, 1]
+    options = Options(clustering="exact")
+    assert cluster_answers(answers, question=WHO, options=options) == [0, 1]
+
+
+def test_partition_refuses_forbidden_joins_through_other_members():
+    classes = Partition(4)
+    classes.forbid(0, 3)
+    assert classes.join(0, 1)
+    assert classes.join(2, 3)
+    assert not classes.join(1, 2)
+    assert classes.conflicts == [(1, 2)]
+
+
+def test_pairwise_f1_golden():
+    # 2 pairs found, 3 true ones, 1 in common: F1 = 2 * 1 / (2 + 3).
+    assert pairwise_f1([0, 0, 1, 1], [0, 0, 0, 1]) == pytest.approx(0.4)
+    assert same_partition(["a", "b", "a"], [7, 3, 7])
+
+
+class Vectors:
+    """An embedder with fixed vectors."""
+
+    name = "fixed"
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def embed(self, texts):
+        rows = np.array([self.vectors.get(text, [0.0, 0.0, 1.0]) for text in texts], dtype=float)
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_embeddings_join_phrases_but_never_numbers_or_names():
+    near = Vectors({})  # everything is alike
+    options = Options(clustering="embeddings", embedder=near)
+    answers = ["a drop in the price", "prices went down", "13", "17", "Shakespeare", "Marlowe"]
+    assert cluster_answers(answers, options=options) == [0, 0, 1, 2, 3, 4]
+
+
+def test_judge_sees_only_what_rules_and_embeddings_leave_open():
+    vectors = Vectors({"lower taxes on firms": [1, 0, 0], "a cut for companies": [0.99, 0.1, 0]})
+    judge = SimulatedJudge({"lower taxes on firms": 0, "war in the north": 1})
+    options = Options(judge=judge, embedder=vectors)
+    answers = ["lower taxes on firms", "a cut for companies", "1,000", "1000", "war in the north"]
+    assert cluster_answers(answers, options=options) == [0, 0, 1, 1, 2]
+    assert judge.calls == 0  # cosine 0 keeps the rest apart, numbers never reach the judge
+
+
+MEANINGS = {"UK": 0, "Great Britain": 0, "Britain": 0, "France": 1}
+
+
+@pytest.mark.parametrize("mode", ["which", "pairwise", "group"])
+def test_judge_modes_agree_without_errors(mode):
+    options = Options(judge=SimulatedJudge(MEANINGS), judge_mode=mode)
+    answers = ["UK", "France", "Britain", "Great Britain", "UK"]
+    assert cluster_answers(answers, question="Where?", options=options) == [0, 1, 0, 0, 0]
+
+
+def test_calls_are_bounded_and_what_is_refused_stays_apart():
+    docket = Docket(SimulatedJudge(MEANINGS), max_calls=1)
+    found = run_steps([hybrid_steps(["UK", "Britain", "France"], question="q")], docket)[0]
+    assert docket.calls == 1
+    assert docket.refused == 1
+    assert found.ids == [0, 0, 1]
+
+
+def test_no_query_is_paid_twice_and_sameness_is_symmetric():
+    judge = SimulatedJudge(MEANINGS)
+    docket = Docket(judge)
+    assert docket.ask_all([SameQuery("q", "UK", "Britain"), SameQuery("q", "Britain", "UK")]) == [
+        True,
+        True,
+    ]
+    assert judge.calls == 1
+
+
+class Moody:
+    """Says 'same' only when asked in one order."""
+
+    name = "moody"
+
+    def answer_all(self, queries):
+        return [query.a < query.b for query in queries]
+
+
+def test_asymmetric_replies_are_found_and_count_as_different():
+    docket = Docket(Moody(), check_symmetry=True)
+    assert docket.ask_all([SameQuery("q", "UK", "Britain")]) == [False]
+    assert docket.asymmetric == [("Britain", "UK")]
+
+
+def test_unreadable_replies_join_nothing():
+    class Mute:
+        name = "mute"
+
+        def answer_all(self, queries):
+            return [None] * len(queries)
+
+    docket = Docket(Mute())
+    assert run_steps([hybrid_steps(["UK", "Britain"])], docket)[0].ids == [0, 1]
+    assert docket.unreadable == 1
+
+
+@pytest.mark.parametrize("error", [0.0, 0.05, 0.2])
+def test_hybrid_needs_a_third_of_the_greedy_calls_at_no_worse_f1(error):
+    calls, scores = {"greedy": 0, "hybrid": 0}, {"greedy": [], "hybrid": []}
+    for number in range(60):
+        answers, meaning, truth = one_question(np.random.default_rng(number))
+        for name, steps in (
+            ("greedy", greedy_pairwise(answers)),
+            ("hybrid", hybrid_steps(answers)),
+        ):
+            judge = SimulatedJudge(truth, error_rate=error, compound=True, seed=number)
+            found = run_steps([steps], Docket(judge))[0]
+            calls[name] += found.judge_calls
+            scores[name].append(pairwise_f1(found.ids, meaning))
+    assert calls["hybrid"] <= calls["greedy"] / 3
+    assert np.mean(scores["hybrid"]) >= np.mean(scores["greedy"])
+
+
+def test_simulated_judge_errs_at_its_rate():
+    truth = {f"t{i}": i % 2 for i in range(60)}
+    judge = SimulatedJudge(truth, error_rate=0.1)
+    pairs = [SameQuery("q", a, b) for a in truth for b in truth if a < b]
+    wrong = [
+        reply != (truth[q.a] == truth[q.b])
+        for q, reply in zip(pairs, judge.answer_all(pairs), strict=True)
+    ]
+    assert np.mean(wrong) == pytest.approx(0.1, abs=3 * np.sqrt(0.09 / len(pairs)))
+
+
+def test_options_are_checked():
+    with pytest.raises(InputError, match="no clustering 'rule'"):
+        Options(clustering="rule")
+    with pytest.raises(InputError, match="needs a judge"):
+        Options(grading="judge")
+    with pytest.raises(InputError, match="calibrant\\[local\\]"):
+        Options(clustering="embeddings")
+    with pytest.raises(InputError, match="max_calls"):
+        Docket(SimulatedJudge({}), max_calls=-1)
+
+
+def test_similarity_table_is_symmetric():
+    forms = [READ(text) for text in ("a b", "c d")]
+    table = Similarity(Vectors({"a b": [1, 0, 0]})).table(forms)
+    assert np.allclose(table, table.T)
+    assert np.allclose(np.diag(table), 1)

@@ -1,0 +1,202 @@
+"""Extraction: final answers, letters, votes, stated confidences, refusals."""
+
+import pytest
+
+from calibrant.core import InputError
+from calibrant.semantics import (
+    Stated,
+    extract_answer,
+    extract_letter,
+    not_attempted,
+    parse_confidence,
+    parse_stated,
+    parse_top_k,
+    parse_vote,
+)
+
+FINAL = [
+    (r"thus \boxed{42}", "42", "boxed"),
+    (r"\boxed{1} no, \boxed{2}", "2", "boxed"),
+    (r"\boxed{\frac{a}{b}}", r"\frac{a}{b}", "boxed"),
+    (r"\boxed{\text{Paris}}", "Paris", "boxed"),
+    (r"\boxed{unclosed. Answer: Paris", "Paris", "label"),
+    ("<answer>Paris</answer>", "Paris", "tag"),
+    ("<ANSWER> Paris", "Paris", "tag"),
+    ("<think>Rome? Answer: Rome</think>Answer: Paris", "Paris", "label"),
+    ("Answer: Paris", "Paris", "label"),
+    ("**Answer:** Paris", "Paris", "label"),
+    ("The final answer is: Paris.", "Paris", "label"),
+    ("Answer: Rome. Wait.\nAnswer: Paris", "Paris", "label"),
+    ('{"answer": "Paris"}', "Paris", "json"),
+    ('```json\n{"final_answer": 42}\n```', "42", "json"),
+    ("295^2 is too low.\n\nAnswer: 87616", "87616", "label"),
+    ("Paris.", "Paris", "whole"),
+    ("*Paris*", "Paris", "whole"),
+]
+
+
+@pytest.mark.parametrize(("text", "answer", "rule"), FINAL)
+def test_final_answer(text, answer, rule):
+    found = extract_answer(text)
+    assert (found.answer, found.rule, found.status) == (answer, rule, "attempted")
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("B", "B"),
+        ("b", "B"),
+        ("(B)", "B"),
+        ("B.", "B"),
+        ("B) Paris", "B"),
+        ("Option B", "B"),
+        ("Paris", "B"),
+        ("The answer is B because it is so", "B"),
+        ("A) Paris", None),
+        ("E", None),
+        ("A or B", None),
+        ("A good question", None),
+        ("", None),
+    ],
+)
+def test_option_letters(text, letter):
+    assert extract_letter(text, ["Rome", "Paris", "Bonn"]) == letter
+
+
+def test_choice_that_cannot_be_read_is_unparsed_not_wrong():
+    found = extract_answer("It depends.", kind="choice", choices=["Rome", "Paris"])
+    assert (found.answer, found.status) == (None, "unparsed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't know.",
+        "I do not know the answer.",
+        "Unknown",
+        "N/A",
+        "I'm sorry, I can't help with that.",
+        "As an AI, I cannot provide that.",
+        "There is no information about this.",
+        "I’m not sure.",
+    ],
+)
+def test_refusals_are_their_own_kind(text):
+    assert not_attempted(text) == "refusal"
+    assert extract_answer(text).status == "refusal"
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "...", "**", "?", None, b""])
+def test_empty_is_its_own_kind(text):
+    assert extract_answer(text).status == "empty"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No",
+        "None",
+        "Nobody",
+        "Sorry (song by Justin Bieber) is not sure, but Adele sang it",
+        "As an AI I have no live data, but Jim Brown holds it.",
+        "Unknown Pleasures",
+        "0",
+        "-",
+        "I don't know why but I think Paris",
+    ],
+)
+def test_attempts_are_not_taken_for_refusals(text):
+    assert not_attempted(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.92", 0.92),
+        (".5", 0.5),
+        ("1", 1.0),
+        ("0", 0.0),
+        ("85%", 0.85),
+        ("85 percent", 0.85),
+        ("85", 0.85),
+        ("0.5%", 0.005),
+        ("8/10", 0.8),
+        ("9 out of 10", 0.9),
+        ("0,7", 0.7),
+        ("Confidence: 85%", 0.85),
+        ("**Confidence**: 0.9", 0.9),
+        ("My confidence is 70%.", 0.7),
+        ("Confidence (0-100): 80", 0.8),
+        ("Probability: 0.95", 0.95),
+        (r"Confidence: \boxed{75}", 0.75),
+        ("eighty percent", 0.8),
+        ("very likely", 0.9),
+        ("Confidence: almost certain", 0.95),
+        ("150%", None),
+        ("-0.2", None),
+        ("1.7e3", None),
+        ("no number here", None),
+        ("between 0.2 and 0.4", None),
+        ("", None),
+    ],
+)
+def test_confidence(text, value):
+    assert parse_confidence(text) == (None if value is None else pytest.approx(value))
+
+
+def test_confidence_scales_and_words_are_options():
+    assert parse_confidence("1", scale="percent") == 0.01
+    assert parse_confidence("85", scale="probability") is None
+    assert parse_confidence("very likely", words=False) is None
+    with pytest.raises(InputError, match="scale is one of"):
+        parse_confidence("1", scale="tenths")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "confidence"),
+    [
+        ("Paris | 0.92", "Paris", 0.92),
+        ('"Susan Flannery | 0.85"', "Susan Flannery", 0.85),
+        ("Answer: Paris | Confidence: 90%", "Answer: Paris", 0.9),
+        ("Guess: Tokyo\nProbability: 0.95", "Guess: Tokyo", 0.95),
+        ("Paris", "Paris", None),
+        ("Paris | high", "Paris", 0.8),
+    ],
+)
+def test_answer_with_confidence(text, answer, confidence):
+    assert parse_stated(text) in (
+        Stated(answer, confidence),
+        Stated(answer.split(": ")[-1], confidence),
+    )
+    found = extract_answer(text, stated=True)
+    assert found.answer == answer.split(": ")[-1]
+    assert found.confidence == confidence
+
+
+def test_top_k_lists():
+    text = "1. Paris | 0.7\n2. Lyon | 20%\n3. Nice | ?\n\nI hope this helps."
+    assert parse_top_k(text) == [Stated("Paris", 0.7), Stated("Lyon", 0.2), Stated("Nice", None)]
+    assert parse_top_k("- Paris: 0.7\n- Lyon (0.2)") == [Stated("Paris", 0.7), Stated("Lyon", 0.2)]
+    assert parse_top_k("nothing of the kind") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "vote"),
+    [
+        ("True", True),
+        ("(A)", True),
+        ("A. True", True),
+        ("yes", True),
+        ("CORRECT", True),
+        ("False", False),
+        ("B", False),
+        ("INCORRECT", False),
+        ("No.", False),
+        ("not true", False),
+        ("a good answer", None),
+        ("maybe", None),
+        ("", None),
+    ],
+)
+def test_votes(text, vote):
+    assert parse_vote(text) is vote
