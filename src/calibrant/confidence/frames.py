@@ -38,7 +38,7 @@ def compact_table(
     semantics: pl.DataFrame | None = None,
     questions: pl.DataFrame | None = None,
     *,
-    similarity: pl.DataFrame | None = None,
+    similarities: pl.DataFrame | None = None,
 ) -> DrawTable:
     """Put the tables of a study into columns.
 
@@ -52,7 +52,7 @@ def compact_table(
         comparable within a question and model, whatever the purpose.
     questions
         Needed for choice and yes/no questions.
-    similarity
+    similarities
         Columns question_id, model, similarity: the row-major matrix of similarities between the
         sampled answers in draw order.
 
@@ -84,7 +84,7 @@ def compact_table(
         question_id=units["question_id"],
         model=units["model"],
         blocks=blocks,
-        similarity=None if similarity is None else _matrices(units, similarity, blocks),
+        similarity=None if similarities is None else _matrices(units, similarities, blocks),
     )
 
 
@@ -253,7 +253,9 @@ def _embedding(frame: pl.DataFrame) -> FloatArray | None:
         return None
     column = frame["embedding"].cast(pl.List(pl.Float64))
     sizes = column.list.len().drop_nulls().unique()
-    if len(sizes) != 1:
+    if not len(sizes):
+        return None
+    if len(sizes) > 1:
         raise InputError(
             f"all embeddings must have the same length, got lengths {sizes.sort().to_list()}",
             source="draws",

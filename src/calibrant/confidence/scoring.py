@@ -156,14 +156,14 @@ def score_table(
     questions: pl.DataFrame | None = None,
     *,
     methods: Iterable[str] | None = None,
-    similarity: pl.DataFrame | None = None,
+    similarities: pl.DataFrame | None = None,
     **options: Any,
 ) -> ScoredTable:
     """Score every question and model of a study with every method whose inputs are there.
 
     Parameters
     ----------
-    draws, semantics, questions, similarity
+    draws, semantics, questions, similarities
         Tables, see :func:`compact_table`; or a compact table as `draws`.
     methods
         Names; None: all.
@@ -190,7 +190,7 @@ def score_table(
     table = (
         draws
         if isinstance(draws, DrawTable)
-        else compact_table(draws, semantics, questions, similarity=similarity)
+        else compact_table(draws, semantics, questions, similarities=similarities)
     )
     frames: list[pl.DataFrame] = []
     available: list[dict[str, Any]] = []
