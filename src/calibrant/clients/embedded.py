@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,10 +28,10 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 class EmbeddedClient:
     """llama.cpp inside the process, with log-probs, seeds and several draws per call.
 
-    One call runs at a time. Calls that share a batch would disturb each other in the last
-    bits of the log-probs, and so now and then change a sampled token: the same seed would not
-    give the same text. Draws of one call do not (they are seeded one by one), so the way to
-    use both cores is n > 1.
+    The same seed gives the same text whatever else is computed beside it: every draw has a
+    key-value cache of its own and attention is computed row by row. (With the runtime's own
+    settings, calls in one batch change each other's log-probs in the last bits, and with them,
+    now and then, a sampled token.)
 
     Parameters
     ----------
@@ -42,9 +43,6 @@ class EmbeddedClient:
         Tokens of prompt and answer together, per draw.
     threads
         Threads for computing; all cores by default.
-    reuse_prompts
-        Keep the computed beginning of the last prompt for the next one. Quicker with long
-        shared prompts, but then a draw may depend, in the last bits, on what was asked before.
     capabilities
         Changes to what the model can give.
     """
@@ -56,17 +54,16 @@ class EmbeddedClient:
         parallel: int = 8,
         context: int = 2048,
         threads: int | None = None,
-        reuse_prompts: bool = False,
         capabilities: Mapping[str, Any] | None = None,
     ) -> None:
         self._path = weights_path(model)
         self._parallel = parallel
         self._context = context
         self._threads = threads or len(os.sched_getaffinity(0))
-        self._reuse = reuse_prompts
         self._runtime = _import_runtime()
         self._server: Any = None
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._loading = threading.Lock()
+        self._worker = ThreadPoolExecutor(parallel, thread_name_prefix="model")
         base = Capabilities(
             native_n=parallel,
             logprobs=True,
@@ -74,7 +71,7 @@ class EmbeddedClient:
             seed=True,
             json_schema=True,
             samplers=("top_p", "top_k", "min_p"),
-            concurrency=1,
+            concurrency=parallel,
         )
         self._capabilities = adjusted(base, capabilities)
 
@@ -118,10 +115,10 @@ class EmbeddedClient:
         self._server = None
 
     def _ask(self, request: Request) -> list[Completion]:
-        if self._server is None:
-            self._server = self._load()
+        with self._loading:
+            if self._server is None:
+                self._server = self._load()
         body = write_request(request, PRESETS["llamacpp"])
-        body["cache_prompt"] = self._reuse
         # The runtime counts the tokens of one choice only; with log-probs all are counted.
         body["logprobs"] = True
         started = time.perf_counter()
@@ -143,6 +140,8 @@ class EmbeddedClient:
         params.n_parallel = self._parallel
         params.n_ctx = self._parallel * self._context
         params.verbosity = -1
+        params.kv_unified = False
+        params.flash_attn_type = self._runtime.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.cpuparams.n_threads = self._threads
         params.cpuparams_batch.n_threads = self._threads
         try:

@@ -23,7 +23,7 @@ NATIVE: dict[str, tuple[str, Callable[..., Client]]] = {
     "anthropic": ("ANTHROPIC_API_KEY", AnthropicClient),
     "gemini": ("GEMINI_API_KEY", GeminiClient),
 }
-EMBEDDED = ("parallel", "context", "threads", "reuse_prompts", "capabilities")
+EMBEDDED = ("parallel", "context", "threads", "capabilities")
 REPLAY = ("ledger", "endpoint", "capabilities")
 
 
@@ -39,8 +39,8 @@ def open_client(spec: Mapping[str, Any]) -> Client:
 
         For HTTP kinds: ``model``, ``base_url``, ``api_key_env`` (name of the environment
         variable that holds the key; ``""`` for none), ``capabilities``, ``timeout_s``,
-        ``headers``. For ``embedded``: ``model``, ``parallel``, ``context``, ``threads``,
-        ``reuse_prompts``. For ``replay``: ``ledger``, ``endpoint``.
+        ``headers``. For ``embedded``: ``model``, ``parallel``, ``context``, ``threads``.
+        For ``replay``: ``ledger``, ``endpoint``.
 
     Examples
     --------

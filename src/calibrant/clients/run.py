@@ -69,6 +69,7 @@ class Run:
         self._ready: asyncio.Queue[Outcome | None] = asyncio.Queue(READY)
         self._calls: set[asyncio.Task[None]] = set()
         self._active: dict[int, list[tuple[Ask, Request]]] = {}
+        self._later = 0
         self._error: Exception | None = None
         self._stop = asyncio.Event()
         self._rng = random.Random()
@@ -124,6 +125,9 @@ class Run:
             if id_ in self._active:
                 # The same request is being asked already: look again when that is done.
                 self._active[id_].append((ask, request))
+                self._later += 1
+                while self._later > READY:
+                    await asyncio.sleep(LOOK_AGAIN_S / 10)
                 continue
             have = held.get(id_, set())
             missing = [draw for draw in range(ask.draws) if draw not in have]
@@ -331,10 +335,10 @@ class Run:
     # -- handing over ----------------------------------------------------------------------
 
     async def _done(self, job: Job) -> None:
-        if job.problem is not None or self._error is None:
-            await self._hand_over(job)
+        await self._hand_over(job)
         later = self._active.pop(job.request_id, [])
         for position, (ask, request) in enumerate(later):
+            self._later -= 1
             held = self._ledger.held_by_id([job.request_id]).get(job.request_id, set())
             missing = [draw for draw in range(ask.draws) if draw not in held]
             again = Job(ask, request, job.request_id)
