@@ -110,7 +110,8 @@ class FeatureEncoder:
         """Return one float64 row per row of the table; unseen categories are NaN where allowed."""
         frame = as_frame(features)
         _require_columns(frame.columns, self.names)
-        matrix = np.empty((frame.height, len(self.features_)), dtype=np.float64)
+        # Columns in one piece: they are written and read one at a time.
+        matrix = np.empty((frame.height, len(self.features_)), dtype=np.float64, order="F")
         for position, feature in enumerate(self.features_):
             matrix[:, position] = self._column(frame[feature.name], feature)
         return matrix
