@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 from sklearn.linear_model import LogisticRegression
+from tests.places import shared_data_folder
 
 from calibrant.core.rng import named_stream
 from calibrant.metrics import ece
 from calibrant.planning import LabelPool, choose_batch, pool_estimate
-from tests.places import shared_data_folder
 
 BUDGETS = (50, 100, 200, 500, 1000, 2000)
 BINS = 15
@@ -28,7 +28,8 @@ BATCHES = {"random": 1, "stratified": 1, "neyman": 4, "active": 4}
 def mmlu_pools() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
     path = shared_data_folder() / "scores" / "mcq_5_benchmarks_7_models.parquet"
     frame = pl.read_parquet(path).filter(
-        (pl.col("dataset") == "mmlu") & (pl.col("prompt") == "first"), pl.col("correct").is_not_null()
+        (pl.col("dataset") == "mmlu") & (pl.col("prompt") == "first"),
+        pl.col("correct").is_not_null(),
     )
     pools = {}
     for (model,), part in frame.group_by("model", maintain_order=True):
@@ -84,7 +85,7 @@ def plug_in(pool: LabelPool) -> float:
 
 
 def corrected(pool: LabelPool) -> float:
-    return pool_estimate(pool, resamples=2).ece.value
+    return pool_estimate(pool).ece.value
 
 
 def two_phase_grid(pool: LabelPool, truth: np.ndarray, budget: int, rng) -> float:

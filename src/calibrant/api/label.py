@@ -91,7 +91,7 @@ def label_next(
     if not chosen:
         raise InputError("every item of the table is labelled", source=work.source)
     work.write_batch(chosen, Path(out), number)
-    document = _document(work, bins=bins, precision=None, threshold=None, seed=seed)
+    document = _document(work, bins=bins, precision=None, threshold=None)
     document["batch"] = {
         "path": str(out),
         "number": number,
@@ -112,7 +112,6 @@ def label_add(
     judge: str | None = None,
     peers: bool = False,
     bins: int = 15,
-    seed: int = 0,
     **columns: Any,
 ) -> Result:
     """Take a labelled batch back, write the table with its labels, and say where we stand.
@@ -127,14 +126,14 @@ def label_add(
         Where to write the table with the new labels; may be the table itself.
     precision, threshold
         Goal: stop when the interval of the ECE is this narrow, or lies on one side of this.
-    judge, peers, bins, seed, columns
+    judge, peers, bins, columns
         As in `label_next`.
     """
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
     labels, empty = read_batch(Path(batch))
     added = work.add(labels, str(batch))
     write_table(work.raw, Path(out))
-    document = _document(work, bins=bins, precision=precision, threshold=threshold, seed=seed)
+    document = _document(work, bins=bins, precision=precision, threshold=threshold)
     document["added"] = {"labels": added, "left_empty": empty, "written": str(out)}
     return Result(document)
 
@@ -147,7 +146,6 @@ def label_status(
     judge: str | None = None,
     peers: bool = False,
     bins: int = 15,
-    seed: int = 0,
     **columns: Any,
 ) -> Result:
     """Say where a partly labelled table stands: estimate, interval, may one stop.
@@ -162,7 +160,7 @@ def label_status(
     (200, True)
     """
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
-    return Result(_document(work, bins=bins, precision=precision, threshold=threshold, seed=seed))
+    return Result(_document(work, bins=bins, precision=precision, threshold=threshold))
 
 
 def _pool(rows: pl.DataFrame, side: np.ndarray[Any, Any] | None, bins: int) -> LabelPool:
@@ -180,10 +178,9 @@ def _document(
     bins: int,
     precision: float | None,
     threshold: float | None,
-    seed: int,
 ) -> dict[str, Any]:
     results = []
-    for index, (keys, rows, side) in enumerate(work.blocks()):
+    for keys, rows, side in work.blocks():
         pool = _pool(rows, side, bins)
         entry: dict[str, Any] = {
             **keys,
@@ -193,8 +190,8 @@ def _document(
         }
         if pool.labelled.any():
             look = max(work.batches, 1)
-            entry |= _state(pool, look, precision, threshold, seed + index)
-            entry["history"] = _history(pool, rows, seed + index)
+            entry |= _state(pool, look, precision, threshold)
+            entry["history"] = _history(pool, rows)
             if work.judge is not None:
                 entry["judge"] = judged_estimates(
                     pool.confidence, pool.correct, rows[work.judge].cast(pl.Float64).to_numpy()
@@ -211,9 +208,9 @@ def _document(
 
 
 def _state(
-    pool: LabelPool, look: int, precision: float | None, threshold: float | None, seed: int
+    pool: LabelPool, look: int, precision: float | None, threshold: float | None
 ) -> dict[str, Any]:
-    estimate = pool_estimate(pool, rng=seed)
+    estimate = pool_estimate(pool)
     return {
         "accuracy": estimate.accuracy,
         "mean_confidence": float(pool.confidence.mean()),
@@ -230,11 +227,11 @@ def _state(
             for k in range(pool.bins)
             if estimate.weight[k] > 0
         ],
-        "stop": stop_decision(pool, look=look, precision=precision, threshold=threshold, rng=seed),
+        "stop": stop_decision(pool, look=look, precision=precision, threshold=threshold),
     }
 
 
-def _history(pool: LabelPool, rows: pl.DataFrame, seed: int) -> list[dict[str, Any]]:
+def _history(pool: LabelPool, rows: pl.DataFrame) -> list[dict[str, Any]]:
     """Return the running estimate after each batch, the data of the figure."""
     if BATCH not in rows.columns:
         return []
@@ -244,7 +241,7 @@ def _history(pool: LabelPool, rows: pl.DataFrame, seed: int) -> list[dict[str, A
     for step in steps[-_HISTORY:]:
         known = np.where(number <= step, pool.correct, np.nan)
         part = LabelPool(pool.confidence, known, pool.side, pool.bins)
-        estimate = pool_estimate(part, resamples=500, rng=seed)
+        estimate = pool_estimate(part)
         history.append(
             {"batch": int(step), "labels": int(part.labelled.sum()), "ece": estimate.ece}
         )

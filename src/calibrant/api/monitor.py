@@ -193,10 +193,7 @@ def _batch(label: str, days: float, rows: pl.DataFrame) -> StreamBatch:
 
 def _stamps(column: pl.Series, source: str) -> pl.Series:
     if column.dtype == pl.String:
-        parsed = column.str.to_datetime(strict=False, time_unit="us", time_zone="UTC")
-        if parsed.null_count():
-            dates = column.str.to_date(strict=False).cast(pl.Datetime("us", "UTC"))
-            parsed = parsed.fill_null(dates)
+        parsed = pl.Series([_instant(text) for text in column], dtype=pl.Datetime("us", "UTC"))
     elif column.dtype.is_numeric():
         parsed = (column.cast(pl.Float64) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
     elif column.dtype == pl.Date:
@@ -214,6 +211,15 @@ def _stamps(column: pl.Series, source: str) -> pl.Series:
             row=row + 1,
         )
     return parsed
+
+
+def _instant(text: str | None) -> dt.datetime | None:
+    """Return an ISO date or time as an instant; without a zone it is taken as UTC."""
+    try:
+        found = dt.datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found.astimezone(dt.UTC) if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def _days(stamp: dt.datetime) -> float:

@@ -113,7 +113,6 @@ def add_batch(
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
-    seed: Seed = 0,
 ) -> None:
     """Take a labelled batch back, and say where we stand."""
     result = label_add(
@@ -125,7 +124,6 @@ def add_batch(
         judge=judge,
         peers=peers,
         bins=bins,
-        seed=seed,
         confidence=confidence,
         correct=correct,
         model=model,
@@ -154,7 +152,6 @@ def status(
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
-    seed: Seed = 0,
 ) -> None:
     """Say where a partly labelled table stands."""
     result = label_status(
@@ -164,7 +161,6 @@ def status(
         judge=judge,
         peers=peers,
         bins=bins,
-        seed=seed,
         confidence=confidence,
         correct=correct,
         model=model,

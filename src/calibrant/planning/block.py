@@ -224,7 +224,7 @@ def _lipschitz(observed: _Cells, draws: _Cells, labels: int) -> tuple[dict[str, 
             spread = gap_slopes(drawn.weight, drawn.hits, usable)
             values = np.minimum(np.percentile(spread, 75.0, axis=1), LIPSCHITZ_CAP)
             low, high = _bias_corrected(values, slope.value)
-        estimate = Estimate(slope.value, low, high, n=labels, interval="bootstrap-bc")
+        estimate = Estimate(slope.value, low, high, n=labels, interval="bootstrap, bias-corrected")
         entries.append(
             {"bins": bins, "estimate": estimate, "pairs": slope.pairs, "capped": slope.capped}
         )
@@ -244,12 +244,17 @@ def _lipschitz(observed: _Cells, draws: _Cells, labels: int) -> tuple[dict[str, 
 
 
 def _bias_corrected(values: Floats, observed: float) -> tuple[float, float]:
-    """Return the bias-corrected percentile interval: noise pushes resampled slopes upwards."""
+    """Return the hull of the bias-corrected and the reflected percentile interval.
+
+    Noise pushes the percentile of absolute slopes upwards, in the data and again in each
+    resample; either correction alone leaves the lower end too high.
+    """
     below = (np.sum(values < observed) + np.sum(values == observed) / 2) / values.size
     shift = ndtri(np.clip(below, 1 / (values.size + 1), values.size / (values.size + 1)))
-    levels = ndtr(2 * shift + np.array([-_Z, _Z]))
-    low, high = np.quantile(values, levels)
-    return float(min(low, observed)), float(max(high, observed))
+    low, high = np.quantile(values, ndtr(2 * shift + np.array([-_Z, _Z])))
+    near, far = np.quantile(values, (0.025, 0.975))
+    low = max(0.0, min(low, observed, 2 * observed - far))
+    return float(low), float(min(LIPSCHITZ_CAP, max(high, observed, 2 * observed - near)))
 
 
 def _floors(error_rate: Estimate, lipschitz: Estimate, labels: int) -> dict[str, Any]:

@@ -192,7 +192,8 @@ def _better(value: Floats, draws: Floats, level: float) -> NDArray[np.bool_]:
     error = drawn.std(axis=0)
     safe = np.where(error > 0, error, np.inf)
     centred = np.abs(drawn - drawn.mean(axis=0)) / safe
-    limit = np.quantile(centred.max(axis=(1, 2)), level)
+    # One order statistic further out than the plain quantile: few resamples must not flatter.
+    limit = np.quantile(centred.max(axis=(1, 2)), min(1.0, level + 1 / len(draws)))
     return np.asarray(gap < -limit * np.where(error > 0, error, 0.0))
 
 

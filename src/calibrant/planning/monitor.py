@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 
 from calibrant.core.errors import InputError
 
@@ -29,6 +29,7 @@ __all__ = ["CalibrationMonitor", "GapRegion", "perfect_region", "verified_region
 Floats: TypeAlias = NDArray[np.float64]
 
 _STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
+_FEW = 200
 _SIDES = ("over-confident", "under-confident")
 
 
@@ -111,12 +112,16 @@ def verified_region(
 
 
 def _mean_bound(residual: Floats, alpha: float) -> tuple[float, float]:
-    """Return the mean and a half-width that is valid at any size (empirical Bernstein)."""
-    if residual.size < 2:
+    """Return the mean gap and its half-width: normal, or valid at any size below 200 labels."""
+    n = residual.size
+    if n < 2:
         return 0.0, 1.0
-    cost = math.log(4 / alpha)
-    half = math.sqrt(2 * float(residual.var(ddof=1)) * cost / residual.size)
-    return float(residual.mean()), half + 14 * cost / (3 * (residual.size - 1))
+    spread, cost = float(residual.std(ddof=1)), math.log(4 / alpha)
+    if n < _FEW:
+        half = spread * math.sqrt(2 * cost / n) + 14 * cost / (3 * (n - 1))
+    else:
+        half = spread * float(ndtri(1 - alpha / 2)) / math.sqrt(n) + 1 / n
+    return float(residual.mean()), half
 
 
 @dataclass(slots=True)

@@ -7,11 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.designs import LabelPool
 from calibrant.planning.refusal import require_labels
 
@@ -51,9 +50,7 @@ class PoolEstimate:
     unseen: float
 
 
-def pool_estimate(
-    pool: LabelPool, *, level: float = 0.95, resamples: int = 2000, rng: RngLike = 0
-) -> PoolEstimate:
+def pool_estimate(pool: LabelPool, *, level: float = 0.95) -> PoolEstimate:
     """Estimate accuracy and ECE of the whole pool from its labelled items.
 
     Bin weights and mean confidences are those of the whole pool, so only the outcomes are
@@ -67,10 +64,6 @@ def pool_estimate(
         Items, labels and side information.
     level
         Coverage of the intervals. Raise it when looking more than once, see `stop_decision`.
-    resamples
-        Draws behind the interval of the ECE.
-    rng
-        Seed or generator.
 
     Examples
     --------
@@ -88,12 +81,12 @@ def pool_estimate(
     known = seen > 0
     share = np.where(known, weight, 0.0)
     unseen = float(weight[~known].sum())
-    ece = _ece(gap, error, share, level, resamples, as_generator(rng))
+    labels = int(seen.sum())
+    ece = _ece(gap, error, share, level, labels)
     mean_confidence = float(pool.confidence.mean())
     scale = max(share.sum(), 1e-12)
     centre = mean_confidence + float(np.nansum(share * gap)) / scale
     half = float(ndtri((1 + level) / 2)) * float(np.sqrt(np.nansum((share * error) ** 2))) / scale
-    labels = int(seen.sum())
     # Bins without a label may hold anything: they widen the interval and do not move the value.
     mean = np.bincount(pool.cell, weights=pool.confidence, minlength=pool.bins)
     extreme = np.maximum(mean, items - mean)[~known].sum() / items.sum()
@@ -104,7 +97,7 @@ def pool_estimate(
             min(1.0, ece[2] * (1 - unseen) + float(extreme)),
             n=labels,
             level=level,
-            interval="parametric bootstrap",
+            interval="normal, signs fixed",
         ),
         accuracy=Estimate(
             centre,
@@ -174,27 +167,24 @@ def _excess(size: Floats, error: Floats) -> Floats:
     return np.asarray(mean - size, dtype=np.float64)
 
 
-def _corrected(gap: Floats, error: Floats) -> Floats:
-    size = np.abs(gap)
-    return np.maximum(size - _excess(size, error), 0.0)
-
-
 def _ece(
-    gap: Floats,
-    error: Floats,
-    share: Floats,
-    level: float,
-    resamples: int,
-    generator: np.random.Generator,
+    gap: Floats, error: Floats, share: Floats, level: float, labels: int
 ) -> tuple[float, float, float]:
+    """Return the corrected ECE and its interval.
+
+    With the true signs held fixed, the signed sum of gaps is nearly normal around the ECE. What
+    the absolute value adds on top depends on the true gap; each end of the interval takes off
+    what a gap one standard error further in its own direction would add.
+    """
     used = share > 0
-    gap, error, share = gap[used], error[used], share[used] / share[used].sum()
-    shrunk = _corrected(gap, error)
-    value = float(share @ shrunk)
-    draws = shrunk + error * generator.standard_normal((resamples, gap.size))
-    errors = _corrected(draws, error) @ share - value
-    low, high = np.quantile(errors, ((1 - level) / 2, (1 + level) / 2))
-    return value, max(0.0, value - float(high)), min(1.0, value - float(low))
+    gap, error, share = np.abs(gap[used]), error[used], share[used] / share[used].sum()
+    spread = float(stdtrit(max(labels - 1, 1), (1 + level) / 2))
+    spread *= float(np.sqrt(((share * error) ** 2).sum()))
+    inner, outer = np.maximum(gap - error, 0.0), gap + error
+    value = float(share @ np.maximum(gap - _excess(gap, error), 0.0))
+    low = float(share @ (gap - _excess(inner, error))) - spread
+    high = float(share @ (gap - _excess(outer, error))) + spread
+    return value, min(max(0.0, low), value), max(min(1.0, high), value)
 
 
 def stop_decision(
@@ -204,7 +194,6 @@ def stop_decision(
     precision: float | None = None,
     threshold: float | None = None,
     alpha: float = 0.05,
-    rng: RngLike = 0,
 ) -> dict[str, Any]:
     """Say whether labelling may stop, honestly for a person who looks after every batch.
 
@@ -223,8 +212,6 @@ def stop_decision(
         Stop when the interval lies on one side of this ECE.
     alpha
         Error probability over all looks together.
-    rng
-        Seed or generator.
 
     Returns
     -------
@@ -234,7 +221,7 @@ def stop_decision(
     if look < 1:
         raise InputError(f"looks are counted from 1, got {look}")
     level = 1.0 - alpha / (look * (look + 1))
-    ece = pool_estimate(pool, level=level, rng=rng).ece
+    ece = pool_estimate(pool, level=level).ece
     half = (ece.high - ece.low) / 2
     reason, stop = "no goal was given: name a precision or a threshold", False
     if precision is not None:

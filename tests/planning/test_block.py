@@ -1,0 +1,113 @@
+"""The verification block of every audit."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+
+from calibrant.core import Estimate, InputError
+from calibrant.core.errors import UnavailableError
+from calibrant.planning import claim_verdict, require_labels, verification_block
+from calibrant.stats.lipschitz import lipschitz_slope
+
+
+def world(n, shift, seed=0, low=0.3):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(low, 1.0, n)
+    return p, (rng.random(n) < np.clip(p - shift, 0, 1)).astype(float)
+
+
+def test_calibrated_is_a_tie_and_overconfident_is_verified():
+    calibrated = [verification_block(*world(2000, 0.0, s))["verdict"] for s in range(20)]
+    assert calibrated.count("verified") == 0
+    assert all(verification_block(*world(2000, 0.2, s))["verdict"] == "verified" for s in range(20))
+
+
+def test_steepness_is_recovered_and_its_interval_covers():
+    # gap = -p / 2: steepness 1/2, from bins at their centres
+    hits = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(size=20_000)
+        block = verification_block(p, rng.random(p.size) < p / 2)
+        wide = block["lipschitz_resolutions"][1]["estimate"]
+        hits += wide.low <= 0.5 <= wide.high
+    assert hits >= 24
+    assert lipschitz_slope(np.linspace(0, 1, 10), np.ones(10)).pairs == 0
+
+
+def test_steepness_that_cannot_be_estimated_is_not_made_up():
+    block = verification_block(np.full(500, 0.97), np.r_[np.ones(450), np.zeros(50)])
+    assert math.isnan(block["lipschitz"].value)
+    assert math.isnan(block["passive_floor"].value)
+    assert "cannot be estimated" in block["lipschitz_note"]
+    assert block["active_floor"].value == pytest.approx(math.sqrt(0.1 / 500))
+
+
+def test_block_follows_weights_and_units():
+    p, y = world(3000, 0.1)
+    doubled = verification_block(
+        np.repeat(p, 2), np.repeat(y, 2), units=np.repeat(np.arange(3000), 2)
+    )
+    assert doubled["labels"] == 3000
+    weighted = verification_block(p, y, weights=np.where(y > 0, 3.0, 1.0))
+    assert weighted["error_rate"].value < verification_block(p, y)["error_rate"].value
+    assert weighted["labels"] < 3000
+
+
+def test_the_same_seed_gives_the_same_block():
+    p, y = world(1000, 0.1)
+    assert verification_block(p, y, rng=3) == verification_block(p, y, rng=3)
+
+
+def test_no_errors_still_leaves_room():
+    block = verification_block(np.full(100, 0.99), np.ones(100))
+    assert block["error_rate"].value == 0.0
+    assert 0.0 < block["error_rate"].high < 0.05
+    assert block["resolution"]["half_width"] > 0.01
+
+
+@pytest.mark.parametrize(
+    ("gap", "floor", "word"),
+    [
+        (Estimate(0.05, 0.03, 0.07, n=9), 0.02, "verified"),
+        (Estimate(0.05, 0.03, 0.07, n=9), 0.10, "unverifiable"),
+        (Estimate(0.05, -0.03, 0.13, n=9), 0.02, "unverifiable"),
+        (Estimate(0.01, -0.03, 0.05, n=9), 0.02, "tie"),
+        (Estimate(-0.05, -0.07, -0.03, n=9), 0.02, "verified"),
+    ],
+)
+def test_verdict_on_a_claim(gap, floor, word):
+    found = claim_verdict(gap, floor=floor)
+    assert found["verdict"] == word
+    assert found["resolution"] == pytest.approx((gap.high - gap.low) / 2)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct"),
+    [([0.5, 1.2], [1, 0]), ([0.5, 0.6], [1, 2]), ([0.5], [1, 0]), ([0.5, 0.6], [1, float("nan")])],
+)
+def test_bad_rows_are_refused(confidence, correct):
+    with pytest.raises(InputError):
+        verification_block(confidence, correct)
+
+
+def test_label_free_input_is_refused_with_reason_and_next_step():
+    with pytest.raises(UnavailableError, match="label next"):
+        verification_block([0.5, 0.9], [float("nan")] * 2)
+    with pytest.raises(UnavailableError, match="min\\(L, 1\\)/2"):
+        require_labels(None)
+
+
+@pytest.mark.data
+def test_mmlu_models_are_verified_as_miscalibrated(shared_data):
+    frame = pl.read_parquet(shared_data / "scores" / "mcq_5_benchmarks_7_models.parquet").filter(
+        (pl.col("dataset") == "mmlu") & (pl.col("prompt") == "first"),
+        pl.col("correct").is_not_null(),
+    )
+    for _, part in frame.group_by("model"):
+        block = verification_block(part["confidence"].to_numpy(), part["correct"].to_numpy())
+        assert block["verdict"] == "verified"
+        assert 0.02 < block["passive_floor"].value < 0.08
+        assert block["resolution"]["half_width"] < block["passive_floor"].value

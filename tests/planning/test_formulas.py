@@ -1,0 +1,140 @@
+"""Costs beyond one model, against the published tables and worked examples."""
+
+import math
+
+import pytest
+
+from calibrant.core import InputError
+from calibrant.planning import (
+    Goal,
+    data_rate,
+    deepest_pipeline,
+    group_labels,
+    half_life,
+    labels_needed,
+    pipeline_labels,
+    pipeline_lipschitz,
+    plan_document,
+    recalibration_rounds,
+    transfer_labels,
+    verification_dynamics,
+    verification_horizon,
+)
+
+TABLE_6 = [
+    ("General NLP (MMLU-scale)", 14_000, 1.40e4, 1.96e8),
+    ("Medical imaging", 500_000, 5.00e5, 2.50e11),
+    ("Legal", 10_000, 1.00e4, 1.00e8),
+    ("Financial", 20_000, 2.00e4, 4.00e8),
+    ("Code (HumanEval-scale)", 5_000, 5.00e3, 2.50e7),
+    ("Autonomous driving", 100_000, 1.00e5, 1.00e10),
+]
+
+
+@pytest.mark.parametrize(("domain", "labels", "passive", "active"), TABLE_6)
+def test_table_6_verification_horizon(domain, labels, passive, active):
+    # The prose says 'about 1e7' for 14,000 labels; table and formula say 1.4e4.
+    assert verification_horizon(labels=labels) == pytest.approx(passive)
+    assert verification_horizon(labels=labels, active=True) == pytest.approx(active)
+
+
+TABLE_7 = [
+    ("eu-ai-act", 10, 0.05, 0.02, 0.05, 1_250_000, 25_000, 1.8),
+    ("nist-ai-rmf", 5, 0.10, 0.01, 0.03, 1_500_000, 15_000, 3.0),
+    ("fda-samd", 8, 0.05, 0.01, 0.02, 3_200_000, 32_000, 4.5),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "share", "d", "eps", "passive", "active", "gap"), TABLE_7
+)
+def test_table_7_regulatory_presets(name, groups, share, d, eps, passive, active, gap):
+    options = {"error_rate": eps, "smallest_share": share, "groups": groups}
+    assert group_labels(d, **options) == passive
+    assert group_labels(d, active=True, **options) == active
+    document = plan_document(Goal(error_rate=0.0), preset=name)
+    assert (document["passive_labels"], document["active_labels"]) == (passive, active)
+    assert round(document["results"][0]["preset"]["gap"], 1) == gap
+
+
+def test_worked_example_recalibration_trap():
+    options = {"labels": 14_000, "error_rate": 0.05, "initial_ece": 0.10, "shrinkage": 0.5}
+    assert recalibration_rounds(**options) == 4
+    assert recalibration_rounds(**(options | {"labels": 10})) == 0
+
+
+def test_worked_example_half_lives():
+    assert half_life(0.02, drift=0.01) == pytest.approx(2.0)  # medical, months
+    assert round(data_rate(0.02, error_rate=0.05, drift=0.01), -2) == 3100
+    assert half_life(0.01, drift=0.1) * 7 * 24 == pytest.approx(16.8)  # trading, hours
+
+
+@pytest.mark.parametrize(
+    ("stages", "times"),
+    [([2, 2], 5), ([3, 3], 10), ([2, 2, 2], 9), ([3, 3, 3], 28)],
+)
+def test_worked_example_pipelines(stages, times):
+    assert pipeline_lipschitz(stages) == times
+    single = labels_needed(0.01, error_rate=0.05)
+    assert pipeline_labels(0.01, error_rate=0.05, stages=stages) == times * single
+
+
+def test_worked_example_five_percent_group_costs_20_times():
+    alone = labels_needed(0.02, error_rate=0.05)
+    assert group_labels(0.02, error_rate=0.05, smallest_share=0.05) == 20 * alone
+
+
+def test_discontinuous_stage_is_never_verified_passively():
+    assert math.isinf(pipeline_labels(0.1, error_rate=0.1, stages=[2, math.inf]))
+    assert deepest_pipeline(0.1, error_rate=0.1, labels=1e9, stage=math.inf) == 0
+    document = plan_document(Goal(error_rate=0.1, precision=0.1, stages=(2.0, math.inf)))
+    assert document["passive_labels"] is None
+    assert document["active_labels"] == 10
+    assert "discontinuous" in document["results"][0]["notes"][0]
+
+
+def test_deepest_pipeline_is_the_last_affordable_depth():
+    depth = deepest_pipeline(0.05, error_rate=0.1, labels=10_000, stage=2.0)
+    assert 2.0**depth * 0.1 / 0.05**3 <= 10_000 < 2.0 ** (depth + 1) * 0.1 / 0.05**3
+
+
+def test_critical_exponents():
+    for active, critical in ((False, 0.5), (True, 1.0)):
+        options = {"rate": 1000.0, "scale": 0.1, "active": active}
+        assert verification_dynamics(decay=critical - 0.1, **options).outcome == "from"
+        assert verification_dynamics(decay=critical + 0.1, **options).outcome == "until"
+        assert verification_dynamics(decay=critical, **options).outcome == "always"
+        assert (
+            verification_dynamics(decay=critical, rate=1.0, scale=0.1, active=active).outcome
+            == "never"
+        )
+        assert verification_dynamics(decay=0.1, **options).critical_exponent == critical
+
+
+def test_dynamics_crossing_is_where_floor_meets_error_rate():
+    found = verification_dynamics(decay=0.2, rate=50.0, scale=0.2, lipschitz=2.0)
+    eps = 0.2 * found.time**-0.2
+    assert (2.0 * eps / (50.0 * found.time)) ** (1 / 3) == pytest.approx(eps)
+
+
+def test_transfer_saves_the_cube():
+    assert transfer_labels(0.01, error_rate=0.1) == 1000 * transfer_labels(0.1, error_rate=0.1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: pipeline_lipschitz([]),
+        lambda: deepest_pipeline(0.1, error_rate=0.1, labels=10, stage=1.0),
+        lambda: group_labels(0.1, error_rate=0.1, smallest_share=0.0),
+        lambda: group_labels(0.1, error_rate=0.1, smallest_share=0.5, groups=0),
+        lambda: recalibration_rounds(labels=1, error_rate=0.1, initial_ece=0.1, shrinkage=1.0),
+        lambda: plan_document(Goal(error_rate=0.1)),
+        lambda: plan_document(Goal(error_rate=0.1, precision=0.1, groups=4, smallest_share=0.5)),
+        lambda: plan_document(Goal(error_rate=0.1, precision=0.1, drift=0.1, per="moon")),
+        lambda: plan_document(Goal(error_rate=0.1, precision=0.1), preset="eu-ai"),
+    ],
+)
+def test_impossible_goals_are_refused(call):
+    with pytest.raises(InputError):
+        call()

@@ -1,0 +1,75 @@
+"""Leaderboards: ties are ties, differences are differences."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from calibrant.core import InputError
+from calibrant.planning import leaderboard
+
+
+def models(rates, n=800, seed=0):
+    rng = np.random.default_rng(seed)
+    hard = rng.random(n)
+    p = rng.uniform(0.5, 1.0, n)
+    return {name: (p, (hard < rate).astype(float)) for name, rate in rates.items()}
+
+
+def test_equal_models_are_not_told_apart():
+    wrong = 0
+    for seed in range(100, 160):
+        rng = np.random.default_rng(seed)
+        p = np.full(300, 0.7)
+        tables = {name: (p, (rng.random(300) < 0.7).astype(float)) for name in "abcde"}
+        wrong += len(leaderboard(tables, seed=seed, resamples=200)["groups"]) > 1
+    assert wrong <= 9  # nominal 5 % of 60 for all pairs together
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "brier", "ece"])
+def test_clear_differences_are_ranked(metric):
+    found = leaderboard(models({"worse": 0.55, "best": 0.9, "middle": 0.72}), metric=metric)
+    first = [entry["model"] for entry in found["results"]]
+    assert set(first) == {"best", "middle", "worse"}
+    assert len(found["groups"]) == 3 if metric != "ece" else len(found["groups"]) >= 2
+    for entry in found["results"]:
+        assert entry["rank_low"] <= entry["rank"] <= entry["rank_high"]
+    assert found["instability"]["best_changes"] < 0.2
+
+
+def test_instability_is_larger_for_closer_models():
+    close = leaderboard(models({"a": 0.70, "b": 0.705, "c": 0.71}, n=300))["instability"]
+    apart = leaderboard(models({"a": 0.5, "b": 0.7, "c": 0.9}, n=300))["instability"]
+    assert apart["any_change"] < close["any_change"]
+    assert apart["pairs_flipped"] <= close["pairs_flipped"]
+
+
+def test_pairing_makes_use_of_common_questions():
+    """A model that is right wherever another is, and more, is better even by a little."""
+    found = leaderboard(models({"a": 0.70, "b": 0.73}, n=2000))
+    assert not found["pairs"][0]["tie"]
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InputError):
+        leaderboard(models({"a": 0.5}))
+    with pytest.raises(InputError):
+        leaderboard(models({"a": 0.5, "b": 0.6}), metric="beauty")
+    uneven = models({"a": 0.5}) | models({"b": 0.6}, n=10)
+    with pytest.raises(InputError):
+        leaderboard(uneven)
+
+
+@pytest.mark.data
+def test_leaderboard_of_mmlu_pro(shared_data):
+    frame = pl.read_parquet(shared_data / "scores" / "mmlu_pro_16_models.parquet")
+    frame = frame.sort("question_id")
+    tables = {
+        str(name): (part["logit_perplexity_confidence"].to_numpy(), part["correct"].to_numpy())
+        for (name,), part in frame.group_by("model", maintain_order=True)
+    }
+    found = leaderboard(tables, resamples=100)
+    assert len(found["results"]) == 16
+    assert 10 <= len(found["groups"]) <= 16
+    assert found["results"][0]["model"] == "Qwen3-14B-think"
+    assert found["results"][-1]["model"] == "phi-4"
+    assert any(pair["tie"] for pair in found["pairs"])

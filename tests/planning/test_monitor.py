@@ -1,0 +1,179 @@
+"""Watching a stream: no false alarms beyond the promise, real changes found."""
+
+import datetime as dt
+import io
+import math
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import orjson
+import polars as pl
+import pytest
+from simulations.planning import false_alarms
+
+from calibrant.api.monitor import monitor
+from calibrant.cli import _stream
+from calibrant.core import InputError
+from calibrant.planning import CalibrationMonitor, perfect_region, verified_region
+
+
+def stream(days=60, per_day=100, change=30, size=0.15, seed=0):
+    rng = np.random.default_rng(seed)
+    n = days * per_day
+    day = np.arange(n) // per_day
+    p = rng.beta(6, 1, n)
+    y = rng.random(n) < np.clip(p - 0.05 - np.where(day >= change, size, 0), 0, 1)
+    start = dt.datetime(2026, 1, 1)
+    return pl.DataFrame(
+        {
+            "time": [start + dt.timedelta(days=int(k)) for k in day],
+            "confidence": p,
+            "correct": y.astype(int),
+        }
+    )
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    with_baseline, exact, delay = false_alarms(40, days=60)
+    # 40 runs at a nominal 5 %: seven or more alarms have probability 0.3 %
+    assert with_baseline <= 6 / 40
+    assert exact <= 6 / 40
+    assert delay < 40
+
+
+def test_a_wrong_bet_would_raise_false_alarms():
+    """Guards the simulation: without the division by starts the promise breaks."""
+    rng = np.random.default_rng(0)
+    false = 0
+    for _ in range(60):
+        monitor_ = CalibrationMonitor(perfect_region(tolerance=0.0))
+        monitor_.region.low[:] = 0.05  # claims that the model is under-confident: wrong
+        for _ in range(30):
+            p = rng.beta(6, 1, 100)
+            monitor_.update(p, rng.random(100) < p)
+        false += monitor_.alarm_batch is not None
+    assert false > 50
+
+
+def test_alarm_names_time_direction_and_start():
+    frame = stream()
+    result = monitor(frame, time="time", baseline_rows=2000, precision=0.05)["results"][0]
+    alarm = result["alarm"]
+    assert "2026-01-31" <= alarm["when"] <= "2026-02-20"
+    assert "2026-01-25" <= alarm["since"] <= alarm["when"]
+    assert alarm["direction"] == "over-confident"
+    assert alarm["p_value"] <= 0.05
+    assert result["drift_per_day"]["high"] < 0
+    assert result["expiry"]["verified"] == "2026-01-20"
+    assert result["expiry"]["date"] > "2026-01-20"
+
+
+def test_days_in_several_files_are_one_stream(tmp_path):
+    frame = stream()
+    frame[:3000].write_parquet(tmp_path / "a.parquet")
+    frame[3000:].write_parquet(tmp_path / "b.parquet")
+    both = monitor([tmp_path / "a.parquet", tmp_path / "b.parquet"], time="time")
+    assert both.to_dict()["results"] == monitor(frame, time="time").to_dict()["results"]
+
+
+def test_baseline_table_and_given_drift():
+    frame = stream()
+    result = monitor(
+        frame[2000:],
+        time="time",
+        baseline=frame[:2000],
+        precision=0.02,
+        drift=0.001,
+        verified=dt.date(2026, 1, 20),
+        every="week",
+    )["results"][0]
+    assert result["alarm"] is not None
+    assert result["expiry"]["date"] == "2026-02-09"
+
+
+def test_without_time_rows_are_counted():
+    result = monitor(stream(), every=500)["results"][0]
+    assert result["batches"] == 12
+    assert result["history"][0]["when"] == "batch 1"
+    assert result["drift_per_day"] is None
+
+
+def test_standard_input_and_growing_file(tmp_path, monkeypatch):
+    frame = stream(days=10).drop("time")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(frame.write_ndjson()))
+    tables = list(_stream.read_stdin(300))
+    assert [table.height for table in tables] == [300, 300, 300, 100]
+    path = tmp_path / "grow.csv"
+    lines = frame.write_csv().splitlines(keepends=True)
+    path.write_text("".join(lines[:400]), encoding="utf-8")
+
+    def grow():
+        with path.open("a", encoding="utf-8") as file:
+            for line in lines[400:]:
+                file.write(line[:3])
+                file.flush()
+                file.write(line[3:])
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    got = pl.concat(_stream.follow_file(path, 250, 1.0), how="vertical_relaxed")
+    thread.join()
+    assert got.equals(frame.cast(got.schema))
+
+
+def test_command_line_follows_standard_input():
+    frame = stream(days=30, change=10, size=0.3).drop("time")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from calibrant.cli.main import main; main()",
+            "monitor",
+            "-",
+            "--every",
+            "100",
+            "--json",
+            "-",
+            "--fail-on-alarm",
+        ],
+        input=frame.write_ndjson().encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert b"ALARM" in done.stderr
+    assert orjson.loads(done.stdout)["results"][0]["alarm"]["direction"] == "over-confident"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"every": "fortnight"},
+        {"time": "clock"},
+        {"baseline_rows": 10**6},
+        {"baseline_rows": 10, "baseline": {"confidence": [0.5], "correct": [1]}},
+        {"alpha": 0.0},
+    ],
+)
+def test_impossible_requests_are_refused(options):
+    with pytest.raises(InputError):
+        monitor(stream(days=3), **options)
+
+
+def test_bad_times_name_the_row():
+    frame = {"confidence": [0.5, 0.6], "correct": [1, 0], "time": ["2026-01-01", "soon"]}
+    with pytest.raises(InputError, match="row 2"):
+        monitor(frame, time="time")
+    good = frame | {"time": ["2026-01-01", "2026-01-02T03:00:00Z"]}
+    assert monitor(good, time="time")["results"][0]["batches"] == 2
+
+
+def test_region_of_an_empty_bin_allows_everything():
+    region = verified_region(np.full(300, 0.95), np.ones(300))
+    assert region.low[0] == -1.0
+    assert region.high[0] == 1.0
+    assert math.isclose(region.alpha, 0.025)
