@@ -272,3 +272,17 @@ def test_yes_no_ratio_grades_yes_by_a_graded_no() -> None:
     got = score("yes_no_ratio", question)
     assert got == pytest.approx(0.25)
     assert (got.answer, got.correct) == ("yes", False)
+
+
+def test_the_threshold_itself_is_kept() -> None:
+    question = Question(
+        classes=["a", "b"], correct=[True, False], token_logprobs=[[math.log(0.5)], [-3.0]]
+    )
+    assert score("sca", question, tau=0.5) == 0.5
+    assert score("sfca", question, tau=0.5) == 1.0
+
+
+def test_ungraded_classes_have_no_grade_and_ties_take_the_first() -> None:
+    assert score("consistency", Question(classes=["a", "a"])).correct is None
+    tied = Question(classes=["a", "a"], correct=[False, True], answers=["x", "y"])
+    assert (score("consistency", tied).correct, score("consistency", tied).answer) == (False, "x")
