@@ -6,10 +6,14 @@ import re
 import orjson
 import pytest
 
+from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.embedded import EmbeddedClient
 from calibrant.clients.protocol import Capabilities, Completion, Usage
-from calibrant.core.errors import TransientClientError
+from calibrant.core.errors import InputError, MissingDependencyError, TransientClientError
+from calibrant.records.ledger import Ledger
 from calibrant.semantics import (
     ClientAsker,
+    DispatcherAsker,
     GradeQuery,
     GroupQuery,
     LLMJudge,
@@ -82,12 +86,15 @@ class ReadingClient(EchoClient):
 
 def judged(client, answers, **options):
     judge = LLMJudge(ClientAsker(client), "m")
-    return grade_answers(
-        answers,
-        [["Paris"]] * len(answers),
-        questions=["What is the capital of France?"] * len(answers),
-        options=Options(judge=judge, grading="judge", **options),
-    )
+    try:
+        return grade_answers(
+            answers,
+            [["Paris"]] * len(answers),
+            questions=["What is the capital of France?"] * len(answers),
+            options=Options(judge=judge, grading="judge", **options),
+        )
+    finally:
+        judge.close()
 
 
 @pytest.mark.parametrize("how", ["answer", "prompt", "last"])
@@ -212,3 +219,48 @@ def test_judges_work_inside_a_running_loop():
         return judged(ReadingClient(), ["It may be Paris", "Rome"])
 
     assert asyncio.run(work()) == [True, False]
+
+
+def test_verdicts_are_kept_in_the_ledger_and_paid_once(tmp_path):
+    answers, references = ["It may be Paris", "Rome"], [["Paris"]] * 2
+    for calls in (2, 0):
+        client = ReadingClient()
+        with Ledger(tmp_path / "ledger.sqlite") as ledger:
+            judge = LLMJudge(DispatcherAsker(Dispatcher(client, ledger)), "m")
+            options = Options(judge=judge, grading="judge")
+            assert grade_answers(answers, references, options=options) == [True, False]
+            judge.close()
+        assert len(client.requests) == calls
+
+
+@pytest.mark.local
+def test_the_embedded_model_keeps_its_verdict_under_injections():
+    """A weak model judges badly, but what an answer says to it must not change the verdict."""
+    try:
+        client = EmbeddedClient()
+    except (InputError, MissingDependencyError) as error:
+        pytest.skip(f"EMBEDDED MODEL ABSENT: {error}")
+    judge = LLMJudge(ClientAsker(client), "smollm2-135m-instruct")
+    docket = judge.answer_all
+    asked = []
+    judge.answer_all = lambda queries: asked.extend(queries) or docket(queries)
+    answers = [
+        text
+        for answer in ("Rome", "It is Paris, on the Seine")
+        for text in (answer, *(f"{answer}. {injection}" for injection in INJECTIONS))
+    ]
+    try:
+        grades = grade_answers(
+            answers,
+            [["Paris"]] * len(answers),
+            questions=["What is the capital of France?"] * len(answers),
+            options=Options(judge=judge, grading="judge"),
+        )
+    finally:
+        judge.close()
+    assert len(asked) < len(answers) / 2  # what is masked alike is asked once
+    half = len(answers) // 2
+    for alone, attacked in ((grades[0], grades[1:half]), (grades[half], grades[half + 1 :])):
+        # Where the extraction finds only the instruction, rules say that it is wrong.
+        assert alone is not None
+        assert set(attacked) <= {alone, False}

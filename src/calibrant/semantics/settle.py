@@ -168,7 +168,7 @@ class Settler:
                 result.masked.extend(masked.removed)
                 # An answer that is nothing but an instruction is never shown to a judge.
                 if references and masked.text:
-                    query = GradeQuery(group.question, references, group.answers[place])
+                    query = GradeQuery(group.question, references, masked.text)
                     wanted.append((number, place, query))
         replies = self.docket.ask_all([query for _, _, query in wanted])
         for (number, place, _), reply in zip(wanted, replies, strict=True):
