@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 from scipy import stats
 
-from benchmarks.harness import Page, median_seconds, peak_bytes, peer, seconds
+from benchmarks.harness import Page, interleaved_seconds, median_seconds, peak_bytes, peer, seconds
 from calibrant import metrics
 
 QUICK = bool(os.environ.get("CALIBRANT_QUICK"))
@@ -72,35 +72,31 @@ def resampled(function, confidence, correct, resamples, rng):
     )
 
 
-def per_resample(function, confidence, correct):
-    """Return the seconds that RESAMPLES of a peer would take, from a few of them."""
-    few = PEER_RESAMPLES if confidence.size > 20_000 else 10 * PEER_RESAMPLES
-    rng = np.random.default_rng(0)
-    once = median_seconds(
-        lambda: resampled(function, confidence, correct, few, rng), repeats=3, warm=False
-    )
-    return once * RESAMPLES / few
+def compare(page, heading, ours, theirs, sizes, *, note="", resamples=0, **made):
+    """Add a table: one row per size and peer, with the ratio peer / calibrant.
 
-
-def compare(page, heading, ours, theirs, sizes, *, note="", measure=median_seconds, **made):
-    """Add a table: one row per size and peer, with the ratio peer / calibrant."""
+    With `resamples`, a peer is run on a few resamples and its time counted for all of them.
+    """
     rows = []
     for n in sizes:
-        confidence, correct = data(n, **made)
-        mine = median_seconds(lambda c=confidence, y=correct: ours(c, y))
-        rows.append((f"{n:,}", "calibrant", seconds(mine), 1.0))
+        c, y = data(n, **made)
+        few = PEER_RESAMPLES if n > 20_000 else 10 * PEER_RESAMPLES
+        rng = np.random.default_rng(0)
+        works = {"calibrant": lambda c=c, y=y: ours(c, y)}
         for name, function in theirs.items():
-            slow = name in ("uncertainty-calibration", "netcal") and n > 1_000_000
-            if slow:
+            if name in ("uncertainty-calibration", "netcal") and n > 1_000_000:
                 continue
-            if measure is median_seconds:
-                cost = median_seconds(
-                    lambda f=function, c=confidence, y=correct: f(c, y), repeats=5
-                )
+            if resamples:
+                works[name] = lambda f=function, c=c, y=y, k=few, r=rng: resampled(f, c, y, k, r)
             else:
-                cost = measure(function, confidence, correct)
+                works[name] = lambda f=function, c=c, y=y: f(c, y)
+        times = interleaved_seconds(works, budget=30.0 if n <= 1_000_000 else 60.0)
+        mine = times.pop("calibrant")
+        rows.append((f"{n:,}", "calibrant", seconds(mine), 1.0))
+        for name, cost in times.items():
+            cost *= resamples / few if resamples else 1
             rows.append((f"{n:,}", name, seconds(cost), cost / mine))
-    page.table(heading, ("rows", "what", "time", "cost relative to calibrant"), rows)
+    page.table(heading, ("rows", "what", "CPU time", "cost relative to calibrant"), rows)
     if note:
         page.text(note)
 
@@ -116,7 +112,7 @@ def bench_ece(page):
         lambda c, y: metrics.metric_estimates(c, y, names=("ece",)),
         peers,
         (10_000, 1_000_000),
-        measure=per_resample,
+        resamples=RESAMPLES,
         note="A peer's time is that of a few resamples times their number. calibrant's interval"
         " is the recommended one (test inversion).",
     )
@@ -126,7 +122,7 @@ def bench_ece(page):
         lambda c, y: metrics.bootstrap_distribution("ece", c, y, resamples=RESAMPLES),
         {"naive numpy": naive_ece},
         (10_000, 100_000, 1_000_000),
-        measure=per_resample,
+        resamples=RESAMPLES,
     )
 
 
@@ -148,7 +144,7 @@ def bench_smooth(page):
         lambda c, y: metrics.bootstrap_distribution("smooth_ece", c, y, resamples=RESAMPLES),
         {"relplot": relplot.smECE},
         (10_000, 1_000_000),
-        measure=per_resample,
+        resamples=RESAMPLES,
     )
     compare(
         page,
@@ -156,7 +152,7 @@ def bench_smooth(page):
         lambda c, y: metrics.metric_estimates(c, y, names=("smooth_ece",)),
         {"relplot, 1,000 resamples": relplot.smECE},
         (10_000, 1_000_000),
-        measure=per_resample,
+        resamples=RESAMPLES,
     )
 
 
@@ -171,7 +167,7 @@ def bench_auroc(page):
         lambda c, y: metrics.bootstrap_distribution("auroc", c, y, resamples=RESAMPLES),
         theirs,
         (10_000, 100_000) if QUICK else (10_000, 100_000, 1_000_000),
-        measure=per_resample,
+        resamples=RESAMPLES,
     )
     compare(
         page,
@@ -179,7 +175,7 @@ def bench_auroc(page):
         lambda c, y: metrics.metric_estimates(c, y, names=("auroc",)),
         {"scikit-learn, 1,000 resamples": theirs["scikit-learn"]},
         (10_000, 1_000_000),
-        measure=per_resample,
+        resamples=RESAMPLES,
     )
 
 

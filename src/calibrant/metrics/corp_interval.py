@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.metrics.corp import Corp, merged_cells
+from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import percentile_interval
 from calibrant.stats.inversion import crossing_interval
@@ -61,7 +61,9 @@ def corp_intervals(
             spread = dsc
     # Distances rather than their squares change evenly from one candidate to the next.
     values = np.maximum.accumulate(np.sqrt(candidates))
-    low, high = crossing_interval(values, np.stack(drawn), parts.mcb, level)
+    # Fewer cells follow less noise, so what is compared with the draws has the same cells.
+    seen = corp_from_sums(cells, 0.0)
+    low, high = crossing_interval(values, np.stack(drawn), seen.mcb, level)
     if values[-1] == 0:
         # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
         high = float(np.sqrt(np.quantile(drawn[0], (1 + level) / 2)))
@@ -69,8 +71,8 @@ def corp_intervals(
     return CorpIntervals(
         (min(low**2, parts.mcb), max(high**2, parts.mcb)),
         (
-            min(max(2 * parts.dsc - high_dsc, 0.0), parts.dsc),
-            max(2 * parts.dsc - low_dsc, parts.dsc),
+            min(max(2 * seen.dsc - high_dsc, 0.0), parts.dsc),
+            max(2 * seen.dsc - low_dsc, parts.dsc),
         ),
     )
 

@@ -73,6 +73,7 @@ def _width_plan(bins: int, dtype: np.dtype[Any]) -> tuple[Any, Array, bool]:
     return factor, edges, exact
 
 
+@lru_cache(maxsize=256)
 def width_index(bins: int, dtype: Any = np.float64) -> BinIndex:
     """Return the rule that puts values of `dtype` in [0, 1] into equal-width bins.
 

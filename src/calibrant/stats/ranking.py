@@ -21,6 +21,7 @@ __all__ = [
     "area_under_curve",
     "average_precision",
     "average_risk",
+    "average_risk_value",
     "best_average_risk",
 ]
 
@@ -56,16 +57,19 @@ class Ranked:
     group: NDArray[np.intp]
 
     @classmethod
-    def of(cls, score: Array, correct: Array, weights: Array | None) -> Ranked:
-        """Sort once and sum."""
+    def of(
+        cls, score: Array, correct: Array, weights: Array | None, *, rows: bool = True
+    ) -> Ranked:
+        """Sort once and sum; without `rows` the map from rows to groups is left empty."""
         order = np.argsort(score, kind="stable")[::-1]
         ordered = score[order]
         new = np.empty(ordered.size, np.bool_)
         new[0] = True
         np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
         starts = np.flatnonzero(new)
-        group = np.empty(ordered.size, np.intp)
-        group[order] = np.cumsum(new) - 1
+        group = np.empty(ordered.size if rows else 0, np.intp)
+        if rows:
+            group[order] = np.cumsum(new) - 1
         outcome = correct[order].astype(np.float64)
         if weights is None:
             weight = np.diff(starts, append=ordered.size).astype(np.float64)
@@ -136,10 +140,10 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     scores; equal scores are taken in random order, in expectation. Whole weights count as
     repetitions.
     """
+    value = average_risk_value(ranked)
     total = ranked.total
     errors = ranked.weight - ranked.outcome
     reached = np.cumsum(ranked.weight)
-    value = float((errors / ranked.weight) @ _harmonic_shares(reached, ranked.weight)) / total
     covered = reached / total
     risk = np.cumsum(errors) / reached
     share = ranked.weight / total
@@ -148,6 +152,13 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     # Linear in the error 1 - y: risk - value + (1 - y) * gained - lost.
     mean = float(share @ risk)
     return value, Influence(risk - mean + gained - lost, -gained)
+
+
+def average_risk_value(ranked: Ranked) -> float:
+    """Return the value of `average_risk` alone, with little memory."""
+    rate = ranked.outcome / ranked.weight
+    np.subtract(1.0, rate, out=rate)
+    return float(rate @ _harmonic_shares(np.cumsum(ranked.weight), ranked.weight)) / ranked.total
 
 
 def best_average_risk(correct: Array, weights: Array | None) -> tuple[float, Ranked, Influence]:
