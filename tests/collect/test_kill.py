@@ -16,6 +16,7 @@ from calibrant.collect.tables import MEASURED
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from collect.endpoint import Oracle
+from collect.studies import write_study
 
 KILLS = 20
 CONCURRENCY = 3
@@ -50,14 +51,14 @@ def tell(process, line):
     return int(process.stdout.readline())
 
 
-def test_killed_twenty_times(make_study, killable):
+def test_killed_twenty_times(tmp_path, killable):
     settings = f"concurrency = {CONCURRENCY}"
     with Oracle(latency_s=0.01) as oracle:
-        calm = make_study("calm", extra=settings, url=oracle.url)
+        calm = write_study(tmp_path / "calm", oracle.url, extra=settings)
         run(calm)
         undisturbed = len(oracle.calls)
         oracle.calls.clear()
-        rough = make_study("rough", extra=settings, url=oracle.url)
+        rough = write_study(tmp_path / "rough", oracle.url, extra=settings)
         for kill in range(1, KILLS + 1):
             child = tell(killable, rough)
             goal = undisturbed * kill // (KILLS + 2)

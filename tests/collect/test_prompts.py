@@ -57,7 +57,7 @@ def test_examples_of_the_study_replace_those_of_the_prompt():
     config = PromptsConfig(style="short", examples=(Example("2+2?", "4", 0.99),))
     book = PromptBook(config, folder=HERE)
     turns = book.find("verb", "open").messages({"question": "3+3?"})
-    assert [turn.content for turn in turns] == [
+    assert [turn.content for turn in turns if turn.role != "system"] == [
         "Question: 2+2?\nAnswer and probability:",
         "4 | 0.99",
         "Question: 3+3?\nAnswer and probability:",

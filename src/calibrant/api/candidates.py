@@ -7,12 +7,14 @@ import polars as pl
 from calibrant.collect.subjects import plain_answer
 from calibrant.confidence import score_table
 from calibrant.semantics.annotate import annotate
+from calibrant.semantics.options import Options
 
 __all__ = ["candidate_scores"]
 
+
 def candidate_scores(
-    pool: pl.DataFrame, draws: pl.DataFrame, questions: pl.DataFrame
-) -> pl.DataFrame:
+    pool: pl.DataFrame, draws: pl.DataFrame, questions: pl.DataFrame, *, options: Options
+) -> pl.DataFrame | None:
     """Score each (model, candidate) as if the candidate were that model's own greedy answer.
 
     So P(True) of a candidate means exactly what P(True) of an own answer means.
@@ -25,13 +27,17 @@ def candidate_scores(
         The other draws, with ``answer`` filled: whose greedy answer a candidate is.
     questions
         The questions.
+    options
+        How answers are graded.
 
     Returns
     -------
     DataFrame
         question_id, judge, author, method, answer, confidence, correct: one row per judge and per
-        author whose greedy answer the candidate is.
+        author whose greedy answer the candidate is. None where there is no pool.
     """
+    if not pool.height:
+        return None
     # Where the endpoint shows probabilities one verdict is enough; otherwise votes are counted.
     shown = pool["first_token_top_logprobs"].is_not_null().any()
     method = "p_true_prob" if shown else "p_true_consistency"
@@ -59,7 +65,8 @@ def candidate_scores(
     asked = places.join(questions, on="question_id", maintain_order="left").with_columns(
         question_id="candidate_id"
     )
-    marked, semantics = annotate(crossed, asked.drop("candidate_id", "place", "about"))
+    asked = asked.drop("candidate_id", "place", "about")
+    marked, semantics = annotate(crossed, asked, options=options)
     scores = score_table(marked, semantics, methods=[method]).scores
     found = (
         scores.rename({"question_id": "candidate_id", "model": "judge"})

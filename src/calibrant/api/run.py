@@ -15,6 +15,7 @@ import polars as pl
 import calibrant
 from calibrant.api.audit import audit
 from calibrant.api.candidates import candidate_scores
+from calibrant.api.meanings import semantics_options, with_embeddings
 from calibrant.api.result import Result
 from calibrant.clients.asks import Price
 from calibrant.clients.protocol import Client
@@ -188,18 +189,21 @@ def _digest(study: Study, prepared: _Prepared, collected: Collected) -> dict[str
     """Write the tables and the audit, and return what the document says about them."""
     config = prepared.config
     answers = collected.draws.filter(pl.col("purpose") != POOL)
-    draws, semantics = annotate(answers, prepared.table)
+    pool = collected.draws.filter(pl.col("purpose") == POOL)
     names = None if config.methods is None else list(config.methods)
-    scored = score_table(draws, semantics, prepared.table, methods=names, seed=config.seed)
+    with semantics_options(study, config) as options:
+        draws, semantics = annotate(answers, prepared.table, options=options)
+        embedded = with_embeddings(draws, options)
+        scored = score_table(embedded, semantics, prepared.table, methods=names, seed=config.seed)
+        candidates = candidate_scores(pool, draws, prepared.table, options=options)
     tables = {
         "questions": prepared.table,
         "draws": draws,
         "semantics": semantics,
         "scores": scored.scores,
     }
-    pool = collected.draws.filter(pl.col("purpose") == POOL)
-    if pool.height:
-        tables["candidates"] = candidate_scores(pool, draws, prepared.table)
+    if candidates is not None:
+        tables["candidates"] = candidates
     for name, frame in tables.items():
         study.write(name, frame)
     audited = (

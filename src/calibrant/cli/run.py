@@ -68,7 +68,7 @@ class _Bar:
             disable=not enabled or not console.is_terminal,
         )
         self._task: Any = None
-        self._done = 0
+        self._priced = False
 
     def __enter__(self) -> _Bar:
         self._progress.start()
@@ -77,10 +77,10 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def start(self, model: str, draws: int) -> None:
+    def start(self, model: str, draws: int, *, priced: bool) -> None:
         """Begin a line for a model."""
+        self._priced = priced
         self._task = self._progress.add_task(model, total=draws, rate="", cost="")
-        self._done = 0
 
     def update(self, progress: Any) -> None:
         """Show the counts."""
@@ -89,5 +89,5 @@ class _Bar:
             self._task,
             completed=progress.draws_new + progress.draws_cached,
             rate=f"{progress.draws_new / seconds:.1f} draws/s",
-            cost=f"${progress.cost:.4f}",
+            cost=f"${progress.cost:.4f}" if self._priced else "price unknown",
         )

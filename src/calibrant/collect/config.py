@@ -19,12 +19,14 @@ __all__ = [
     "PromptsConfig",
     "QuestionsConfig",
     "SamplingConfig",
+    "SemanticsConfig",
     "StudyConfig",
     "load_config",
     "parse_config",
 ]
 
 CLIENTS = ("embedded", *PRESETS, "anthropic", "gemini", "replay")
+_NEEDED: Any = object()
 EMBEDDED_MODEL = "smollm2-135m-instruct"
 STYLES = ("plain", "short")
 
@@ -103,6 +105,17 @@ class PromptsConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SemanticsConfig:
+    """Who decides which answers mean the same and which are right."""
+
+    clustering: str = "hybrid"
+    grading: str = "hybrid"
+    embeddings: bool = False
+    judge: ModelConfig | None = None
+    max_judge_calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetConfig:
     """Caps of the whole study, all its runs together.
 
@@ -136,6 +149,7 @@ class StudyConfig:
     sampling: SamplingConfig
     prompts: PromptsConfig
     budget: BudgetConfig
+    semantics: SemanticsConfig
     concurrency: int = 64
 
 
@@ -167,6 +181,7 @@ def parse_config(values: Mapping[str, Any], *, folder: Path, source: str) -> Stu
         sampling=_sampling(root.table("sampling")),
         prompts=_prompts(root.table("prompts")),
         budget=_budget(root.table("budget"), folder),
+        semantics=_semantics(root.table("semantics"), folder),
         concurrency=root.whole("concurrency", 64, low=1),
     )
     root.finish()
@@ -210,16 +225,21 @@ def _tabular(table: Settings) -> dict[str, Any]:
 def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
     models: list[ModelConfig] = []
     for table in root.tables("models"):
-        client = table.text("client", choices=CLIENTS)
-        name = table.text("name")
-        model = table.text("model", EMBEDDED_MODEL if client == "embedded" else name)
-        price = table.text("price", model)
-        if any(name == other.name for other in models):
-            table.refuse("name", f"every model has a name of its own, got {name!r} twice")
-        models.append(ModelConfig(name, client, model, price, _resolved(table.rest(), folder)))
+        model = _model(table, folder)
+        if any(model.name == other.name for other in models):
+            table.refuse("name", f"every model has a name of its own, got {model.name!r} twice")
+        models.append(model)
     if not models:
         root.refuse("models", "a study asks at least one model", hint="add a [[models]] table")
     return tuple(models)
+
+
+def _model(table: Settings, folder: Path, *, default: Any = _NEEDED) -> ModelConfig:
+    client = table.text("client", choices=CLIENTS)
+    name = table.text("name") if default is _NEEDED else table.text("name", default)
+    model = table.text("model", EMBEDDED_MODEL if client == "embedded" else name)
+    price = table.text("price", model)
+    return ModelConfig(name, client, model, price, _resolved(table.rest(), folder))
 
 
 def _resolved(options: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -280,6 +300,27 @@ def _prompts(table: Settings) -> PromptsConfig:
     table.finish()
     given = {name: value for name, value in chosen.items() if value is not None}
     return PromptsConfig(style, given, tuple(examples))
+
+
+def _semantics(table: Settings, folder: Path) -> SemanticsConfig:
+    ways = ("hybrid", "rules", "exact", "embeddings", "judge")
+    has_judge = table.has("judge")
+    config = SemanticsConfig(
+        clustering=table.text("clustering", "hybrid", choices=ways),
+        grading=table.text("grading", "hybrid", choices=ways),
+        embeddings=table.flag("embeddings", False),
+        judge=_model(table.table("judge"), folder, default="judge") if has_judge else None,
+        max_judge_calls=table.whole("max_judge_calls", None),
+    )
+    table.raw("judge", None)
+    table.finish()
+    for key in ("clustering", "grading"):
+        way = getattr(config, key)
+        if way == "judge" and config.judge is None:
+            table.refuse(key, "is judge, but there is no judge", hint="add [semantics.judge]")
+        if way == "embeddings" and not config.embeddings:
+            table.refuse(key, "is embeddings, but they are off", hint="set embeddings = true")
+    return config
 
 
 def _budget(table: Settings, folder: Path) -> BudgetConfig:

@@ -46,7 +46,7 @@ COUNTED = (
 class Watch(Protocol):
     """Something that is told how far a run is."""
 
-    def start(self, model: str, draws: int) -> None:
+    def start(self, model: str, draws: int, *, priced: bool) -> None:
         """Note that a model's turn begins; so many draws are wanted of it."""
 
     def update(self, progress: Progress) -> None:
@@ -225,7 +225,7 @@ class _ModelRun:
         """Return a dispatcher that knows what the whole study has spent up to now."""
         run = self.run
         if run.watch is not None:
-            run.watch.start(self.config.name, draws)
+            run.watch.start(self.config.name, draws, priced=self.price is not None)
         dispatcher = Dispatcher(
             self.client,
             run.ledger,

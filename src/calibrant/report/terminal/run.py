@@ -17,7 +17,14 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what a person wants to know before or after a run."""
     if document["dry_run"]:
         return [*_plan(document), *_unavailable(document)]
-    return [*_got(document), *_remarks(document), *_scores(document), *_not_scored(document)]
+    place = Paragraph(f"Tables, results and report.html are in {document['study']}.")
+    return [
+        *_got(document),
+        *_remarks(document),
+        *_scores(document),
+        *_not_scored(document),
+        place,
+    ]
 
 
 # -- before a run ----------------------------------------------------------------------------

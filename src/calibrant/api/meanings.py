@@ -1,0 +1,68 @@
+"""The semantics step of a study: which tools cluster and grade its answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import polars as pl
+
+from calibrant.clients import Dispatcher
+from calibrant.clients.embeddings import open_embedder
+from calibrant.collect import StudyConfig, open_client
+from calibrant.collect.prices import load_prices, price_of
+from calibrant.collect.runner import remaining_caps
+from calibrant.records import Study
+from calibrant.records.ledger import Ledger
+from calibrant.semantics.llm_judge import DispatcherAsker, LLMJudge
+from calibrant.semantics.options import Options
+
+__all__ = ["semantics_options", "with_embeddings"]
+
+
+@contextmanager
+def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
+    """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
+    chosen = config.semantics
+    embedder = open_embedder() if chosen.embeddings else None
+    common = {
+        "clustering": chosen.clustering,
+        "grading": chosen.grading,
+        "embedder": embedder,
+    }
+    if chosen.judge is None:
+        yield Options(**common)
+        return
+    judge = chosen.judge
+    client = open_client(judge, source=str(study.config_path))
+    price = price_of(judge, load_prices(config.budget.prices))
+    with Ledger(study.ledger_path) as ledger:
+        dispatcher = Dispatcher(
+            client,
+            ledger,
+            caps=remaining_caps(config.budget, ledger),
+            prices={} if price is None else {judge.model: price},
+            max_concurrency=config.concurrency,
+        )
+        speaker = LLMJudge(DispatcherAsker(dispatcher), judge.model)
+        try:
+            yield Options(judge=speaker, max_judge_calls=chosen.max_judge_calls, **common)
+        finally:
+            speaker.close()
+            asyncio.run(client.close())
+
+
+def with_embeddings(draws: pl.DataFrame, options: Options) -> pl.DataFrame:
+    """Return the draws with an embedding of every sampled answer, where there is an embedder."""
+    if options.embedder is None:
+        return draws
+    sampled = (pl.col("purpose") == "answer") & (pl.col("temperature") > 0)
+    texts = draws.filter(sampled).select(text=pl.coalesce("answer", "text"))["text"].unique()
+    vectors = options.embedder.embed(texts.to_list())
+    table = pl.DataFrame({"embedded": texts, "embedding": vectors.tolist()})
+    return (
+        draws.with_columns(embedded=pl.when(sampled).then(pl.coalesce("answer", "text")))
+        .join(table, on="embedded", how="left", maintain_order="left")
+        .drop("embedded")
+    )
