@@ -87,11 +87,9 @@ def compare_aurocs(
     for leaf in parts:
         # Every part gives at least two questions: with fewer it has no AUROC at all.
         share = max(2, round(drawn * leaf.rows.size / size))
-        counts = generator.multinomial(
-            share, np.full(leaf.rows.size, 1 / leaf.rows.size), size=draws
-        ).astype(np.float64)
+        taken = generator.integers(leaf.rows.size, size=(draws, share))
         areas = [
-            _resampled_areas(values[leaf.rows], correct[leaf.rows], counts)
+            _resampled_areas(values[leaf.rows], correct[leaf.rows], taken)
             for values, correct in (first, second)
         ]
         defined = ~np.isnan(areas[0]) & ~np.isnan(areas[1])
@@ -125,16 +123,18 @@ def _comparison(
     return Comparison(estimate, float(min(1.0, 2 * min(above, below))), int(gaps.size), items)
 
 
-def _resampled_areas(score: Array, correct: Array, counts: FloatArray) -> FloatArray:
-    """Return the AUROC under each row of counts: sorted once, all draws in one pass."""
+def _resampled_areas(score: Array, correct: Array, taken: NDArray[np.int64]) -> FloatArray:
+    """Return the AUROC of each row of `taken`: sorted once, then counts at distinct scores."""
     ranked = Ranked.of(score, correct, None)
-    order = np.argsort(ranked.group, kind="stable")
-    starts = np.searchsorted(ranked.group[order], np.arange(ranked.score.size))
-    weight = counts[:, order]
-    hits = np.add.reduceat(weight * correct[order], starts, axis=1)
-    misses = np.add.reduceat(weight, starts, axis=1) - hits
+    draws, groups = taken.shape[0], ranked.score.size
+    place = ranked.group[taken] + groups * np.arange(draws)[:, None]
+    shape = (draws, groups)
+    size = draws * groups
+    hits = np.bincount(place[correct[taken] > 0], minlength=size).reshape(shape)
+    misses = np.bincount(place.ravel(), minlength=size).reshape(shape) - hits
     positives, negatives = hits.sum(axis=1), misses.sum(axis=1)
-    below = negatives[:, None] - np.cumsum(misses, axis=1) + misses / 2
+    # Twice the pairs won, so that a tie counts one and all stays in whole numbers.
+    below = 2 * (negatives[:, None] - np.cumsum(misses, axis=1)) + misses
     with np.errstate(invalid="ignore", divide="ignore"):
-        areas: FloatArray = (hits * below).sum(axis=1) / (positives * negatives)
+        areas: FloatArray = (hits * below).sum(axis=1) / (2.0 * positives * negatives)
     return areas

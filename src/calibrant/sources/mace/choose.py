@@ -98,7 +98,7 @@ def _nearest_to_centres(
     """Return `count` distinct rows: for every cluster the row nearest to its centre."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import pairwise_distances
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     seed = int(rng.integers(2**31))
     clusters = min(count, len(np.unique(vectors.round(9), axis=0)))

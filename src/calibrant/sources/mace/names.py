@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 __all__ = ["ascii_fold", "normalised"]
 
@@ -31,6 +32,7 @@ def ascii_fold(text: str) -> str:
     return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
 
 
+@lru_cache(maxsize=1 << 16)
 def normalised(text: str) -> str:
     """Return the form under which two spellings of a name or question are the same.
 
