@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,23 @@ import altair as alt
 import numpy as np
 import polars as pl
 from benchmarks.harness import DATA, ROOT
+from sklearn.feature_extraction.text import HashingVectorizer
 
-from calibrant.confidence import METHODS, ScoredTable, class_entropy, compact_table, score_table
+from calibrant.confidence import METHODS, ScoredTable, compact_table, score_table
+from calibrant.core.rng import named_stream
+from calibrant.metrics import auroc
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.recalibration import cross_fitted
 from calibrant.semantics import annotate
-from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
+from studies._confidence_recorded import (
+    block_numbers,
+    graded,
+    recorded_deepseek,
+    table,
+)
+from studies._confidence_tables import local_draws, read_deepseek
 
 DOCS = ROOT / "docs" / "studies"
-RECORDED = {
-    "consistency": "consistency_conf",
-    "verb": "verb_conf",
-    "verb_topk": "topk_conf",
-    "consistency_verb": "consistency_verb_conf",
-    "consistency_verb_topk": "consistency_topk_conf",
-    "p_true_consistency": "p_true_conf",
-    "p_true_consistency_cand": "p_true_cand_conf",
-    "self_ask": "self_ask_conf",
-}
+EMBEDDED_DRAWS = 20
 MIXES = ((1,), (1, 2), (1, 2, 4), (1, 2, 4, 6))
 
 
@@ -44,207 +42,6 @@ def main() -> None:
     page = DOCS / "confidence.md"
     page.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"   written: {page.relative_to(ROOT)}", flush=True)
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    body = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
-    return ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns), *body, ""]
-
-
-def recorded_deepseek(recorded: pl.DataFrame) -> list[str]:
-    """Return the section that compares recomputed with recorded confidences."""
-    authors = score_table(
-        *deepseek_tables(recorded, authors_rule=True), methods=list(RECORDED), variant="paper"
-    )
-    ours = score_table(*deepseek_tables(recorded))
-    lines = [
-        "## DeepSeek-V3 on MACE: recomputed from raw texts and votes",
-        "",
-        f"{recorded.height:,} questions (award, language, math; 1, 2, 4 or 6 right answers), with "
-        "the confidences that the authors recorded. The `paper` variants are computed from the raw "
-        "texts and votes and compared row by row (equal: within 1e-9).",
-        "",
-    ]
-    rows = []
-    for name, column in RECORDED.items():
-        found = _matched(authors.scores, f"{name}:paper", recorded, column)
-        rows.append([f"`{name}`", *_agreement(found, column)])
-    entropy = _matched(ours.scores, "discrete_semantic_entropy", recorded, "semantic_entropy_conf")
-    rows.append(["`discrete_semantic_entropy`", *_agreement(entropy, "semantic_entropy_conf")])
-    lines += table(
-        ["method (`paper` variant)", "equal", "different", "no score here", "mean difference"], rows
-    )
-    lines += _why_different()
-    lines += _pairing(authors, ours)
-    return lines
-
-
-def _matched(
-    scores: pl.DataFrame, method: str, recorded: pl.DataFrame, column: str
-) -> pl.DataFrame:
-    return recorded.select(pl.col("id").alias("question_id"), column).join(
-        scores.filter(pl.col("method") == method), on="question_id", how="left"
-    )
-
-
-def _agreement(found: pl.DataFrame, column: str) -> list[str]:
-    gap = (found["confidence"] - found[column]).abs()
-    neither = found.filter(pl.col("confidence").is_null() & pl.col(column).is_null()).height
-    equal = int((gap < 1e-9).sum()) + neither
-    only = found.filter(pl.col("confidence").is_null() & pl.col(column).is_not_null()).height
-    different = int((gap >= 1e-9).sum())
-    return [f"{equal:,}", f"{different:,}", f"{only:,}", f"{gap.mean():.4f}"]
-
-
-def _why_different() -> list[str]:
-    return [
-        "What the authors' numbers do, found by comparing row by row:",
-        "",
-        "- Consistency is the share of draws that agree with the **greedy** answer, not the share "
-        "of the most frequent one. Whether two answers agree was decided by a language model whose "
-        "verdicts are not recorded; splitting both answers at commas and asking for one equal part "
-        "(accents, case and punctuation aside) comes closest. A number such as 6,859 is thereby "
-        "split in two, and an answer that lists three countries agrees with each of them. The "
-        "remaining rows are verdicts that no rule predicts: 20 times 'France' is recorded as 0.90.",
-        "- Verb and top-k confidences are about their own answers, but they carry the grade of the "
-        "greedy answer. The top-k confidence is the largest one of the list, not the first.",
-        "- The weighted consistencies compare the stated answers with the greedy answer of another "
-        "prompt. Texts without any readable confidence are recorded as 0; here there is no score.",
-        "- Semantic entropy is the frequency form, with 1e-12 added inside the logarithm: recorded "
-        "confidences exceed 1 by 1e-12, the only difference.",
-        "- The raw texts of `self_ask_cand` were not recorded, so it cannot be recomputed.",
-        "",
-    ]
-
-
-def _pairing(authors: ScoredTable, ours: ScoredTable) -> list[str]:
-    lines = [
-        "The default pairs every confidence with the grade of its own answer. What that changes:",
-        "",
-    ]
-    rows = []
-    for name in ("consistency", "verb", "verb_topk", "consistency_verb", "consistency_verb_topk"):
-        for scores, label in ((authors.scores, f"{name}:paper"), (ours.scores, name)):
-            block = _graded(scores.filter(pl.col("method") == label))
-            rows.append([f"`{label}`", block["about"][0], *_numbers(block, recalibrated=False)])
-    columns = ["method", "about", "n", "mean confidence", "accuracy", "AUROC", "ECE"]
-    lines += table(columns, rows)
-    lines += [
-        "Grades: the recorded grade for the greedy answer and equal texts, rule-based grading of "
-        "the other answers.",
-        "",
-    ]
-    return lines
-
-
-def _graded(scores: pl.DataFrame) -> pl.DataFrame:
-    return scores.filter(pl.col("correct").is_not_null())
-
-
-def _numbers(block: pl.DataFrame, *, recalibrated: bool) -> list[str]:
-    confidence, correct = block["confidence"].to_numpy(), block["correct"].to_numpy()
-    probability = bool(block["probability"][0])
-    auroc = metric_estimates(confidence, correct, names=("auroc",))["auroc"]
-    ece = (
-        str(metric_estimates(confidence, correct, names=("ece",))["ece"])
-        if probability
-        else "not a probability"
-    )
-    cells = [
-        f"{block.height:,}",
-        f"{confidence.mean():.3f}",
-        f"{correct.mean():.3f}",
-        str(auroc),
-        ece,
-    ]
-    if recalibrated:
-        mapped = cross_fitted("isotonic", confidence, correct, units=block["question_id"])
-        cells.append(str(metric_estimates(mapped, correct, names=("ece",))["ece"]))
-    return cells
-
-
-def recorded_numbers(data: Path) -> list[str]:
-    """Return the section on recorded entropies and token probabilities."""
-    rows = [
-        ["entropy of 10 NLI cluster ids, 1,095 questions", f"{_entropy_gap(data):.1e}"],
-        *([name, f"{gap:.1e}"] for name, gap in _token_gaps(data).items()),
-    ]
-    return [
-        "## Recorded entropies and token probabilities",
-        "",
-        *table(["recomputed", "largest difference from the recorded value"], rows),
-        "The recorded token probabilities are single precision; an answer without tokens has no "
-        "score.",
-        "",
-    ]
-
-
-def _entropy_gap(data: Path) -> float:
-    recorded = pl.read_parquet(
-        data / "draws" / "szhou_triviaqa_semantic_ids_1095q_10samples.parquet"
-    )
-    gaps = []
-    for ids, column in (
-        ("semantic_ids", "original_cluster_assignment_entropy"),
-        ("semantic_ids_with_paraphrases", "all_cluster_assignment_entropy"),
-    ):
-        entropy = cluster_entropies(recorded, ids)
-        gaps.append(np.abs(entropy - recorded[column].to_numpy()).max())
-    return float(max(gaps))
-
-
-def cluster_entropies(recorded: pl.DataFrame, ids: str) -> np.ndarray:
-    """Return the entropy of each question's recorded cluster ids."""
-    flat = (
-        recorded.select(pl.col("example_id").alias("question_id"), pl.col(ids).alias("class_id"))
-        .with_columns(pl.int_ranges(0, pl.col("class_id").list.len()).alias("draw"))
-        .explode("class_id", "draw")
-        .with_columns(pl.lit("m").alias("model"), pl.lit("answer").alias("purpose"))
-        .with_columns(pl.lit("").alias("text"), pl.lit(None, dtype=pl.Boolean).alias("correct"))
-    )
-    return class_entropy(compact_table(flat).samples)
-
-
-def _token_gaps(data: Path) -> dict[str, float]:
-    recorded, scores = token_scores(data)
-    gaps = {}
-    for name, column in (
-        ("perplexity", pl.col("repo_seq_confidence")),
-        ("sequence_probability", pl.col("sequence_logprob").cast(pl.Float64).exp()),
-    ):
-        found = _by_row(scores, name).join(
-            recorded.select("row", column.alias("expected")), on="row", how="inner"
-        )
-        gap = (found["confidence"] - found["expected"]).abs().max()
-        gaps[f"`{name}`, {found.height:,} answers"] = float(gap)
-    return gaps
-
-
-def _by_row(scores: pl.DataFrame, method: str) -> pl.DataFrame:
-    return scores.filter(pl.col("method") == method).select(
-        pl.col("question_id").cast(pl.Int64).alias("row"), "confidence"
-    )
-
-
-def token_scores(data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the recorded answers with token probabilities, and our scores of them."""
-    recorded = pl.read_parquet(data / "scores" / "open_qa_6_models.parquet").with_row_index("row")
-    recorded = recorded.with_columns(pl.col("row").cast(pl.Int64))
-    draws = recorded.select(
-        pl.col("row").cast(pl.String).alias("question_id"),
-        pl.col("model").cast(pl.String),
-        pl.lit("greedy").alias("purpose"),
-        pl.lit(0, dtype=pl.Int64).alias("draw"),
-        pl.col("response").fill_null("").alias("text"),
-        pl.col("token_probs")
-        .cast(pl.List(pl.Float64))
-        .list.eval(pl.element().log())
-        .alias("token_logprobs"),
-        pl.lit(None, dtype=pl.Int64).alias("class_id"),
-        (pl.col("correct") > 0.5).alias("correct"),
-    )
-    scored = score_table(draws, methods=["perplexity", "sequence_probability"])
-    return recorded, scored.scores
 
 
 def local_models(data: Path) -> list[str]:
@@ -268,8 +65,8 @@ def local_models(data: Path) -> list[str]:
         rows = []
         ours = scored.scores.filter(pl.col("model") == model)
         for name in ours["method"].unique(maintain_order=True):
-            block = _graded(ours.filter(pl.col("method") == name))
-            cells = _numbers(block, recalibrated=True)
+            block = graded(ours.filter(pl.col("method") == name))
+            cells = block_numbers(block, recalibrated=True)
             rows.append([f"`{name}`", block["about"][0], *cells])
             points.append(_point(model, name, cells[3]))
         rows.sort(key=lambda row: row[5], reverse=True)
@@ -278,6 +75,7 @@ def local_models(data: Path) -> list[str]:
     lines += ["![AUROC of every method and model](confidence-auroc.svg)", ""]
     lines += _unread(scored)
     lines += aggregation(draws, semantics, questions)
+    lines += embedded(draws, semantics)
     return lines
 
 
@@ -343,11 +141,76 @@ def aggregation(draws: pl.DataFrame, semantics: pl.DataFrame, questions: pl.Data
         rows = []
         for method in ("sca", "sca_distinct", "consistency:paper", *names[3:]):
             ours = multi.filter((pl.col("model") == model) & (pl.col("method") == method))
-            blocks = [_graded(ours.filter(pl.col("k").is_in(mix))) for mix in MIXES]
+            blocks = [graded(ours.filter(pl.col("k").is_in(mix))) for mix in MIXES]
             rows.append([f"`{method}`", *(_auroc(block) for block in blocks)])
+        ours = multi.filter(pl.col("model") == model)
+        rows.append(["`sca_distinct` minus `sca`", *(_auroc_gap(ours, mix) for mix in MIXES)])
         lines += [f"### {model}", ""]
         lines += table(["method", *(f"k in {list(mix)}" for mix in MIXES)], rows)
+    lines += [
+        "The last row of each table is the paired difference with a percentile bootstrap interval "
+        "over questions (1,000 resamples): read a difference whose interval holds 0 as a tie.",
+        "",
+    ]
     return lines
+
+
+def _auroc_gap(scores: pl.DataFrame, mix: tuple[int, ...]) -> str:
+    """Return the AUROC of sca_distinct minus that of sca, resampling questions."""
+    wide = graded(scores.filter(pl.col("k").is_in(mix))).pivot(
+        "method", index=["question_id", "correct"], values="confidence"
+    )
+    correct = wide["correct"].to_numpy()
+    both = wide.select("sca_distinct", "sca").to_numpy().T
+    rng = named_stream(0, "auroc gap", *mix)
+    gaps = []
+    for place in range(1001):
+        rows = (
+            np.arange(correct.size) if place == 0 else rng.integers(0, correct.size, correct.size)
+        )
+        if 0 < correct[rows].sum() < correct.size:
+            gaps.append(auroc(both[0, rows], correct[rows]) - auroc(both[1, rows], correct[rows]))
+    low, high = np.quantile(gaps[1:], [0.025, 0.975])
+    return f"{gaps[0]:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def embedded(draws: pl.DataFrame, semantics: pl.DataFrame) -> list[str]:
+    """Return the section on graph and kernel scores from embeddings."""
+    few = draws.filter((pl.col("purpose") != "answer") | (pl.col("draw") < EMBEDDED_DRAWS))
+    samples = few.filter(pl.col("purpose") == "answer")
+    encoder = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=256, norm="l2")
+    vectors = encoder.transform(samples["text"].fill_null("").to_list()).toarray()
+    samples = samples.with_columns(pl.Series("embedding", vectors).arr.to_list())
+    compact = compact_table(samples, semantics)
+    rows = []
+    for options in (
+        {"similarity": "classes"},
+        {"similarity": "embeddings"},
+        {"similarity": "embeddings", "kernel": "heat"},
+    ):
+        names = ["kernel_language_entropy"]
+        if options.get("kernel") is None:
+            names = ["degree_matrix", "eccentricity"] + names * (len(rows) > 0)
+        scores = score_table(compact, methods=names, **options).scores
+        for name in names:
+            cells = [_auroc(graded(block)) for block in _by_model(scores, name)]
+            label = "heat kernel" if "kernel" in options else f"from {options['similarity']}"
+            rows.append([f"`{name}`, {label}", *cells])
+    models = compact.model.unique(maintain_order=True).to_list()
+    return [
+        "## Graph and kernel scores from embeddings",
+        "",
+        f"The first {EMBEDDED_DRAWS} draws of each question. The embeddings here are hashed "
+        "character n-grams (256 numbers): they see spelling, not meaning, and they stand for any "
+        "column `embedding`. AUROC against the grade of the modal answer:",
+        "",
+        *table(["method", *models], rows),
+    ]
+
+
+def _by_model(scores: pl.DataFrame, method: str) -> list[pl.DataFrame]:
+    ours = scores.filter(pl.col("method") == method)
+    return ours.partition_by("model", maintain_order=True)
 
 
 def _auroc(block: pl.DataFrame) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from studies._confidence_recorded import RECORDED, cluster_entropies, token_scores
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
-from studies.confidence import RECORDED, cluster_entropies, token_scores
 
 from calibrant.confidence import score_table
 
