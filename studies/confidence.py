@@ -20,6 +20,7 @@ from studies._confidence_recorded import (
     block_numbers,
     graded,
     recorded_deepseek,
+    recorded_numbers,
     table,
 )
 from studies._confidence_tables import local_draws, read_deepseek
