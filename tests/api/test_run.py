@@ -223,6 +223,44 @@ def test_two_models_judge_each_other(tmp_path, oracle):
     assert len(set(verdicts)) == len(verdicts)
 
 
+def test_choice_questions_are_scored_by_their_options(tmp_path, oracle):
+    folder = write_study(tmp_path / "study", oracle.url, extra='methods = ["option_softmax"]')
+    rows = [
+        {
+            "question": f"Which of these is number {number}?",
+            "choices": ["one", "two", "three"],
+            "answer": number % 3,
+            "subject": "numbers",
+        }
+        for number in range(12)
+    ]
+    (folder / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(folder)
+    scores = Study(folder).read("scores")
+    assert scores.height == 12
+    assert scores["confidence"].is_between(1 / 3, 1.0).all()
+
+
+def test_rows_of_a_table_become_yes_no_questions(tmp_path, oracle):
+    folder = write_study(tmp_path / "study", oracle.url, extra='methods = ["yes_no_ratio"]')
+    text = (folder / "study.toml").read_text()
+    tabular = (
+        '{ path = "people.csv", tabular = { target = "rich", positive = 1, '
+        'question = "Is this person rich?", columns = { age = "The age is {value} years." } } }'
+    )
+    (folder / "study.toml").write_text(text.replace('"questions.jsonl"', tabular))
+    lines = "".join(f"{age},{age % 2}\n" for age in range(20, 40))
+    (folder / "people.csv").write_text("age,rich\n" + lines)
+    run(folder)
+    scores = Study(folder).read("scores")
+    assert scores.height == 20
+    assert "age" in scores.columns
+    # The confidence is that of the answer named in the row, and so is the grade.
+    said_yes = scores["answer"].str.to_lowercase() == "yes"
+    rich = scores["age"].cast(pl.Int64) % 2 == 1
+    assert ((said_yes == rich) == (scores["correct"] == 1.0)).all()
+
+
 def test_no_key_is_ever_written(tmp_path, oracle, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     folder = write_study(

@@ -8,6 +8,7 @@ model's would be.
 import asyncio
 import hashlib
 import json
+import math
 import random
 import re
 import threading
@@ -28,6 +29,10 @@ def reply(body: dict[str, Any], seed: int | None) -> str:
     guess = str(dice.randint(int(numbers[0]), int(numbers[1]))) if len(numbers) >= 2 else None
     guess = guess or dice.choice(CITIES)
     sure = round(dice.random(), 2)
+    if "one word, Yes or No" in asked:
+        return dice.choice(["Yes", "No"])
+    if "A. " in asked and asked.endswith("\nAnswer:"):
+        return dice.choice("ABC")
     if asked.endswith("A. True B. False") or "letter A or B" in asked:
         return dice.choices(["A", "B", "C"], [6, 3, 1])[0]
     if "Probability that it is right:" in asked:
@@ -115,9 +120,11 @@ def _choice(body: dict[str, Any], place: int) -> dict[str, Any]:
 
 def _token(token: str, body: dict[str, Any]) -> dict[str, Any]:
     share = 0.05 + 0.9 * (hashlib.sha256(json.dumps(body["messages"]).encode()).digest()[0] / 255)
+    yes_no = "Yes or No" in body["messages"][-1]["content"]
+    words = ("Yes", "No", "Maybe") if yes_no else ("A", "B", "C")
     alternatives = [
-        {"token": letter, "logprob": round(chance, 6)}
-        for letter, chance in (("A", _log(share)), ("B", _log(0.97 - share)), ("C", _log(0.02)))
+        {"token": word, "logprob": round(_log(chance), 6)}
+        for word, chance in zip(words, (share, 0.97 - share, 0.02), strict=True)
     ]
     return {
         "token": token,
@@ -127,6 +134,4 @@ def _token(token: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _log(share: float) -> float:
-    import math
-
     return math.log(share)
