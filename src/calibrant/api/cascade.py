@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.api.groups import _scores_of, embedded, without_missing
+from calibrant.api.groups import embedded, scores_source, without_missing
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -87,7 +87,7 @@ def cascade(
     chosen = _options(options)
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     scores = load_scores(
-        _scores_of(data),
+        scores_source(data),
         confidence=confidence,
         correct=correct,
         model=model,

@@ -16,7 +16,7 @@ from calibrant.core.rng import named_stream
 from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.records import Block, Scores, Study, load_scores
 
-__all__ = ["embedded", "groups", "without_missing"]
+__all__ = ["embedded", "groups", "scores_source", "without_missing"]
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
@@ -80,7 +80,7 @@ def groups(
         raise InputError("at least one feature is needed", hint="name columns with --features")
     kept = [name for name in (*features, embed) if name is not None]
     scores = load_scores(
-        _scores_of(data),
+        scores_source(data),
         confidence=confidence,
         correct=correct,
         model=model,
@@ -114,7 +114,7 @@ def _known(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _scores_of(data: Any) -> Any:
+def scores_source(data: Any) -> Any:
     """Return the scores table of a study, or the data itself."""
     if isinstance(data, Study):
         return data.read("scores")

@@ -73,6 +73,7 @@ def _groups(entry: Mapping[str, Any]) -> Table:
             f"{group['n']:,}",
             f"{number_cell(group['mean_confidence'])} / {number_cell(group['rate'])}",
             estimate_cell({"value": group["gap"], **group["gap_interval"]}),
+            f"{group['gap_recalibrated']:+.3f}",
             group["direction"].removesuffix("-confident") if group["flagged"] else "",
         )
         for group in entry["groups"][:_ROWS]
@@ -81,15 +82,15 @@ def _groups(entry: Mapping[str, Any]) -> Table:
     control = entry["multiplicity"]
     name = {"holm": "Holm", "bh": "Benjamini-Hochberg"}[control["control"]]
     note = (
-        f"Found on one part of the rows, measured on another; says: mean confidence, "
-        f"is: observed rate. Flagged at {control['alpha']:g}, adjusted by {name} for "
-        f"{control['tested']} groups. A group is a place to look, "
-        "not a cause."
+        "Found on one part of the rows, measured on another. Says: mean confidence, is: observed "
+        "rate, left: gap after recalibration. Flagged at "
+        f"{control['alpha']:g}, adjusted by {name} for {control['tested']} groups. A group is a "
+        "place to look, not a cause."
     )
     if more > 0:
         note += f" {more} more in the JSON."
     return Table(
-        ("group", "n", "says / is", "gap", "flag"),
+        ("group", "n", "says / is", "gap", "left", "flag"),
         tuple(rows),
         title="Groups, costliest first",
         note=note,
