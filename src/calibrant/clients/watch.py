@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from scipy import stats
-
 from calibrant.clients.asks import Ask, Finding, LedgeredDraw
 from calibrant.clients.protocol import Completion, EndpointRefusedError, Request
 
@@ -16,7 +14,7 @@ __all__ = ["Watch"]
 
 WARM = 0.7
 """Temperature from which on draws are expected to differ."""
-LONG = 60
+LONG = 40
 """A text of this many characters is not repeated by chance."""
 RARE = 1e-6
 HOPELESS_AFTER = 8
@@ -37,17 +35,16 @@ class _Repeats:
 
     def suspicious(self) -> bool:
         """Whether so many repetitions cannot be chance."""
-        if self.priced_repeated >= 3:
-            tail = float(stats.poisson.sf(self.priced_repeated - 1, self.expected))
-            if tail < RARE:
-                return True
+        unlikely = _poisson_tail(self.priced_repeated, self.expected) < RARE
+        if self.priced_repeated >= 3 and unlikely:
+            return True
         if self.priced or self.compared == 0 or self.repeated < self.compared:
             return False
         # Without log-probs only a run without any variation at all is taken for copies: a
         # strong model may well answer one easy question twenty times in the same words.
         if self.characters / self.compared >= LONG:
             return self.compared >= 5
-        return self.compared >= 20 and self.questions >= 5
+        return self.compared >= 15 and self.questions >= 3
 
 
 @dataclass(slots=True)
@@ -150,6 +147,27 @@ class Watch:
             )
 
 
+def _poisson_tail(count: int, mean: float) -> float:
+    """Return the probability of `count` or more events where `mean` are expected.
+
+    Written out, because importing scipy for it would double the start of every run.
+
+    Examples
+    --------
+    >>> round(_poisson_tail(3, 1.0), 6)
+    0.080301
+    """
+    if mean <= 0.0:
+        return float(count <= 0)
+    term = math.exp(count * math.log(mean) - mean - math.lgamma(count + 1))
+    total, step = 0.0, count
+    while term > total * 1e-12 or step < mean:
+        total += term
+        step += 1
+        term *= mean / step
+    return min(1.0, total)
+
+
 def _by_call(completions: Sequence[Completion]) -> list[list[Completion]]:
     """Group draws that one call made; a draw with a call of its own is a group."""
     calls: dict[object, list[Completion]] = {}
@@ -195,4 +213,6 @@ def _words(repeats: _Repeats, where: str) -> str:
             f"; {repeats.expected:.2g} repetitions were to be expected from the log-probs of "
             f"{repeats.priced} of them, {repeats.priced_repeated} were seen"
         )
+    elif repeats.characters < LONG * repeats.compared:
+        text += " (or the model is certain of every answer: log-probs would tell)"
     return text

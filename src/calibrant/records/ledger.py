@@ -357,13 +357,13 @@ class Ledger:
         """Return the calls that were sent and have no recorded end."""
         live = self._live_sessions(others=False)
         rows = self._reader.execute(
-            "SELECT a.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "
+            "SELECT a.id, r.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "
             "FROM attempts a JOIN requests r ON r.id = a.request_id "
             "WHERE a.id NOT IN (SELECT attempt_id FROM attempt_ends) ORDER BY a.id"
         )
         return [
-            Attempt(id_, purpose, model, first, n, started, session in live)
-            for id_, purpose, model, first, n, started, session in rows
+            Attempt(id_, request, purpose, model, first, n, started, session in live)
+            for id_, request, purpose, model, first, n, started, session in rows
         ]
 
     def totals(self) -> dict[str, float]:

@@ -124,6 +124,7 @@ class Attempt:
     """
 
     id: int
+    request_id: int
     purpose: str
     model: str
     first_draw: int
