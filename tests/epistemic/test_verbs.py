@@ -73,6 +73,23 @@ def test_cascade_document_and_saved_policy(table, tmp_path):
     assert (tmp_path / "policy.json").exists()
 
 
+def test_class_decisions_of_all_strategies_use_the_costs(table):
+    outcome = table.filter(pl.col("model") == "large").select("question_id", y="correct")
+    both = table.join(outcome, on="question_id").with_columns(correct="y").drop("y")
+    entry = cascade(
+        both,
+        models=["small", "large"],
+        features=["topic"],
+        price={"small": 1, "large": 5},
+        splits=2,
+        decision="class",
+        costs={"c10": 1, "c01": 9},
+    )["results"][0]
+    said = both.filter(pl.col("model") == "large")
+    right = ((said["confidence"] >= 0.1) == (said["correct"] == 1)).mean()
+    assert entry["models"][1]["accuracy"]["value"] == pytest.approx(right, abs=0.03)
+
+
 def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path):
     path = tmp_path / "scores.csv"
     table.write_csv(path)
@@ -124,6 +141,7 @@ def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path
         ({"strategies": ("luck",)}, "no strategy 'luck'"),
         ({"colour": "red"}, "no option 'colour'"),
         ({"splits": 1}, "at least 2 splits"),
+        ({"features": ["tokens"]}, "known before any model is asked"),
         ({"costs": {"c10": 0, "c01": 0}}, "> 0, got"),
     ],
 )

@@ -193,12 +193,15 @@ def aligned_answers(
         name for name in features if all(first[name].equals(part[name]) for part in aligned[1:])
     ]
     own = [name for name in features if name not in common]
-    question_features = (
-        first.select(common) if common else pl.DataFrame({"all": [0] * first.height})
-    )
+    if not common:
+        raise InputError(
+            "at least one feature must be known before any model is asked: the same for all models "
+            f"of a question; given: {', '.join(features) or 'none'}",
+            hint="name a column of the question with --features, or use --embed",
+        )
     return Answers(
         tuple(models),
-        question_features,
+        first.select(common),
         np.stack([part["confidence"].cast(pl.Float64).to_numpy() for part in aligned], axis=1),
         np.stack([part["correct"].to_numpy() for part in aligned], axis=1),
         _costs(aligned, models, price, cost),

@@ -15,6 +15,7 @@ from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.answers import Answers, gather_answers
 from calibrant.epistemic.cascade import Step
+from calibrant.epistemic.decision import CostMatrix
 from calibrant.epistemic.features import FeatureEncoder, as_frame
 from calibrant.epistemic.stage import Aim
 from calibrant.epistemic.tree import Tree, grow_tree
@@ -44,7 +45,7 @@ class Router:
         Neighbours of ``"knn"``.
     splits, min_samples_leaf, unseen, seed
         Options of the trees, as in `HonestTree`.
-    decision, threshold
+    decision, costs, threshold
         As in `Cascade`.
 
     References
@@ -75,6 +76,7 @@ class Router:
         splits: str = "auto",
         min_samples_leaf: int = 15,
         decision: str = "answer",
+        costs: Any = None,
         threshold: float | None = None,
         unseen: str = "error",
         seed: int = 0,
@@ -87,7 +89,7 @@ class Router:
         self.k = k
         self.splits = splits
         self.min_samples_leaf = min_samples_leaf
-        self.aim = Aim(decision, None, threshold)
+        self.aim = Aim(decision, None if costs is None else CostMatrix.of(costs), threshold)
         self.unseen = unseen
         self.seed = seed
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.epistemic.answers import Answers
 from calibrant.epistemic.cascade import Cascade, choose
+from calibrant.epistemic.decision import CostMatrix
 from calibrant.epistemic.router import Router
 
 __all__ = ["STRATEGIES", "Curve", "StrategyOptions", "curves", "pareto"]
@@ -35,7 +35,7 @@ class StrategyOptions:
     """Options that all strategies share; see `Cascade` and `Router`."""
 
     decision: str = "answer"
-    costs: Any = None
+    costs: CostMatrix | None = None
     threshold: float | None = None
     recalibration: str = "platt"
     residuals: str = "tree"
@@ -126,6 +126,7 @@ def _router_curves(
         splits=options.splits,
         min_samples_leaf=options.min_samples_leaf,
         decision=options.decision,
+        costs=options.costs,
         threshold=options.threshold,
         unseen="calibration",
         seed=seed,

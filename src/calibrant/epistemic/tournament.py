@@ -124,8 +124,9 @@ def _run(
     choice, train = answers.rows(rest[:held]), answers.rows(rest[held:])
     judged = answers.rows(test)
     found = curves(train, [choice, judged], options, seed=turn)
-    hits = Aim(options.decision, None, options.threshold).hit(judged.confidence, judged.correct)
-    chance = Aim(options.decision, None, options.threshold).hit(choice.confidence, choice.correct)
+    aim = Aim(options.decision, options.costs, options.threshold)
+    hits = aim.hit(judged.confidence, judged.correct)
+    chance = aim.hit(choice.confidence, choice.correct)
     costs = judged.cost.mean(axis=0)
     largest = {"accuracy": float(hits[:, -1].mean()), "cost": float(costs[-1])}
     picked = {"accuracy": float(chance[:, -1].mean()), "cost": float(choice.cost[:, -1].mean())}
