@@ -18,7 +18,7 @@ from calibrant.planning import (
 from calibrant.stats.sequences import CalibrationSequence
 from simulations._planning_rates import active_error, passive_error, slope
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "studies" / "planning-simulations.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulations" / "planning.md"
 SIZES = np.array([2000, 4000, 8000, 16_000, 32_000, 64_000])
 
 

@@ -29,6 +29,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
 _LARGEST_BET = 0.75
+_DEFAULT_HORIZON = 500
 # Sums of residuals smaller than this are rounding, not evidence for a sign.
 _ROUNDING = 1e-9
 
@@ -46,8 +47,14 @@ def _psi(bet: Floats) -> Floats:
 
 
 def _bets(second_moment: Floats, step: Floats, log_cost: float, horizon: int | None) -> Floats:
-    """Return predictable bets: small where the noise is large, spread over time or tuned."""
-    size = step * np.log1p(step) if horizon is None else np.full_like(step, float(horizon))
+    """Return predictable bets: small where the noise is large, steady at first, then fading.
+
+    Up to the horizon the bet is the one that is best there; after it the bets fade just fast
+    enough for the bounds to go on shrinking for ever.
+    """
+    start = float(_DEFAULT_HORIZON if horizon is None else horizon)
+    late = np.maximum(step, start)
+    size = late * (1.0 + np.log(late / start))
     return np.minimum(np.sqrt(2 * log_cost / (second_moment * size)), _LARGEST_BET)
 
 
@@ -203,7 +210,7 @@ class CalibrationSequence:
         square = (residual - centre) ** 2
         moment = state["moment"][which] + np.concatenate([[0.0], np.cumsum(square)[:-1]])
         cost = math.log(4 * self.bins / self.alpha)
-        horizon = None if self.horizon is None else max(1, self.horizon // self.bins)
+        horizon = max(20, (self.horizon or _DEFAULT_HORIZON) // self.bins)
         bet = _bets((0.25 + moment) / step, step, cost, horizon)
         bets = state["bet"][which] + np.cumsum(bet)
         slack = state["slack"][which] + np.cumsum(_psi(bet) * square)
