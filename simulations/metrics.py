@@ -120,9 +120,9 @@ def main() -> None:
         "",
     ]
     results = {}
-    for world, rate_of in WORLDS.items():
+    for number, (world, rate_of) in enumerate(WORLDS.items()):
         for n in SIZES:
-            results[world, n] = one_world(rate_of, n, seed=n)
+            results[world, n] = one_world(rate_of, n, seed=[number, n])
             print(f"   {world}, n = {n}: {time.perf_counter() - started:.0f} s", flush=True)
     names = list(next(iter(results.values())))
     lines += ["## Coverage in percent", ""]

@@ -179,20 +179,20 @@ def test_tuning_finds_the_threshold_that_ranks_best():
 
 
 def simulated_model(per_k=150, seed=0):
-    """A model with broad knowledge: it knows a question or not, and all answers if it does.
+    """A model with broad knowledge: it knows each right answer with the question's own chance.
 
-    Of a known question, each of the k right answers is about equally probable; an unknown one
-    spreads over many wrong answers. Every text is one token with its true log-prob.
+    Known answers are about equally probable; what is left spreads over many wrong answers.
+    Every text is one token with its true log-prob.
     """
     rng = np.random.default_rng(seed)
     questions, rows = [], []
     for k in (1, 2, 4, 6):
         for index in range(per_k):
-            known = min(1.0, rng.beta(3, 2) * (1 + 0.05 * k))
-            right = rng.dirichlet(np.full(k, 5.0)) * known
-            wrong = rng.dirichlet(np.full(12, 0.6)) * (1 - known)
-            chance = np.concatenate([right, wrong])
-            drawn = rng.choice(chance.size, size=20, p=chance / chance.sum())
+            known = rng.random(k) < rng.beta(3.0, 1.0)
+            right = np.where(known, rng.gamma(5.0, size=k), 1e-3)
+            chance = np.concatenate([right, 2 * rng.dirichlet(np.ones(20))])
+            chance /= chance.sum()
+            drawn = rng.choice(chance.size, size=20, p=chance)
             rows.append((f"{k}-{index}", k))
             questions.append(
                 Question(

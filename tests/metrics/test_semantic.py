@@ -59,7 +59,8 @@ def test_predicted_gap_within_15_percent_at_50_draws():
     margin = rng.uniform(0, 0.3, 40_000)
     pi = two_class(margin)
     chosen, held = counts_of(drawn(pi, n, rng), 2), counts_of(drawn(pi, n, rng), 2)
-    mode = chosen.argmax(axis=1)
+    # A tie goes to the class seen first, which is either of the two.
+    mode = (chosen[:, 1] + rng.choice([-0.25, 0.25], len(pi)) > chosen[:, 0]).astype(int)
     measured = (chosen.max(axis=1) - held[np.arange(len(mode)), mode]).mean() / n
     predicted = theory.predicted_gap(margin, np.ones(len(margin)), n)
     assert predicted == pytest.approx(measured, rel=0.15)

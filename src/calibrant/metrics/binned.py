@@ -117,7 +117,7 @@ def ece(
     data = check(confidence, correct, weights)
     if strategy == "width" and norm == "l1":
         gaps = binning.residual_sums(*data, check_bins(bins))
-        return float(np.abs(gaps).sum()) / data.total
+        return float(np.add.reduce(np.abs(gaps))) / data.total
     place, edges = placement(data, bins, strategy)
     count = len(edges) - 1
     residual = _residual_column(data)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 from calibrant.metrics.inputs import Checked, check
 from calibrant.stats.kernels import (
     GridSums,
+    SmoothingPlan,
     coarsened,
     fixed_point_bandwidth,
     grid_points,
@@ -28,6 +30,7 @@ class SmoothGrids:
     def __init__(self, data: Checked) -> None:
         self._data = data
         self._sums: dict[int, GridSums] = {}
+        self._spectra: dict[int, NDArray[np.complex128]] = {}
 
     def sums(self, points: int) -> GridSums:
         """Return the sums on a grid of `points` points."""
@@ -40,7 +43,11 @@ class SmoothGrids:
 
     def error(self, bandwidth: float) -> float:
         """Return the smoothed calibration error at a bandwidth."""
-        return smoothing_plan(bandwidth).error(self.sums(grid_points(bandwidth)))
+        points = grid_points(bandwidth)
+        sums = self.sums(points)
+        if points not in self._spectra:
+            self._spectra[points] = SmoothingPlan.transform(sums.residual)
+        return smoothing_plan(bandwidth).error(self._spectra[points], sums.weight)
 
     def bandwidth(self) -> float:
         """Return the bandwidth that equals its own error."""

@@ -116,10 +116,6 @@ class SmoothingPlan:
     share: FloatArray
     density: FloatArray
 
-    def smooth(self, values: FloatArray) -> FloatArray:
-        """Return the smoothed values at the evaluation points (the last axis is the grid)."""
-        return self.read(self.transform(values))
-
     @staticmethod
     def transform(values: FloatArray) -> NDArray[np.complex128]:
         """Return the spectrum of the mirrored grid; it serves every bandwidth on that grid."""
@@ -138,10 +134,17 @@ class SmoothingPlan:
         """Return the sum of the density over the evaluation points."""
         return weight @ self.density + DENSITY_FLOOR * self.left.size
 
-    def error(self, sums: GridSums) -> float:
-        """Return the smoothed calibration error at this bandwidth."""
-        smoothed = self.smooth(sums.residual)
-        return float(np.abs(smoothed).sum() / self.density_sum(sums.weight))
+    def error(self, spectrum: NDArray[np.complex128], weight: FloatArray) -> float:
+        """Return the smoothed calibration error at this bandwidth.
+
+        Parameters
+        ----------
+        spectrum
+            `transform` of the residuals on this plan's grid.
+        weight
+            Weights on this plan's grid.
+        """
+        return float(np.abs(self.read(spectrum)).sum() / self.density_sum(weight))
 
 
 def smoothing_plan(bandwidth: float) -> SmoothingPlan:
@@ -186,9 +189,8 @@ def fixed_point_bandwidth(error: Callable[[float], float]) -> float:
 
     Bisection on [0, 1] as published: ten halvings, so that bandwidths are multiples of 1/1024.
     """
+    # No error exceeds 1, so the bandwidth 1 is always wide enough.
     high, low = 1.0, 0.0
-    if error(high) > high:
-        return high
     for _ in range(HALVINGS):
         middle = (high + low) / 2
         if middle < FINEST_BANDWIDTH or middle < error(middle):
