@@ -95,7 +95,7 @@ def load_rows(folder: Path) -> list[Row]:
 
 def fit_weights(rows: Sequence[Row]) -> tuple[float, dict[str, float], float]:
     """Fit the phrase model on the rows of part 'fit' that rules do not decide."""
-    grader, read = Grader(), BagReader(Normaliser().without("places"))
+    grader, read = Grader(), BagReader()
     found: list[list[list[float]]] = []
     labels: list[bool] = []
     alone: list[bool] = []

@@ -200,3 +200,20 @@ def test_top_k_lists():
 )
 def test_votes(text, vote):
     assert parse_vote(text) is vote
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "confidence"),
+    [
+        ("Paris | 0.92", "Paris", 0.92),
+        ("Answer: Paris\nConfidence: 85%", "Paris", 0.85),
+        ("Paris. Confidence: 0.7", "Paris", 0.7),
+        ("The probability is 0.5", "The probability is 0.5", None),
+        ("a | b", "a | b", None),
+        ("Confidence: 85%", "Confidence: 85%", None),
+        ("He lost confidence in 1987", "He lost confidence in 1987", None),
+    ],
+)
+def test_a_confidence_is_read_unasked_only_where_it_is_plain(text, answer, confidence):
+    found = extract_answer(text)
+    assert (found.answer, found.confidence) == (answer, confidence)

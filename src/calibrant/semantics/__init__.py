@@ -11,8 +11,9 @@ answer                 str or null: the final answer found in ``text``. For the 
                        (``p_true``, ``p_true_cand``) it is ``"True"`` or ``"False"``.
                        Null for refusals, empty texts and probes that hold no answer.
 stated_confidence      f64 or null: the confidence written in the text, in [0, 1]
-                       (``verb``: of ``answer``; ``self_ask``: of the answer asked
-                       about; ``verb_topk``: of the first listed answer).
+                       (``verb`` and ``answer``: of ``answer``, where one is stated;
+                       ``self_ask``: of the answer asked about; ``verb_topk``: of the
+                       first listed answer).
 stated_answers         list[str] or null: the listed answers (``verb_topk`` only).
 stated_confidences     list[f64] or null: their confidences; null inside where one
                        could not be read.

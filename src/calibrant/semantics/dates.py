@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
+from calibrant.semantics.numbers import HAS_DIGIT
 from calibrant.semantics.words import word_list
 
 __all__ = ["Date", "parse_date", "unify_dates", "unify_years"]
@@ -75,7 +76,7 @@ def unify_dates(text: str) -> str:
     >>> unify_dates("03/04/1999")  # could be March or April: left as it is
     '03/04/1999'
     """
-    if not _MAYBE.search(text) or not any(character.isdigit() for character in text):
+    if not _MAYBE.search(text) or not HAS_DIGIT(text):
         return text
     for pattern, parts in _PATTERNS:
         text = pattern.sub(partial(_canonical, parts=parts), text)
@@ -110,7 +111,7 @@ def unify_years(text: str) -> str:
     >>> unify_years("the 1979-80 season"), unify_years("1960's")
     ('the 1979 to 1980 season', '1960s')
     """
-    if not any(character.isdigit() for character in text):
+    if not HAS_DIGIT(text):
         return text
     text = _SHORT_RANGE.sub(_expand, text)
     text = _LONG_RANGE.sub(r"\1 to \2", text)
@@ -137,7 +138,7 @@ def parse_date(text: str) -> Date | None:
     True
     """
     plain = text.strip().rstrip(".")
-    if not plain or len(plain) > 40 or not any(character.isdigit() for character in plain):
+    if not plain or len(plain) > 40 or not HAS_DIGIT(plain):
         return None
     year = _YEAR_ALONE.match(plain)
     if year:

@@ -23,7 +23,7 @@ _UNSURE = re.compile(
     r"|would require|not mention|not have)\b",
     re.IGNORECASE,
 )
-_GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{2})")
+_GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
 # A footnote mark is often glued to a year ('20102').
 _GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")
 
@@ -48,7 +48,7 @@ class BagReader:
     """Turn texts into bags of words, each distinct text once."""
 
     def __init__(self, normaliser: Normaliser | None = None, *, keep: int = 200_000) -> None:
-        self.normaliser = normaliser or Normaliser().without("places")
+        self.normaliser = normaliser or Normaliser()
         self._keep = keep
         self._known: dict[str, Bag] = {}
 

@@ -33,6 +33,11 @@ _TRUE = re.compile(rf"^\W*(?:(?:true|yes|correct|right)\b|a{_LETTER_END})", re.I
 _FALSE = re.compile(
     rf"^\W*(?:(?:false|no|incorrect|wrong|not\s+(?:true|correct))\b|b{_LETTER_END})", re.IGNORECASE
 )
+_STATES = re.compile(
+    r"\|\s*(?:confidence\W*)?(?:0?\.\d+|[01](?:\.0+)?|\d{1,3}\s?%)\W*$"
+    r"|(?:^|[\n.;,(|])\W{0,4}(?:my\s+)?confidence\b[^\n]{0,40}\d",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LONG = 4000
 _OPTION_LENGTH = 300
 _MOST_BOXES = 20
@@ -59,7 +64,7 @@ def extract_answer(
     *,
     kind: str = "open",
     choices: Sequence[str] | None = None,
-    stated: bool = False,
+    stated: bool | None = None,
 ) -> Extraction:
     r"""Find the final answer in a reply.
 
@@ -72,7 +77,8 @@ def extract_answer(
     choices
         The options of a choice question, in order A, B, ..
     stated
-        Whether the reply states a confidence beside the answer.
+        Whether the reply was asked to state a confidence beside the answer. By default one is
+        read only where it cannot be anything else (``Paris | 0.92``, ``Confidence: 85%``).
 
     Examples
     --------
@@ -84,16 +90,17 @@ def extract_answer(
     'B'
     >>> extract_answer("I don't know").status
     'refusal'
-    >>> extract_answer("Paris | 0.92", stated=True).confidence
+    >>> extract_answer("Paris | 0.92").confidence
     0.92
     """
     plain, notes = clean_text(text)
     plain = _THINKING.sub("", plain) if "<" in plain else plain
     confidence = None
-    if stated:
+    if stated or (stated is None and _STATES.search(plain)):
         both = parse_stated(plain)
-        confidence = both.confidence
-        plain = both.answer or ""
+        if stated or (both.confidence is not None and both.answer):
+            confidence = both.confidence
+            plain = both.answer or ""
     answer, rule = _find(plain)
     missing = not_attempted(answer)
     if missing:

@@ -102,7 +102,7 @@ class Grader:
         self.normaliser = normaliser or Normaliser()
         self.tolerance = tolerance
         self.reader = FormReader(self.normaliser)
-        self._bag = BagReader(self.normaliser.without("places"))
+        self._bag = BagReader(self.normaliser)
 
     def grade(
         self,

@@ -9,7 +9,7 @@ from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.semantics.dates import unify_dates, unify_years
 from calibrant.semantics.names import drop_honorifics, merge_initials
-from calibrant.semantics.numbers import UNIT_WORDS, digits_for_words, join_thousands
+from calibrant.semantics.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_words, join_thousands
 from calibrant.semantics.places import one_country_name
 from calibrant.semantics.text import clean_text, repair_mojibake, strip_accents, unify_unicode
 from calibrant.semantics.words import singular
@@ -58,7 +58,7 @@ def strip_lead_in(text: str) -> str:
 
 
 def _units(text: str) -> str:
-    if not any(character.isdigit() for character in text):
+    if not HAS_DIGIT(text):
         return text
     text = _MONEY.sub(lambda match: f"{match[2]} {UNIT_WORDS[match[1]]}", text)
     return _UNIT.sub(_one_unit, text)

@@ -8,8 +8,17 @@ from dataclasses import dataclass
 
 from calibrant.semantics.words import word_list
 
-__all__ = ["Quantity", "digits_for_words", "join_thousands", "parse_quantity", "same_quantity"]
+__all__ = [
+    "HAS_DIGIT",
+    "UNIT_WORDS",
+    "Quantity",
+    "digits_for_words",
+    "join_thousands",
+    "parse_quantity",
+    "same_quantity",
+]
 
+HAS_DIGIT = re.compile(r"\d").search
 _ONES = {
     word: value
     for value, word in enumerate(
@@ -131,7 +140,7 @@ def digits_for_words(text: str) -> str:
     >>> digits_for_words("1.5 million")
     '1500000'
     """
-    if any(character.isdigit() for character in text):
+    if HAS_DIGIT(text):
         text = _SCALED.sub(_scaled, text)
     if not _MAYBE_WORDS.search(text):
         return text
@@ -206,6 +215,8 @@ def join_thousands(text: str) -> str:
     >>> join_thousands("1,000 or 1 000 000 or 1.000.000, but 3,14")
     '1000 or 1000000 or 1000000, but 3,14'
     """
+    if not HAS_DIGIT(text):
+        return text
     joined = _THOUSANDS.sub(lambda m: m[1] + re.sub(r"[,' ]", "", m[2]), text)
     return _DOTTED.sub(lambda m: m[1].replace(".", ""), joined)
 

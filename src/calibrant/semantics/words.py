@@ -67,6 +67,11 @@ def within_edits(a: str, b: str, limit: int) -> bool:
     """
     if abs(len(a) - len(b)) > limit:
         return False
+    # Most pairs differ early and late: what they share at both ends decides nothing.
+    while a and b and a[-1] == b[-1]:
+        a, b = a[:-1], b[:-1]
+    if not a or not b:
+        return True
     previous = list(range(len(b) + 1))
     for row, letter in enumerate(a, start=1):
         current = [row]
@@ -98,9 +103,8 @@ def near_word(word: str, others: list[str]) -> bool:
     for other in others:
         if len(other) < 5 or abs(len(other) - length) > 4:
             continue
-        if opposed(word, other):
-            continue
-        if _same_stem(word, other) or within_edits(word, other, limit):
+        alike = _same_stem(word, other) or within_edits(word, other, limit)
+        if alike and not opposed(word, other):
             return True
     return False
 
