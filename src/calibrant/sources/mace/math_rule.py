@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.sources.mace.numbers import KINDS, NumberSequence, members
+from calibrant.sources.mace.numbers import KINDS, NumberSequence
 from calibrant.sources.mace.question import Question
 
 __all__ = ["MATH_SOURCE", "NUMBER_NAMES", "math_questions"]
@@ -77,13 +77,14 @@ def _of_kind(kind: str, k: int, count: int, limit: int, rng: np.random.Generator
     for first in _starts(kind, k, limit, rng):
         if len(found) == count or misses > _PATIENCE:
             break
-        interval = _interval(kind, first, k, limit, rng)
+        run = _run(kind, first, k)
+        interval = _interval(kind, run, limit, rng) if run[-1] <= limit else None
         if interval is None or interval in seen:
             misses += 1
             continue
         misses = 0
         seen.add(interval)
-        found.append(_question(kind, *interval))
+        found.append(_question(kind, run, *interval))
     return found
 
 
@@ -104,27 +105,27 @@ def _starts(kind: str, k: int, limit: int, rng: np.random.Generator) -> Iterator
             yield numbers.member(int(index) + 1)
 
 
+def _run(kind: str, first: int, k: int) -> list[int]:
+    """Return the k neighbours of a kind from `first` on."""
+    run = [first]
+    while len(run) < k:
+        run.append(KINDS[kind].following(run[-1] + 1))
+    return run
+
+
 def _interval(
-    kind: str, first: int, k: int, limit: int, rng: np.random.Generator
-) -> tuple[int, int] | None:
-    """Return random ends around the k members from `first` on, or None beyond the limit."""
-    numbers = KINDS[kind]
-    last = first
-    for _ in range(k - 1):
-        last = numbers.following(last + 1)
-    if last > limit:
-        return None
-    before = numbers.previous(first - 1)
-    after = min(numbers.following(last + 1), limit + 1)
-    lower = int(rng.integers(before + 1, first + 1))
-    upper = int(rng.integers(last, after))
-    return lower, upper
+    kind: str, run: Sequence[int], limit: int, rng: np.random.Generator
+) -> tuple[int, int]:
+    """Return random ends around the run that take in none of its neighbours."""
+    before = KINDS[kind].previous(run[0] - 1)
+    after = min(KINDS[kind].following(run[-1] + 1), limit + 1)
+    return int(rng.integers(before + 1, run[0] + 1)), int(rng.integers(run[-1], after))
 
 
-def _question(kind: str, lower: int, upper: int) -> Question:
+def _question(kind: str, run: Sequence[int], lower: int, upper: int) -> Question:
     return Question(
         text=f"Name one {NUMBER_NAMES[kind]} from {lower} to {upper}, both included.",
-        references=tuple((str(number),) for number in members(kind, lower, upper)),
+        references=tuple((str(number),) for number in run),
         domain="math",
         subtype=kind,
         source=MATH_SOURCE,

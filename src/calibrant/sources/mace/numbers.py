@@ -14,6 +14,7 @@ from calibrant.core.registry import Registry
 __all__ = ["KINDS", "NumberKind", "NumberSequence", "is_prime", "members"]
 
 _SMALL_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+_SMALL_PRODUCT = math.prod(_SMALL_PRIMES)
 # Bases that make Miller-Rabin exact below a bound (C. Pomerance et al. 1980, G. Jaeschke 1993,
 # J. Sorenson and J. Webster 2015).
 _WITNESSES = (
@@ -37,9 +38,10 @@ def is_prime(number: int) -> bool:
     """
     if number < 2:
         return False
-    for prime in _SMALL_PRIMES:
-        if number % prime == 0:
-            return number == prime
+    if number in _SMALL_PRIMES:
+        return True
+    if math.gcd(number, _SMALL_PRODUCT) > 1:
+        return False
     for bound, bases in _WITNESSES:
         if number < bound:
             return all(_passes(number, base) for base in bases)

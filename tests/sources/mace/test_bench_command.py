@@ -1,0 +1,77 @@
+"""The command line of the benchmark: files, exit codes, messages."""
+
+import json
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.cli.bench import app
+from calibrant.core.errors import InputError
+
+COLUMNS = {"question_id", "text", "references", "k", "domain"}
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+
+
+def test_the_fixed_command_writes_the_fixed_columns(tmp_path):
+    files = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    for file in files:
+        done = run("mace", "--domain", "math", "--k", "1,2,4,6", "--per-k", 10, "--seed", 7,
+                   "--out", file)  # fmt: skip
+        assert done.exit_code == 0
+        assert "40 questions" in done.output
+    assert files[0].read_bytes() == files[1].read_bytes()
+    rows = [json.loads(line) for line in files[0].read_text().splitlines()]
+    assert len(rows) == 40
+    for row in rows:
+        assert row.keys() >= COLUMNS
+        assert len(row["references"]) == row["k"]
+        assert all(isinstance(names, list) for names in row["references"])
+    assert run("check", files[0]).exit_code == 0
+
+
+def test_a_wrong_reference_ends_with_exit_code_1(tmp_path):
+    path = tmp_path / "bad.parquet"
+    pl.DataFrame(
+        {"text": ["Name one perfect square from 5 to 20, both included."],
+         "references": [["9", "17"]], "domain": ["math"]}
+    ).write_parquet(path)  # fmt: skip
+    done = run("check", path, "--json", tmp_path / "found.json")
+    assert done.exit_code == 1
+    assert "not an answer: 17" in done.output
+    assert json.loads((tmp_path / "found.json").read_text())["schema"] == "calibrant.bench_check/1"
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (["--k", "one"], "comma list of whole numbers"),
+        (["--domain", "mth"], "did you mean 'math'"),
+        (["--kinds", "prim"], "did you mean 'prime'"),
+        (["--domain", "language", "--strata", "kmeans"], "unknown strata"),
+        (["--domain", "river"], "--triples"),
+        (["--triples", "absent.csv"], "does not exist"),
+    ],
+)
+def test_bad_options_are_refused_with_the_rule(tmp_path, words, rule):
+    with pytest.raises(InputError, match=rule):
+        run("mace", "--out", tmp_path / "x.jsonl", "--per-k", 3, *words)
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_evaluate_reads_scores_and_writes_json(tmp_path):
+    frame = pl.DataFrame(
+        {"question_id": [f"q{i}" for i in range(80)], "method": ["verb"] * 80,
+         "confidence": [0.1 + 0.01 * i for i in range(80)],
+         "correct": [i % 3 > 0 for i in range(80)], "k": [1, 2] * 40, "domain": ["award"] * 80}
+    )  # fmt: skip
+    frame.write_csv(tmp_path / "scores.csv")
+    done = run("evaluate", tmp_path / "scores.csv", "--json", tmp_path / "out.json")
+    assert done.exit_code == 0
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["schema"] == "calibrant.multi_answer/1"
+    assert document["mixes"] == [[1], [1, 2]]
+    assert set(document["results"][0]["by_k"][0]["accuracy"]) == {"value", "low", "high", "n"}
