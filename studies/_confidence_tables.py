@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.semantics import extract
 from calibrant.semantics import stated as parsers
-from calibrant.semantics.extract import parse_vote
 from calibrant.semantics.grade import Grader
 
 MODEL = "deepseek-v3"
@@ -21,6 +21,8 @@ LISTS = ("stated_answers", "stated_confidences", "stated_classes", "stated_corre
 
 parse_stated = cache(parsers.parse_stated)
 parse_top_k = cache(parsers.parse_top_k)
+parse_confidence = cache(parsers.parse_confidence)
+parse_vote = cache(extract.parse_vote)
 GRADER = Grader()
 
 
@@ -80,9 +82,13 @@ def deepseek_tables(
         are used, and further answers join a cluster where the text is the same.
     """
     rows = [
-        row for question in recorded.iter_rows(named=True) for row in _rows(question, authors_rule)
+        row
+        for question in recorded.iter_rows(named=True)
+        for row in _Recorded(question, authors_rule=authors_rule).rows()
     ]
-    frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    frame = pl.DataFrame(rows, schema=_SCHEMA).with_columns(
+        pl.lit(MODEL).alias("model"), pl.col("temperature").fill_null(0.0)
+    )
     draws = frame.drop("class_id", "correct", "stated_classes", "stated_correct")
     semantics = frame.select(
         "question_id", "model", "purpose", "draw", "class_id", "correct", "stated_classes",
@@ -109,61 +115,103 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def _rows(question: dict[str, Any], authors_rule: bool) -> Iterator[dict[str, Any]]:
-    greedy = question["greedy_answer"]
-    meaning: Callable[[str], int | None]
-    if authors_rule:
-        meaning = _agreement(greedy)
-    else:
-        meaning = _Meanings(question["samples"], question["cluster"])
-    known: dict[str, bool | None] = {plain(greedy): bool(question["greedy_correct"])}
+Row = dict[str, Any]
 
-    def grade(answer: str | None) -> bool | None:
+
+class _Recorded:
+    """The recorded draws of one question, as rows."""
+
+    def __init__(self, question: Row, *, authors_rule: bool) -> None:
+        self.question = question
+        self.authors_rule = authors_rule
+        greedy: str = question["greedy_answer"]
+        self.meaning: Callable[[str], int | None] = (
+            _agreement(greedy)
+            if authors_rule
+            else _Meanings(question["samples"], question["cluster"])
+        )
+        self._grades: dict[str, bool | None] = {plain(greedy): bool(question["greedy_correct"])}
+
+    def rows(self) -> Iterator[Row]:
+        yield self._row("greedy", 0, **self._answer(self.question["greedy_answer"]))
+        yield from self._samples()
+        yield from self._stated()
+        yield from self._lists()
+        for purpose in ("p_true", "p_true_cand"):
+            for draw, text in enumerate(self.question[f"{purpose}_votes"]):
+                vote = parse_vote(text)
+                yield self._row(
+                    purpose, draw, text=text, answer=None if vote is None else str(vote)
+                )
+        said = self.question["self_ask_raw"]
+        yield self._row("self_ask", 0, text=said, stated_confidence=parse_confidence(said))
+
+    def _row(self, purpose: str, draw: int, **more: Any) -> Row:
+        return {"question_id": self.question["id"], "purpose": purpose, "draw": draw, **more}
+
+    def _grade(self, answer: str | None) -> bool | None:
+        """Grade as recorded for the greedy text, else by rules; the authors graded no other."""
         if not answer:
             return None
         key = plain(answer)
-        if key not in known:
-            known[key] = GRADER.grade(
-                answer, question["references"], question=question["question"]
-            ).correct
-        return known[key]
+        if key not in self._grades and not self.authors_rule:
+            known = self.question["references"], self.question["question"]
+            self._grades[key] = GRADER.grade(answer, known[0], question=known[1]).correct
+        return self._grades.get(key)
 
-    def row(purpose: str, draw: int, text: str, heat: float, **more: Any) -> dict[str, Any]:
-        base = dict.fromkeys(_SCHEMA)
-        base.update(question_id=question["id"], model=MODEL, purpose=purpose, draw=draw)
-        return {**base, "temperature": heat, "text": text, **more}
+    def _answer(self, text: str) -> Row:
+        return {
+            "text": text,
+            "answer": text,
+            "class_id": self.meaning(text),
+            "correct": self._grade(text),
+        }
 
-    yield row(
-        "greedy", 0, greedy, 0.0, answer=greedy, class_id=meaning(greedy), correct=grade(greedy)
-    )
-    for draw, (text, cluster) in enumerate(
-        zip(question["samples"], question["cluster"], strict=True)
-    ):
-        same = meaning(text) if authors_rule else cluster
-        yield row("answer", draw, text, 1.0, answer=text, class_id=same, correct=grade(text))
-    texts = [question["verb_raw"], *question["verb_sample_raw"]]
-    for draw, text in enumerate(texts):
-        said = parse_stated(text)
-        answer = said.answer if said.confidence is not None else None
-        yield row(
-            "verb", draw, text, float(draw > 0), answer=answer, stated_confidence=said.confidence,
-            class_id=meaning(answer) if answer else None, correct=grade(answer),
-        )  # fmt: skip
-    for draw, text in enumerate([question["topk_raw"], *question["topk_sample_raw"]]):
-        listed = [entry for entry in parse_top_k(text) if entry.answer]
-        yield row(
-            "verb_topk", draw, text, float(draw > 0),
-            stated_answers=[entry.answer for entry in listed],
-            stated_confidences=[entry.confidence for entry in listed],
-            stated_classes=[meaning(entry.answer) for entry in listed],
-            stated_correct=[grade(entry.answer) for entry in listed],
-        )  # fmt: skip
-    for purpose in ("p_true", "p_true_cand"):
-        for draw, text in enumerate(question[f"{purpose}_votes"]):
-            vote = parse_vote(text)
-            yield row(purpose, draw, text, 1.0, answer=None if vote is None else str(vote))
-    said = question["self_ask_raw"]
-    yield row("self_ask", 0, said, 0.0, stated_confidence=parsers.parse_confidence(said))
+    def _samples(self) -> Iterator[Row]:
+        pairs = zip(self.question["samples"], self.question["cluster"], strict=True)
+        for draw, (text, cluster) in enumerate(pairs):
+            found = self._answer(text)
+            if not self.authors_rule:
+                found["class_id"] = cluster
+            yield self._row("answer", draw, temperature=1.0, **found)
+
+    def _stated(self) -> Iterator[Row]:
+        for draw, text in enumerate([self.question["verb_raw"], *self.question["verb_sample_raw"]]):
+            said = parse_stated(text)
+            answer = said.answer if said.confidence is not None else None
+            yield self._row(
+                "verb",
+                draw,
+                text=text,
+                temperature=float(draw > 0),
+                answer=answer,
+                stated_confidence=said.confidence,
+                class_id=self.meaning(answer) if answer else None,
+                correct=self._grade(answer),
+            )
+
+    def _lists(self) -> Iterator[Row]:
+        """Yield stated lists; only the surest entry needs a meaning and a grade."""
+        for draw, text in enumerate([self.question["topk_raw"], *self.question["topk_sample_raw"]]):
+            listed = [entry for entry in parse_top_k(text) if entry.answer]
+            sure = [-1.0 if entry.confidence is None else entry.confidence for entry in listed]
+            best = sure.index(max(sure)) if sure else -1
+            yield self._row(
+                "verb_topk",
+                draw,
+                text=text,
+                temperature=float(draw > 0),
+                stated_answers=[entry.answer for entry in listed],
+                stated_confidences=[entry.confidence for entry in listed],
+                stated_classes=[
+                    self.meaning(entry.answer) if place == best else None
+                    for place, entry in enumerate(listed)
+                ],
+                stated_correct=[
+                    self._grade(entry.answer) if place == best else None
+                    for place, entry in enumerate(listed)
+                ],
+            )
 
 
 def read_deepseek(data: Path) -> pl.DataFrame:
