@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from calibrant.api.run import run
 from calibrant.collect.tables import MEASURED
-from calibrant.core.errors import BudgetError, CapabilityError
+from calibrant.core.errors import BudgetError, CapabilityError, InputError
 from calibrant.records import Study
 from collect.endpoint import Oracle
 from collect.studies import QUESTIONS, write_study
@@ -199,6 +199,12 @@ def test_what_an_endpoint_cannot_give_is_said_before_anything_is_sent(tmp_path, 
     assert reasons["sca"] == "the endpoint gives no log-probs"
     assert "sca" not in set(Study(folder).read("scores")["method"])
     assert "p_true_consistency" in set(Study(folder).read("scores")["method"])
+
+
+def test_an_unknown_method_names_the_file_and_the_nearest_one(tmp_path, oracle):
+    folder = write_study(tmp_path / "study", oracle.url, extra='methods = ["consistncy"]')
+    with pytest.raises(InputError, match=r"study\.toml: methods: there is no method 'consistncy'"):
+        run(folder, dry_run=True)
 
 
 def test_two_models_judge_each_other(tmp_path, oracle):

@@ -38,6 +38,8 @@ from calibrant.collect import (
     study_prices,
 )
 from calibrant.confidence import METHODS, score_table
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.report import render_html
@@ -117,6 +119,13 @@ class _Prepared:
 def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> _Prepared:
     questions = list(iterate_questions(table))
     names = list(METHODS) if config.methods is None else config.methods
+    for name in names:
+        if name not in METHODS:
+            raise InputError(
+                f"methods: there is no method {name!r}",
+                source=str(config.folder / "study.toml"),
+                hint=did_you_mean(name, list(METHODS)),
+            )
     needs = {name: METHODS[name].needs for name in names}
     kinds = {question.kind for question in questions}
     selections = {

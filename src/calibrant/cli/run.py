@@ -85,9 +85,12 @@ class _Bar:
     def update(self, progress: Any) -> None:
         """Show the counts."""
         seconds = max(progress.elapsed_s, 1e-9)
+        rate = f"{progress.draws_new / seconds:.1f} draws/s"
+        if progress.retries:
+            rate += f", {progress.retries:,} retries"
         self._progress.update(
             self._task,
             completed=progress.draws_new + progress.draws_cached,
-            rate=f"{progress.draws_new / seconds:.1f} draws/s",
+            rate=rate,
             cost=f"${progress.cost:.4f}" if self._priced else "price unknown",
         )
