@@ -182,7 +182,7 @@ NEEDS: dict[str, Need] = {
                 Need(
                     f"{probe}_votes",
                     f"repeated True/False verdicts on the greedy answer{shown}",
-                    f"no True/False verdicts{shown} (purpose '{probe}')",
+                    f"no readable True/False verdicts{shown} (purpose '{probe}')",
                     _voted(probe),
                 ),
                 Need(

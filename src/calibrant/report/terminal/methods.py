@@ -61,37 +61,43 @@ def _range(entry: Mapping[str, Any]) -> str:
 
 def _for_study(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     results: Sequence[Mapping[str, Any]] = document["results"]
+    models = list(dict.fromkeys(entry["model"] for entry in results))
     parts: list[Paragraph | Table] = []
-    for model in dict.fromkeys(entry["model"] for entry in results):
+    for model in models:
         ours = [entry for entry in results if entry["model"] == model]
-        usable = [entry for entry in ours if entry["available"]]
-        parts.append(
-            Paragraph(f"{model}: {len(usable)} of {len(ours)} methods available.", strong=True)
-        )
-        if usable:
-            parts.append(_usable(usable))
-        if len(usable) < len(ours):
-            parts.append(_unavailable(ours))
+        usable = sum(entry["available"] for entry in ours)
+        parts.append(Paragraph(f"{model}: {usable} of {len(ours)} methods available.", strong=True))
+    if any(entry["available"] for entry in results):
+        parts.append(_usable(results, models))
+    if not all(entry["available"] for entry in results):
+        parts.append(_unavailable(results, models))
     return parts
 
 
-def _usable(entries: Sequence[Mapping[str, Any]]) -> Table:
+def _usable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
+    cells: dict[str, dict[str, str]] = {}
+    for entry in results:
+        if entry["available"]:
+            ready = entry["questions"] - entry["missing"]
+            text = f"{ready:,} of {entry['questions']:,}"
+            cells.setdefault(entry["method"], {})[entry["model"]] = text
     rows = tuple(
-        (
-            entry["method"],
-            f"{entry['questions'] - entry['missing']:,}",
-            f"{entry['questions']:,}",
-        )
-        for entry in entries
+        (method, *(ours.get(model, "not available") for model in models))
+        for method, ours in cells.items()
     )
-    return Table(("available", "questions with its inputs", "of"), rows)
+    return Table(("method", *models), rows, title="Questions that have the inputs")
 
 
-def _unavailable(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """Group the methods by what is missing: the reader acts on reasons."""
-    reasons: dict[str, list[str]] = {}
-    for entry in entries:
+def _unavailable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
+    """Group by what is missing: the reader acts on reasons."""
+    reasons: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for entry in results:
         if not entry["available"]:
-            reasons.setdefault(entry["reason"], []).append(entry["method"])
-    rows = tuple((", ".join(names), reason) for reason, names in reasons.items())
-    return Table(("not available", "because"), rows, labels=2)
+            names, where = reasons.setdefault(entry["reason"], ({}, {}))
+            names[entry["method"]] = None
+            where[entry["model"]] = None
+    rows = tuple(
+        (", ".join(names), "all" if len(where) == len(models) else ", ".join(where), reason)
+        for reason, (names, where) in reasons.items()
+    )
+    return Table(("not available", "models", "because"), rows, labels=3)
