@@ -49,6 +49,8 @@ WRONG = [
     ("C++", ["C"], None),
     ("sodium nitrite", ["sodium nitrate"], None),
     ("hyperthyroidism", ["hypothyroidism"], None),
+    ("General Motors", ["Ford Motor Company"], "Who owns it?"),
+    ("The University of California, where he studied", ["Princeton University"], "Where?"),
     ("Christopher Marlowe", ["William Shakespeare"], "Who?"),
 ]
 

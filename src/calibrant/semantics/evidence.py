@@ -10,11 +10,19 @@ from dataclasses import dataclass, field
 from calibrant.semantics.forms import STOP_WORDS
 from calibrant.semantics.normalise import Normaliser
 from calibrant.semantics.phrase_model import INTERCEPT, WEIGHTS
-from calibrant.semantics.words import near_word
+from calibrant.semantics.words import near_word, word_list
 
 __all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability"]
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
+# Words that name a kind of thing: sharing them says little about which one is meant.
+_GENERIC = frozenset(
+    word_list(
+        "university college school company corporation language river system republic state city "
+        "county country island award prize zone time war battle party team club church book film "
+        "movie song series season episode king queen president people"
+    )
+)
 _DENIALS = frozenset(("not", "never", "neither", "nor", "isn", "wasn", "t"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
 _UNSURE = re.compile(
@@ -117,7 +125,7 @@ def evidence(
     >>> found["fresh_share"], found["contained"]
     (1.0, 1.0)
     """
-    gold = reference.content
+    gold = tuple(word for word in reference.content if word not in _GENERIC) or reference.content
     if not gold:
         return None
     asked = question.known

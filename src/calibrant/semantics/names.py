@@ -26,7 +26,7 @@ HONORIFICS = frozenset(
 TITLES = HONORIFICS | frozenset(
     word_list(
         "president king queen prince princess pope saint st emperor empress lord lady count duke "
-        "senator governor chancellor minister pm ceo coach general admiral colonel major judge "
+        "senator governor chancellor minister pm ceo coach admiral colonel judge "
         "justice rabbi imam cardinal bishop archbishop"
     )
 )

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 __all__ = ["INTERCEPT", "NO_COMMON_WORD", "WEIGHTS"]
 
-INTERCEPT = -0.6535
+INTERCEPT = -0.7341
 WEIGHTS: dict[str, float] = {
-    "fresh_share": 1.6707,
-    "contained": 1.4235,
-    "figures_missing": -1.0990,
-    "figures_conflict": -0.7455,
-    "precision": 1.6623,
-    "all_precise": 0.1365,
-    "last_word": 0.9007,
-    "first_word": 0.9927,
-    "answer_length": 0.0972,
-    "unsure": -0.9990,
-    "aliases": -0.8273,
-    "short": -0.1757,
+    "fresh_share": 1.5661,
+    "contained": 1.4456,
+    "figures_missing": -1.0971,
+    "figures_conflict": -0.5896,
+    "precision": 1.7654,
+    "all_precise": 0.0205,
+    "last_word": 0.9342,
+    "first_word": 1.0269,
+    "answer_length": 0.1249,
+    "unsure": -1.0195,
+    "aliases": -0.8196,
+    "short": -0.0843,
 }
 # Share of answers that people accept although they share no word with any reference.
 NO_COMMON_WORD = 0.15
