@@ -290,7 +290,8 @@ def prediction(page: StudyPage) -> None:
         top = (1 + margin) / 2
         chosen = rng.binomial(n, top)
         held = rng.binomial(n, top)
-        first = 2 * chosen >= n
+        # A tie goes to the class seen first, which is either of the two.
+        first = 2 * chosen + rng.choice([-0.5, 0.5], chosen.size) > n
         c1 = np.where(first, chosen, n - chosen) / n
         c2 = np.where(first, held, n - held) / n
         measured, error = (c1 - c2).mean(), (c1 - c2).std() / 200

@@ -2,18 +2,176 @@
 
 from __future__ import annotations
 
-import html
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
 from typing import Any
 
-from calibrant.report.terminal import render_text
+import orjson
+import vl_convert
+from jinja2 import Environment
+from markupsafe import Markup
+
+import calibrant
+from calibrant.core.document import kind_of, plain
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.figures import Figure, figures_of
+from calibrant.report.glossary import GLOSSARY, explain
+from calibrant.report.terminal import document_blocks
+from calibrant.report.verdict import opening_sentences
 
 __all__ = ["render_html"]
 
+_TITLES = {
+    "audit": "Calibration",
+    "compare": "Comparison at equal accuracy",
+    "groups": "Where the confidence is wrong",
+    "cascade": "When to defer",
+    "plan": "What labels can show",
+    "multi_answer": "Several right answers",
+    "methods": "Confidence methods",
+    "monitor": "Calibration over time",
+    "label": "Labelling",
+    "leaderboard": "Ranks and ties",
+    "run": "How the answers were collected",
+}
+_LONG = ("reliability", "results", "pairs", "sem_ece", "groups")
 
-def render_html(documents: Sequence[Mapping[str, Any]]) -> str:
-    """Return one page for all documents; model output is shown as text, never run."""
-    parts = "".join(f"<pre>{html.escape(render_text(document))}</pre>" for document in documents)
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>calibrant</title>{parts}</html>"
+
+def render_html(
+    documents: Sequence[Mapping[str, Any]],
+    *,
+    title: str = "calibrant report",
+    questions: Sequence[Mapping[str, Any]] = (),
+    questions_note: str = "",
+) -> str:
+    """Return one page for all documents; model output is shown as text, never run.
+
+    Parameters
+    ----------
+    documents
+        Result documents, in the order in which they are shown.
+    title
+        Title of the page.
+    questions, questions_note
+        Rows of the browser of questions and answers, and what they are (all, or a sample).
+    """
+    shown = [plain(document) for document in documents]
+    script, vega = _asset("page.js"), _vega()
+    environment = Environment(autoescape=True)
+    template = environment.from_string(_asset("page.html"))
+    return template.render(
+        title=title,
+        version=calibrant.__version__,
+        policy=_policy(script, vega),
+        css=Markup(_asset("page.css")),
+        script=Markup(script),
+        vega=Markup(vega),
+        verdict=opening_sentences(shown),
+        sections=[_section(document, number) for number, document in enumerate(shown)],
+        questions=_browser(questions, questions_note),
+        provenance=[_provenance(document) for document in shown],
+        terms=[
+            {"id": _term_id(name), "words": f"{name}: {words}"} for name, words in GLOSSARY.items()
+        ],
     )
+
+
+@lru_cache(maxsize=8)
+def _asset(name: str) -> str:
+    return resources.files("calibrant.report").joinpath("assets", name).read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def _vega() -> str:
+    """Return Vega as one inline script; a closing tag inside it would end the script early."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")
+
+
+def _policy(*scripts: str) -> str:
+    """Allow the page's own scripts by their hash, and nothing else: no request, no frame."""
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _json(value: Any) -> Markup:
+    """Return JSON that cannot leave its script element."""
+    text = orjson.dumps(value).decode()
+    for mark, safe in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(mark, safe)
+    return Markup(text)
+
+
+def _section(document: Mapping[str, Any], number: int) -> dict[str, Any]:
+    kind = kind_of(document)
+    blocks = [
+        _block(block, f"t{number}-{place}") for place, block in enumerate(document_blocks(document))
+    ]
+    return {
+        "id": f"{kind}-{number}",
+        "title": _TITLES.get(kind, kind.replace("_", " ").capitalize()),
+        "blocks": blocks,
+        "figures": [
+            _figure(figure, f"f{number}-{place}")
+            for place, figure in enumerate(figures_of(document))
+        ],
+    }
+
+
+def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
+    if isinstance(block, Paragraph):
+        return {"kind": "paragraph", "text": block.text, "strong": block.strong}
+    return {
+        "kind": "table",
+        "id": name,
+        "title": block.title,
+        "note": block.note,
+        "labels": block.labels,
+        "rows": block.rows,
+        "columns": [
+            {
+                "name": column,
+                "term": _term_id(column) if explain(column) else None,
+                "words": explain(column) or "",
+            }
+            for column in block.columns
+        ],
+    }
+
+
+def _figure(figure: Figure, name: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "title": figure.title,
+        "caption": figure.caption,
+        "json": _json(figure.spec),
+    }
+
+
+def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any] | None:
+    if not questions:
+        return None
+    return {"note": note, "json": _json(list(questions))}
+
+
+def _provenance(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return what was done, without the results themselves."""
+    facts = {name: value for name, value in document.items() if name not in _LONG}
+    text = orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()
+    limit = 20_000
+    if len(text) > limit:
+        text = text[:limit] + "\n... (the JSON result has the rest)"
+    return {"title": str(document["schema"]), "text": text}
+
+
+def _term_id(name: str) -> str:
+    return "term-" + "".join(mark if mark.isalnum() else "-" for mark in name.lower())

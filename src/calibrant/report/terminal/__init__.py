@@ -13,10 +13,11 @@ from rich.text import Text
 from calibrant.core.document import kind_of
 from calibrant.report.blocks import Paragraph, Table
 
-__all__ = ["render_markdown", "render_text", "terminal_blocks"]
+__all__ = ["document_blocks", "render_markdown", "render_text", "terminal_blocks"]
 
 
-def _blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the neutral blocks of a document."""
     module = importlib.import_module(f"calibrant.report.terminal.{kind_of(document)}")
     blocks: list[Paragraph | Table] = module.blocks(document)
     return blocks
@@ -24,7 +25,7 @@ def _blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def terminal_blocks(document: Mapping[str, Any]) -> list[RenderableType]:
     """Return what a terminal shows of the document."""
-    return [_rich(block) for block in _blocks(document)]
+    return [_rich(block) for block in document_blocks(document)]
 
 
 def render_text(document: Mapping[str, Any], *, width: int = 120) -> str:
@@ -38,7 +39,7 @@ def render_text(document: Mapping[str, Any], *, width: int = 120) -> str:
 
 def render_markdown(document: Mapping[str, Any]) -> str:
     """Return the same blocks as Markdown."""
-    return "\n\n".join(_markdown(block) for block in _blocks(document)) + "\n"
+    return "\n\n".join(_markdown(block) for block in document_blocks(document)) + "\n"
 
 
 def _rich(block: Paragraph | Table) -> RenderableType:

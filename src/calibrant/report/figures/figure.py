@@ -1,0 +1,71 @@
+"""A figure: a Vega-Lite specification with the words that go with it."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import vl_convert
+
+from calibrant.core.errors import InputError
+
+__all__ = ["FORMATS", "Figure", "figure_svg", "save_figure"]
+
+FORMATS = ("svg", "png", "pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a report.
+
+    Parameters
+    ----------
+    name
+        Short, for file names.
+    title, caption
+        Words beside it; the caption also serves readers who cannot see the figure.
+    spec
+        Vega-Lite specification with its data inside.
+    """
+
+    name: str
+    title: str
+    caption: str
+    spec: dict[str, Any]
+
+
+def figure_svg(figure: Figure) -> str:
+    """Return the figure as SVG text."""
+    return str(vl_convert.vegalite_to_svg(_text(figure), allowed_base_urls=[]))
+
+
+def save_figure(figure: Figure, folder: Path, *, formats: tuple[str, ...] = FORMATS) -> list[Path]:
+    """Write the figure in every format and return the paths."""
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise InputError(f"a figure is written as {', '.join(FORMATS)}, got {unknown[0]!r}")
+    folder.mkdir(parents=True, exist_ok=True)
+    text = _text(figure, background="white")
+    paths = []
+    for name in formats:
+        path = folder / f"{figure.name}.{name}"
+        if name == "svg":
+            path.write_text(vl_convert.vegalite_to_svg(text, allowed_base_urls=[]), "utf-8")
+        elif name == "png":
+            path.write_bytes(vl_convert.vegalite_to_png(text, scale=2, allowed_base_urls=[]))
+        else:
+            path.write_bytes(vl_convert.vegalite_to_pdf(text, allowed_base_urls=[]))
+        paths.append(path)
+    return paths
+
+
+def _text(figure: Figure, *, background: str | None = None) -> str:
+    spec = copy.deepcopy(figure.spec)
+    if spec.get("width") == "container":
+        spec["width"] = 480
+    if background is not None:
+        spec.setdefault("config", {})["background"] = background
+    return orjson.dumps(spec).decode()

@@ -1,0 +1,132 @@
+"""Figures of Sem-ECE: convergence, and where the estimators part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
+
+__all__ = ["semantic_figures"]
+
+_COLOURS = {"domain": ["Sem1-ECE", "Sem2-ECE"], "range": [SECOND, FIRST]}
+
+
+def semantic_figures(block: Mapping[str, Any], number: int) -> list[Figure]:
+    """Return the convergence curve (where there are draws enough) and the margin strata."""
+    found = []
+    if block.get("convergence"):
+        found.append(_convergence(block, number))
+    found.append(_strata(block, number))
+    return found
+
+
+def _convergence(block: Mapping[str, Any], number: int) -> Figure:
+    rows = [
+        {"draws": point["n"], "estimator": f"{name}-ECE", **point[name.lower()]}
+        for point in block["convergence"]["points"]
+        for name in ("Sem1", "Sem2")
+    ]
+    x = {"field": "draws", "type": "quantitative", "title": "draws per question"}
+    colour = {"field": "estimator", "type": "nominal", "scale": _COLOURS, "title": None}
+    spec = frame(
+        {
+            "data": {"values": rows},
+            "layer": [
+                {
+                    "mark": {"type": "area", "opacity": 0.15},
+                    "encoding": {
+                        "x": x,
+                        "y": {"field": "low", "type": "quantitative", "title": "ECE"},
+                        "y2": {"field": "high"},
+                        "color": colour,
+                    },
+                },
+                {
+                    "mark": {"type": "line", "point": True},
+                    "encoding": {
+                        "x": x,
+                        "y": {"field": "value", "type": "quantitative", "title": "ECE"},
+                        "color": colour,
+                        "tooltip": [
+                            {"field": "draws", "type": "quantitative"},
+                            {"field": "estimator", "type": "nominal"},
+                            {"field": "value", "type": "quantitative", "format": ".3f"},
+                        ],
+                    },
+                },
+            ],
+        },
+        height=240,
+    )
+    return Figure(
+        f"convergence-{number + 1}",
+        f"{block['model']}: Sem1 and Sem2 as draws are added",
+        "Sem1 comes from one side, Sem2 from the other; the truth lies between. The closer the two "
+        "curves end, the more the draws have settled.",
+        spec,
+    )
+
+
+def _strata(block: Mapping[str, Any], number: int) -> Figure:
+    rows = [
+        {
+            "margin": (row["low"] + row["high"]) / 2,
+            "estimator": name,
+            "ece": row[key],
+            "n": row["n"],
+        }
+        for row in block["strata"]
+        for name, key in (("Sem1-ECE", "sem1"), ("Sem2-ECE", "sem2"))
+    ]
+    bounds = [
+        {"at": block["boundaries"]["jensen"], "what": "Jensen-dominated below"},
+        {"at": block["boundaries"]["large_margin"], "what": "large margin above"},
+    ]
+    spec = frame(
+        {
+            "layer": [
+                {
+                    "data": {"values": bounds},
+                    "mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]},
+                    "encoding": {
+                        "x": {"field": "at", "type": "quantitative"},
+                        "tooltip": [{"field": "what", "type": "nominal"}],
+                    },
+                },
+                {
+                    "data": {"values": rows},
+                    "mark": {"type": "line", "point": True},
+                    "encoding": {
+                        "x": {
+                            "field": "margin",
+                            "type": "quantitative",
+                            "title": "margin of the two most frequent meanings",
+                            "scale": {"domain": [0, 1]},
+                        },
+                        "y": {"field": "ece", "type": "quantitative", "title": "ECE"},
+                        "color": {
+                            "field": "estimator",
+                            "type": "nominal",
+                            "scale": _COLOURS,
+                            "title": None,
+                        },
+                        "tooltip": [
+                            {"field": "estimator", "type": "nominal"},
+                            {"field": "ece", "type": "quantitative", "format": ".3f"},
+                            {"field": "n", "type": "quantitative", "title": "questions"},
+                        ],
+                    },
+                },
+            ]
+        },
+        height=240,
+    )
+    return Figure(
+        f"margins-{number + 1}",
+        f"{block['model']}: calibration error by margin",
+        "The estimators agree where one meaning clearly leads (right of the second dashed line) "
+        "and part where the race is close (left of the first).",
+        spec,
+    )
