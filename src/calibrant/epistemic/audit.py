@@ -53,30 +53,9 @@ def groups_entry(
 ) -> dict[str, Any]:
     """Return grouping loss, decomposition, decision risk and groups of one block."""
     f, y = confidence.astype(np.float64), correct.astype(np.float64)
-    shared: dict[str, Any] = {
-        "recalibration": options.recalibration,
-        "splits": options.splits,
-        "level": options.level,
-        "seed": options.seed,
-    }
-    fitted: dict[str, Any] = {
-        "min_samples_leaf": options.min_samples_leaf,
-        "model": options.residuals,
-    }
-    loss = GroupingLoss(repeats=options.repeats, **fitted, **shared).fit(
-        features, f, y, units=units
-    )
-    risk = DecisionRisk(costs=options.costs, threshold=options.threshold, **fitted, **shared).fit(
-        features, f, y, units=units
-    )
-    found = ConfidenceGroups(
-        max_groups=options.max_groups,
-        max_conditions=options.max_conditions,
-        min_group=options.min_group,
-        alpha=options.alpha,
-        control=options.control,
-        **shared,
-    ).fit(features, f, y, units=units)
+    loss, risk, found = _estimators(options)
+    for estimator in (loss, risk, found):
+        estimator.fit(features, f, y, units=units)
     parts = loss.decomposition_
     return {
         "n": len(f),
@@ -102,6 +81,32 @@ def groups_entry(
         "groups_not_shown": max(0, len(found.groups_) - _GROUPS_SHOWN),
         "reliability": _reliability(found.recalibrator_, f, found.groups_),
     }
+
+
+def _estimators(options: GroupOptions) -> tuple[GroupingLoss, DecisionRisk, ConfidenceGroups]:
+    """Return the three unfitted estimators; with one seed they split the rows alike."""
+    shared: dict[str, Any] = {
+        "recalibration": options.recalibration,
+        "splits": options.splits,
+        "level": options.level,
+        "seed": options.seed,
+    }
+    model: dict[str, Any] = {
+        "min_samples_leaf": options.min_samples_leaf,
+        "model": options.residuals,
+    }
+    return (
+        GroupingLoss(repeats=options.repeats, **model, **shared),
+        DecisionRisk(costs=options.costs, threshold=options.threshold, **model, **shared),
+        ConfidenceGroups(
+            max_groups=options.max_groups,
+            max_conditions=options.max_conditions,
+            min_group=options.min_group,
+            alpha=options.alpha,
+            control=options.control,
+            **shared,
+        ),
+    )
 
 
 def _regions(loss: GroupingLoss) -> dict[str, Any]:
