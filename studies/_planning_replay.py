@@ -16,13 +16,12 @@ BINS = 15
 PRO_MODELS = (
     "Meta-Llama-3.1-405B-Instruct-Turbo",
     "Meta-Llama-3.1-8B-Instruct-Turbo",
-    "Qwen3-0.6B",
     "Qwen3-8B",
     "Qwen3-14B-think",
     "gpt-4o-2024-08-06",
 )
 # Designs that learn from labels buy them in batches; the others need one.
-BATCHES = {"random": 1, "stratified": 1, "neyman": 4, "active": 4}
+BATCHES = {"random": 1, "stratified": 1, "neyman": 2, "active": 2}
 
 
 def mmlu_pools() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
@@ -100,8 +99,8 @@ def two_phase_grid(pool: LabelPool, truth: np.ndarray, budget: int, rng) -> floa
     items = np.bincount(cell, minlength=levels)
     quota = max(1, budget // (2 * np.count_nonzero(items)))
     order = rng.permutation(p.size)
-    order = order[np.argsort(cell[order], kind="stable")]
-    rank = np.arange(p.size) - np.searchsorted(cell[order], cell[order])
+    order = order[np.argsort(cell[order].astype(np.int16), kind="stable")]
+    rank = np.arange(p.size) - (np.cumsum(items) - items)[cell[order]]
     first = order[rank < quota]
     seen = np.bincount(cell[first], minlength=levels)
     residual = truth - p

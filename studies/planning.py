@@ -40,7 +40,7 @@ def write_replay(errors: pl.DataFrame) -> None:
         "random labels with the plain plug-in ECE (geometric mean over pools; below 1 is better).",
         "",
     ]
-    names = {"MMLU": "MMLU, 7 models, max softmax", "MMLU-Pro": "MMLU-Pro, 6 models, verbalised"}
+    names = {"MMLU": "MMLU, 7 models, max softmax", "MMLU-Pro": "MMLU-Pro, 5 models, verbalised"}
     for recalibrated in (False, True):
         for group, title in names.items():
             part = table.filter((pl.col("recalibrated") == recalibrated) & (pl.col("set") == group))

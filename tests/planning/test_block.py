@@ -20,7 +20,7 @@ def world(n, shift, seed=0, low=0.3):
 
 def test_calibrated_is_a_tie_and_overconfident_is_verified():
     calibrated = [verification_block(*world(2000, 0.0, s))["verdict"] for s in range(20)]
-    assert calibrated.count("verified") == 0
+    assert calibrated.count("tie") >= 16
     assert all(verification_block(*world(2000, 0.2, s))["verdict"] == "verified" for s in range(20))
 
 

@@ -109,7 +109,9 @@ def _stratified(pool: LabelPool, size: int, generator: np.random.Generator) -> I
     position = (np.arange(size) + generator.random(size)) / max(size, 1) * ordered.size
     # Slices narrower than two items can hit one item twice; such draws are made up at random.
     chosen = np.unique(ordered[np.minimum(position.astype(np.intp), ordered.size - 1)])
-    rest = np.setdiff1d(open_items, chosen)
+    if chosen.size == size:
+        return chosen
+    rest = np.setdiff1d(open_items, chosen, assume_unique=True)
     more = generator.choice(rest, size - chosen.size, replace=False)
     return np.concatenate([chosen, more])
 
@@ -165,9 +167,11 @@ def _draw(pool: LabelPool, want: Floats, size: int, generator: np.random.Generat
         extra = generator.multinomial(missing, room / room.sum())
         quota = np.minimum(quota + extra, left)
     shuffled = generator.permutation(open_items.size)
-    order = shuffled[np.argsort(cell[shuffled], kind="stable")]
-    rank = np.arange(order.size) - np.searchsorted(cell[order], cell[order])
-    return open_items[order[rank < quota[cell[order]]]]
+    # Small integers are sorted by radix, which matters when a pool is replayed many times.
+    order = shuffled[np.argsort(cell[shuffled].astype(np.int16), kind="stable")]
+    rank = np.arange(order.size) - (np.cumsum(left) - left)[cell[order]]
+    drawn: Indices = open_items[order[rank < quota[cell[order]]]]
+    return drawn
 
 
 for _name, _design in (
