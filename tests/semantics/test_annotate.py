@@ -115,6 +115,16 @@ def test_a_class_is_graded_by_its_most_frequent_form_and_draws_inherit():
     assert semantics["correct"].to_list() == [True] * 3
 
 
+def test_the_most_frequent_form_decides_not_the_first():
+    texts = ["UK", "Great Britain", "Great Britain"]
+    draws = table(*[("q", "m", "answer", i, text) for i, text in enumerate(texts)])
+    questions = QUESTIONS.with_columns(pl.Series("references", [[["UK"]]] * 3))
+    judge = SimulatedJudge({"UK": 0, "Great Britain": 0})
+    _, semantics = annotate(draws, questions, options=Options(judge=judge, grading="rules"))
+    assert semantics["class_id"].to_list() == [0, 0, 0]
+    assert semantics["correct"].to_list() == [False] * 3
+
+
 def test_disagreement_inside_a_class_is_reported_when_every_draw_is_graded():
     draws = table(("q", "m", "answer", 0, "UK"), ("q", "m", "answer", 1, "Great Britain"))
     questions = QUESTIONS.with_columns(pl.Series("references", [[["UK"]]] * 3))
