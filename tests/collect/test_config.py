@@ -101,3 +101,24 @@ def test_a_broken_file_is_named(tmp_path):
     (tmp_path / "study.toml").write_text("questions = ")
     with pytest.raises(InputError, match=r"study\.toml: not valid TOML"):
         load_config(Study(tmp_path))
+
+
+def test_one_model_in_two_configurations(tmp_path):
+    values = {
+        "questions": "q.jsonl",
+        "sampling": {"temperature": 1.0},
+        "prompts": {"style": "short"},
+        "models": [
+            {"name": "few-shot", "client": "embedded"},
+            {
+                "name": "plain",
+                "client": "embedded",
+                "temperature": 0.7,
+                "prompts": {"style": "plain"},
+            },
+        ],
+    }
+    config = parse_config(values, folder=tmp_path, source="study.toml")
+    first, second = (config.for_model(model) for model in config.models)
+    assert (first.prompts.style, first.sampling.temperature) == ("short", 1.0)
+    assert (second.prompts.style, second.sampling.temperature) == ("plain", 0.7)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,19 @@ class QuestionsConfig:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A model: how the tables call it, and which client reaches it with which options."""
+    """A model: how the tables call it, and which client reaches it with which options.
+
+    `prompts` and `temperature` differ from the study's where given, so that one model can take
+    part in several configurations.
+    """
 
     name: str
     client: str
     model: str
     price: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    prompts: PromptsConfig | None = None
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +158,13 @@ class StudyConfig:
     semantics: SemanticsConfig
     concurrency: int = 64
 
+    def for_model(self, model: ModelConfig) -> StudyConfig:
+        """Return the study as this model sees it: with its own prompts and temperature."""
+        sampling = self.sampling
+        if model.temperature is not None:
+            sampling = replace(sampling, temperature=model.temperature)
+        return replace(self, prompts=model.prompts or self.prompts, sampling=sampling)
+
 
 def load_config(study: Study) -> StudyConfig:
     """Read and check the study.toml of a study."""
@@ -239,7 +252,12 @@ def _model(table: Settings, folder: Path, *, default: Any = _NEEDED) -> ModelCon
     name = table.text("name") if default is _NEEDED else table.text("name", default)
     model = table.text("model", EMBEDDED_MODEL if client == "embedded" else name)
     price = table.text("price", model)
-    return ModelConfig(name, client, model, price, _resolved(table.rest(), folder))
+    prompts = _prompts(table.table("prompts")) if table.has("prompts") else None
+    temperature = None
+    if table.has("temperature"):
+        temperature = table.real("temperature", 1.0, low=0.0, high=2.0)
+    options = _resolved(table.rest(), folder)
+    return ModelConfig(name, client, model, price, options, prompts, temperature)
 
 
 def _resolved(options: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -76,9 +76,10 @@ def forecast(
     Second turns are looked up where their answers are in the ledger; where they are not yet, an
     answer of the greatest length stands for them, so that the sums are bounds.
     """
-    book = PromptBook(config.prompts, folder=config.folder)
     models = [
-        _ModelForecast(config, model, wanted[model.name], clients[model.name], ledger, book, prices)
+        _ModelForecast(
+            config.for_model(model), model, wanted[model.name], clients[model.name], ledger, prices
+        )
         for model in config.models
     ]
     rows = [row for model in models for row in model.first_and_second_turn(questions, extract)]
@@ -104,19 +105,18 @@ class _ModelForecast:
         wanted: Wanted,
         client: Client,
         ledger: Ledger,
-        book: PromptBook,
         prices: Mapping[str, Price | None],
     ) -> None:
         self.config = config
         self.model = model
         self.wanted = wanted
         self.ledger = ledger
-        self.book = book
+        self.book = PromptBook(config.prompts, folder=config.folder)
         price = prices[model.name]
         self.dispatcher = Dispatcher(
             client, ledger, prices={} if price is None else {model.model: price}
         )
-        self.asker = Asker(config, model, wanted, client.capabilities, book)
+        self.asker = Asker(config, model, wanted, client.capabilities, self.book)
         self.subjects: dict[str, Subject] = {}
 
     def first_and_second_turn(

@@ -139,7 +139,6 @@ class _Run:
         self.ledger = ledger
         self.extract = extract
         self.watch = watch
-        self.book = PromptBook(config.prompts, folder=config.folder)
         self.rows = DrawRows()
         self.failures: list[dict[str, Any]] = []
         self.skipped: Counter[str] = Counter()
@@ -172,7 +171,9 @@ class _ModelRun:
         self.run = run
         self.config = config
         self.wanted = wanted
-        self.asker = Asker(run.config, config, wanted, client.capabilities, run.book)
+        own = run.config.for_model(config)
+        book = PromptBook(own.prompts, folder=own.folder)
+        self.asker = Asker(own, config, wanted, client.capabilities, book)
         self.client = client
         self.price = prices[config.name]
         self.retry_failures = retry_failures
