@@ -71,20 +71,15 @@ def plan(
     >>> result["passive_labels"], result["active_labels"]
     (50000, 500)
     """
-    measured: list[dict[str, Any]] = []
-    board = None
-    if scores is not None:
-        table = load_scores(scores, **columns)
-        measured = _measured(table, seed)
-        board = _leaderboard(table, rank, seed) if rank else None
-        hardest = max(measured, key=lambda block: block["need"])
-        error_rate = (
-            hardest["verification"]["error_rate"].value if error_rate is None else error_rate
-        )
-        found = hardest["verification"]["lipschitz"].value
-        lipschitz = found if lipschitz is None and np.isfinite(found) else lipschitz
+    table = None if scores is None else load_scores(scores, **columns)
+    measured = [] if table is None else _measured(table, seed)
+    if measured:
+        found = max(measured, key=_need)["verification"]
+        error_rate = found["error_rate"].value if error_rate is None else error_rate
+        if lipschitz is None and np.isfinite(found["lipschitz"].value):
+            lipschitz = found["lipschitz"].value
         if precision is None and labels is None and preset is None:
-            labels = hardest["verification"]["labels"]
+            labels = found["labels"]
     if error_rate is None and preset is None:
         raise InputError(
             "a plan needs the error rate of the model",
@@ -105,11 +100,16 @@ def plan(
     )
     document = plan_document(goal, preset=preset)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
-    document["measured"] = [
-        {key: value for key, value in block.items() if key != "need"} for block in measured
-    ]
-    document["leaderboard"] = board
+    document["measured"] = measured
+    document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
     return Result(document)
+
+
+def _need(block: dict[str, Any]) -> float:
+    """Return what the labels needed are proportional to: error rate times steepness."""
+    found = block["verification"]
+    steep = found["lipschitz"].value
+    return float(found["error_rate"].value * (steep if np.isfinite(steep) else 1.0))
 
 
 def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:

@@ -82,6 +82,7 @@ def leaderboard(
     groups = tie_groups(order, better)
     group_of = {model: k for k, group in enumerate(groups, start=1) for model in group}
     spread = np.quantile(2 * value - draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
+    spread = np.array([np.minimum(spread[0], value), np.maximum(spread[1], value)])
     results = [
         {
             "model": names[k],
@@ -89,12 +90,7 @@ def leaderboard(
             "rank_low": int(low[k]),
             "rank_high": int(high[k]),
             "group": group_of[k],
-            metric: Estimate(
-                float(value[k]),
-                float(min(spread[0, k], value[k])),
-                float(max(spread[1, k], value[k])),
-                n=n,
-            ),
+            metric: Estimate(float(value[k]), float(spread[0, k]), float(spread[1, k]), n=n),
         }
         for k in order
     ]
