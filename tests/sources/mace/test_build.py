@@ -48,6 +48,15 @@ def test_unions_have_exactly_k_answers_from_disjoint_subjects(facts, k, seed):
     assert check_questions(found, {"river": [facts]})["findings"]["number"] == 0
 
 
+def test_rivers_that_share_a_country_are_never_united():
+    rivers = {"A": ["X", "Y"], "B": ["Y", "Z"], "C": ["V", "W"]}
+    facts = fact_set(
+        "river", "flows_through", {s: [Fact(s, name) for name in o] for s, o in rivers.items()}
+    )
+    found = union_candidates(facts, 4, 50, rng=np.random.default_rng(0))
+    assert {tuple(q.meta["subjects"]) for q in found} == {("A", "C"), ("B", "C")}
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     bins=st.lists(
