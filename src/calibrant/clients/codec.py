@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import repeat
 from typing import Any
 
 import orjson
@@ -86,10 +88,10 @@ def decode_completion(payload: bytes) -> Completion:
         tokens, values = body["tokens"], body["logprobs"]
         tops = body.get("top")
         if tops is None:
-            logprobs = tuple(map(TokenLogprob, tokens, values))
+            shown: Iterable[tuple[Any, ...]] = repeat(())
         else:
-            shown = [tuple(map(tuple, top)) for top in tops]
-            logprobs = tuple(map(TokenLogprob, tokens, values, shown))
+            shown = (tuple(map(tuple, top)) for top in tops)
+        logprobs = tuple(map(TokenLogprob, tokens, values, shown))
     return Completion(
         text=body["text"],
         finish_reason=body["finish"],

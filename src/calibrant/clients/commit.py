@@ -14,14 +14,18 @@ __all__ = ["GroupCommit"]
 
 T = TypeVar("T")
 HEARTBEAT_S = 10.0
+LINGER_S = 0.001
+"""Pause after a commit, in which the rows of the next one gather."""
+DISK_EVERY_S = 1.0
 
 
 class GroupCommit:
     """Writes to a ledger from an event loop, in batches.
 
-    Rows are inserted in the loop's own thread (they take microseconds, and a second thread
-    would fight for the interpreter), only the commit, which waits for the disk, is done in
-    another one. What arrives meanwhile makes the next batch.
+    Every commit outlives the death of the process, and is done at once in the loop's own
+    thread: it takes microseconds, and a second thread would fight for the interpreter. Once a
+    second a commit also waits for the disk, in another thread, so that a power cut can take
+    no more than the last second with it. What arrives meanwhile makes the next batch.
 
     Dispatchers that share a ledger object share its group commit: use `enter` and `leave`.
     """
@@ -54,6 +58,8 @@ class GroupCommit:
         self._task = asyncio.create_task(self._run())
         self._closing = False
         self._users = 0
+        self._unsafe = False
+        self._on_disk = 0.0
 
     def submit(self, write: Callable[[], T], *, durable: bool = True) -> asyncio.Future[T]:
         """Return a future that is done when what `write` wrote is committed."""
@@ -63,6 +69,7 @@ class GroupCommit:
         return future
 
     async def _close(self) -> None:
+        self.submit(lambda: None)  # the last commit waits for the disk
         self._closing = True
         self._wake.set()
         await self._task
@@ -84,16 +91,24 @@ class GroupCommit:
                 beat = now
             if self._queue or alive:
                 await self._flush(alive=alive)
+                await asyncio.sleep(0.0 if self._closing else LINGER_S)
 
     async def _flush(self, *, alive: bool) -> None:
         batch, self._queue = self._queue, []
-        loop = asyncio.get_running_loop()
+        self._unsafe = self._unsafe or any(durable for _, _, durable in batch)
+        now = time.monotonic()
+        to_disk = self._unsafe and (self._closing or now - self._on_disk > DISK_EVERY_S)
         try:
-            self._ledger.begin(durable=any(durable for _, _, durable in batch))
+            self._ledger.begin(durable=to_disk)
             if alive:
                 self._ledger.heartbeat()
             results = [write() for write, _, _ in batch]
-            await loop.run_in_executor(self._pool, self._ledger.commit)
+            if to_disk:
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._pool, self._ledger.commit)
+                self._on_disk, self._unsafe = now, False
+            else:
+                self._ledger.commit()
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits
             self._ledger.rollback()
             for _, future, _ in batch:

@@ -22,7 +22,7 @@ from calibrant.clients.budget import Budget, prompt_tokens_estimate
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.codec import canonical_request
 from calibrant.clients.limit import AdaptiveLimit
-from calibrant.clients.protocol import Client, PreparingClient, Request
+from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.clients.run import Run, split_draws
 from calibrant.clients.watch import Watch
 from calibrant.records.ledger import Ledger, LedgerKey
@@ -96,6 +96,9 @@ class Dispatcher:
     ) -> None:
         most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
         self.client = client
+        # Asked once: a check against a protocol takes longer than reading an answer.
+        self._preparing = client if isinstance(client, PreparingClient) else None
+        self.replaying = client if isinstance(client, ReplayingClient) else None
         self.ledger = ledger
         self.max_attempts = max_attempts
         self.patience_s = patience_s
@@ -161,14 +164,15 @@ class Dispatcher:
 
     def prepare(self, ask: Ask) -> tuple[Request, LedgerKey]:
         """Return the request as it is sent and the key of its draws."""
-        client, request = self.client, ask.request
-        if isinstance(client, PreparingClient):
+        client, request = self._preparing, ask.request
+        if client is not None:
             request = client.prepare(request)
             model = client.resolve(request.model)
         else:
-            check_request(request, client.capabilities, endpoint=client.endpoint)
+            check_request(request, self.client.capabilities, endpoint=self.client.endpoint)
             model = request.model
-        return request, LedgerKey(client.endpoint, model, ask.purpose, canonical_request(request))
+        body = canonical_request(request)
+        return request, LedgerKey(self.client.endpoint, model, ask.purpose, body)
 
     @property
     def chunk(self) -> int:

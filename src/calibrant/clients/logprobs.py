@@ -71,10 +71,10 @@ def _certainty_shown(logprobs: Sequence[TokenLogprob]) -> bool:
 
 
 def _bad_alternatives(logprobs: Sequence[TokenLogprob]) -> str | None:
-    exp = math.exp
-    for position, entry in enumerate(logprobs, start=1):
-        if len(entry[2]) > 1:
-            total = sum([exp(value) for _, value in entry[2]])
+    # An endpoint that does not compute alternatives shows it at once: a few tokens are enough.
+    for position, entry in enumerate(logprobs[:4], start=1):
+        if len(entry.top) > 1:
+            total = sum(math.exp(value) for _, value in entry.top)
             if total > 1.0 + EXCESS:
                 return (
                     f"the alternatives of token {position} of {len(logprobs)} have "

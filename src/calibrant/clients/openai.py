@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from calibrant.clients.capabilities import PRESETS, Preset, adjusted, check_request
@@ -16,6 +17,7 @@ from calibrant.core.errors import InputError, PermanentClientError, TransientCli
 __all__ = ["OpenAIClient", "read_answer", "write_request"]
 
 WHOLE_NUMBERS = ("top_k",)
+_token_logprob = partial(tuple.__new__, TokenLogprob)
 
 
 class OpenAIClient(HttpClient):
@@ -170,26 +172,22 @@ def _read_logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None
         return None
     content = found.get("content")
     if content is not None:
-        return tuple(
-            [
-                TokenLogprob(
-                    entry["token"],
-                    _number(entry["logprob"]),
-                    tuple([(top["token"], top["logprob"]) for top in entry["top_logprobs"]])
-                    if entry.get("top_logprobs")
-                    else (),
-                )
-                for entry in content
-            ]
-        )
-    if found.get("tokens") is None:
+        # An answer may have thousands of entries: columns first, then all rows in one go.
+        tokens = [entry["token"] for entry in content]
+        values = [entry["logprob"] for entry in content]
+        shown = [
+            tuple([(top["token"], top["logprob"]) for top in entry.get("top_logprobs") or ()])
+            for entry in content
+        ]
+    elif found.get("tokens") is not None:
+        tokens, values = found["tokens"], found["token_logprobs"]
+        tops = found.get("top_logprobs") or [None] * len(tokens)
+        shown = [tuple((top or {}).items()) for top in tops]
+    else:
         return None
-    tokens, values = found["tokens"], found["token_logprobs"]
-    tops = found.get("top_logprobs") or [None] * len(tokens)
-    return tuple(
-        TokenLogprob(token, _number(value), tuple((top or {}).items()))
-        for token, value, top in zip(tokens, values, tops, strict=True)
-    )
+    if None in values:
+        values = [_number(value) for value in values]
+    return tuple(map(_token_logprob, zip(tokens, values, shown, strict=True)))
 
 
 def _number(value: float | None) -> float:

@@ -17,7 +17,6 @@ from calibrant.clients.protocol import (
     Completion,
     EndpointRefusedError,
     OverloadError,
-    ReplayingClient,
     Request,
 )
 from calibrant.core.errors import (
@@ -226,15 +225,15 @@ class Run:
     async def _send(self, job: Job, attempt: int, first: int, n: int) -> list[Completion]:
         seed = job.request.seed
         request = replace(job.request, n=n, seed=None if seed is None else seed + first)
-        client = self._of.client
+        replaying = self._of.replaying
         try:
             self._of.budget.start_call()
-            if isinstance(client, ReplayingClient):
-                completions = await client.replay(
+            if replaying is not None:
+                completions = await replaying.replay(
                     job.request, purpose=job.ask.purpose, first_draw=first, n=n
                 )
             else:
-                completions = await client.ask(request)
+                completions = await self._of.client.ask(request)
             if not completions:
                 raise TransientClientError("the endpoint gave no choice at all")
         except BaseException as error:

@@ -76,6 +76,7 @@ class Ledger:
         self._session: int | None = None
         self._session_is_new = False
         self._counter = 0
+        self._others: set[int] | None = None
         self._durable: bool | None = None
 
     # -- opening and closing ---------------------------------------------------------------
@@ -154,6 +155,7 @@ class Ledger:
             self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._durable = durable
         self._db.execute("BEGIN IMMEDIATE")
+        self._others = None  # nobody else can start while we hold the lock: asked once
 
     def commit(self) -> None:
         """Make what was written since `begin` permanent."""
@@ -209,9 +211,12 @@ class Ledger:
         ).fetchone()
         if held is not None:
             return None
-        wanted = set(range(first_draw, first_draw + n))
-        if wanted & self.claimed_by_id([request_id]).get(request_id, set()):
-            return None
+        if self._others is None:
+            self._others = self._live_sessions()
+        if self._others:
+            wanted = set(range(first_draw, first_draw + n))
+            if wanted & self.claimed_by_id([request_id]).get(request_id, set()):
+                return None
         return self.start_attempt(request_id, first_draw=first_draw, n=n)
 
     def start_attempt(self, request_id: int, *, first_draw: int, n: int) -> int:
