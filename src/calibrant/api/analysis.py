@@ -1,0 +1,107 @@
+"""Everything that a study's tables allow, each part with its result or the reason it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.api.audit import audit
+from calibrant.api.bench_evaluate import bench_evaluate
+from calibrant.api.browse import study_questions
+from calibrant.api.cascade import cascade
+from calibrant.api.compare import compare
+from calibrant.api.groups import groups
+from calibrant.api.methods import methods
+from calibrant.api.plan import plan
+from calibrant.api.result import Result
+from calibrant.core.errors import CalibrantError
+from calibrant.records import Study
+from calibrant.report import render_html
+
+__all__ = ["analyse", "write_report"]
+
+_FEATURES = ("domain", "k")
+_PREFERRED = ("consistency", "sem1", "verb", "p_true_prob", "perplexity")
+
+
+def analyse(study: str | Path, *, seed: int = 0) -> Result:
+    """Run every part that the study's tables allow, and write results and report.
+
+    Parts that the data cannot carry (one model only, too few questions for honest groups, no
+    number of right answers) are listed with the reason, never filled in.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.analysis/1``: ``done`` and ``left_out``.
+    """
+    folder = Study(study)
+    done: list[str] = []
+    left_out: list[dict[str, str]] = []
+    for name, part in _parts(folder, seed).items():
+        try:
+            folder.write_result(name, part().to_dict())
+            done.append(name)
+        except CalibrantError as error:
+            left_out.append({"part": name, "reason": str(error)})
+    document = {"schema": "calibrant.analysis/1", "done": done, "left_out": left_out}
+    folder.write_result("analysis", document)
+    write_report(folder)
+    return Result(document)
+
+
+def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
+    scores = study.read("scores")
+    models = scores["model"].unique(maintain_order=True).to_list()
+    features = [name for name in _FEATURES if name in scores.columns]
+    method = next(
+        (name for name in _PREFERRED if name in scores["method"].unique()), scores["method"][0]
+    )
+    binary = scores.filter(
+        (pl.col("method") == method) & pl.col("correct").is_in([0.0, 1.0]).fill_null(False)
+    )
+    shared: dict[str, Any] = {"on_invalid": "drop", "seed": seed}
+    path = study.path
+    return {
+        "audit": lambda: audit(path, seed=seed),
+        "compare": lambda: compare(_probabilities(scores), candidates=_pool(study), **shared),
+        "multi_answer": lambda: bench_evaluate(path, **shared),
+        "groups": lambda: groups(binary, features=features, **shared),
+        "cascade": lambda: cascade(binary, models=models, features=features, **shared),
+        "plan": lambda: plan(binary, precision=0.05, **shared),
+        "methods": lambda: methods(path),
+    }
+
+
+def _pool(study: Study) -> pl.DataFrame | None:
+    return study.read("candidates") if study.has("candidates") else None
+
+
+def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
+    """Keep methods whose score is a probability with a plain grade."""
+    ranking = [entry["name"] for entry in methods()["methods"] if not entry["probability"]]
+    return scores.filter(
+        ~pl.col("method").is_in(ranking) & pl.col("correct").is_in([0.0, 1.0]).fill_null(False)
+    )
+
+
+def write_report(study: Study) -> Path:
+    """Write the study's report from all of its results."""
+    order = ("audit", "compare", "multi_answer", "groups", "cascade", "plan", "methods", "run")
+    results = study.results()
+    names = [name for name in order if name in results]
+    names += [name for name in results if name not in order]
+    rows, note = study_questions(study)
+    page = render_html(
+        [results[name] for name in names],
+        title=str(study.config.get("name", study.path.name))
+        if study.config_path.is_file()
+        else study.path.name,
+        questions=rows,
+        questions_note=note,
+    )
+    study.report_path.write_text(page, encoding="utf-8")
+    return study.report_path

@@ -1,0 +1,93 @@
+"""`demo`: the whole chain on a small real model, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from calibrant.api.analysis import analyse
+from calibrant.api.bench import bench_mace
+from calibrant.api.models import fetch_model
+from calibrant.api.result import Result
+from calibrant.api.run import run
+from calibrant.collect import Watch
+from calibrant.records import Study
+
+__all__ = ["demo"]
+
+_STUDY = """\
+# Written by `calibrant demo`: one small model in two configurations, on generated questions.
+name = "A small model on questions with one and several right answers"
+seed = {seed}
+questions = "questions.jsonl"
+methods = "all"
+candidate_pool = true
+
+[sampling]
+draws = 8
+votes = 4
+restatements = 4
+candidates = 4
+
+[prompts]
+style = "short"
+
+[[models]]
+name = "few-shot"
+client = "embedded"
+
+[[models]]
+name = "plain"
+client = "embedded"
+
+[models.prompts]
+style = "short"
+answer = "short_plain"
+"""
+
+
+def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Result:
+    """Ask the embedded model 24 generated questions and write a study with its report.
+
+    A second call asks nothing again: what the ledger holds is used.
+
+    Parameters
+    ----------
+    folder
+        Where the study is written.
+    seed
+        Seed of questions and draws.
+    watch
+        Is told about progress.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.demo/1``: where the report is, and what to try next.
+    """
+    started = time.perf_counter()
+    study = Study(folder)
+    study.path.mkdir(parents=True, exist_ok=True)
+    fetch_model()
+    bench_mace(
+        study.path / "questions.jsonl", domains=["math", "language"], per_k=3, seed=seed, limit=100
+    )
+    study.config_path.write_text(_STUDY.format(seed=seed), encoding="utf-8")
+    collected = run(study.path, watch=watch)
+    parts = analyse(study.path, seed=seed)
+    return Result(
+        {
+            "schema": "calibrant.demo/1",
+            "study": str(study.path),
+            "report": str(study.report_path),
+            "seconds": time.perf_counter() - started,
+            "run": {key: collected[key] for key in ("usage",) if key in collected.to_dict()},
+            "done": parts["done"],
+            "left_out": parts["left_out"],
+            "next": [
+                f"calibrant audit {study.path} --by domain",
+                f"calibrant compare {study.path}",
+                f"calibrant methods {study.path}",
+            ],
+        }
+    )

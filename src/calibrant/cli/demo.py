@@ -1,0 +1,27 @@
+"""`calibrant demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.api.demo import demo
+from calibrant.cli.emit import emit
+from calibrant.cli.options import JsonPath, Seed
+from calibrant.cli.progress import ProgressBar
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def command(
+    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("demo"),
+    json: JsonPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Run the whole chain on a small real model and write a report."""
+    with ProgressBar(enabled=True) as progress:
+        result = demo(out, seed=seed, watch=progress)
+    emit(result, json=json)

@@ -1,0 +1,54 @@
+"""The progress bar of verbs that ask models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+__all__ = ["ProgressBar"]
+
+
+class ProgressBar:
+    """A progress bar on standard error: draws, rate, cost, time left."""
+
+    def __init__(self, *, enabled: bool) -> None:
+        console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[cost]}"),
+            TimeRemainingColumn(compact=True),
+            console=console,
+            disable=not enabled or not console.is_terminal,
+        )
+        self._task: Any = None
+        self._priced = False
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def start(self, model: str, draws: int, *, priced: bool) -> None:
+        """Begin a line for a model."""
+        self._priced = priced
+        self._task = self._progress.add_task(model, total=draws, rate="", cost="")
+
+    def update(self, progress: Any) -> None:
+        """Show the counts."""
+        seconds = max(progress.elapsed_s, 1e-9)
+        rate = f"{progress.draws_new / seconds:.1f} draws/s"
+        if progress.retries:
+            rate += f", {progress.retries:,} retries"
+        self._progress.update(
+            self._task,
+            completed=progress.draws_new + progress.draws_cached,
+            rate=rate,
+            cost=f"${progress.cost:.4f}" if self._priced else "price unknown",
+        )

@@ -1,0 +1,19 @@
+"""What an analysis of a study could and could not do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table
+
+__all__ = ["blocks"]
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the parts that were done and the reasons for those that were not."""
+    parts: list[Paragraph | Table] = [Paragraph(f"Done: {', '.join(document['done'])}.")]
+    if document["left_out"]:
+        rows = tuple((entry["part"], entry["reason"]) for entry in document["left_out"])
+        parts.append(Table(("part", "why it was left out"), rows, title="Left out", labels=2))
+    return parts

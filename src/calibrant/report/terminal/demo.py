@@ -1,0 +1,23 @@
+"""What the demo says at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table
+
+__all__ = ["blocks"]
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return where the report is and what to try next."""
+    parts: list[Paragraph | Table] = [
+        Paragraph(f"The report is here: {document['report']}", strong=True),
+        Paragraph(f"Parts: {', '.join(document['done'])}; {document['seconds']:.0f} s."),
+    ]
+    for entry in document["left_out"]:
+        parts.append(Paragraph(f"Left out: {entry['part']}, because {entry['reason']}"))
+    parts.append(Paragraph("Try next:"))
+    parts.extend(Paragraph(f"  {command}") for command in document["next"])
+    return parts
