@@ -187,10 +187,20 @@ def test_what_is_not_finite_is_refused_with_its_row(case, bad):
 
 
 @pytest.mark.parametrize("case", PROBABILITIES)
-@pytest.mark.parametrize("bad", [1.0000001, -0.001, 87.0])
+@pytest.mark.parametrize("bad", [np.nextafter(1, 2), -5e-324, 1.0000001, -0.001, 87.0])
 def test_what_is_no_probability_is_refused(case, bad):
     with pytest.raises(InputError, match=r"confidence is a number in \[0, 1\]"):
         compute(case, [0.5, bad], [1, 0])
+
+
+@pytest.mark.parametrize("bad", [np.nextafter(np.float32(1), np.float32(2)), np.float32(-1e-45)])
+def test_single_precision_is_refused_as_exactly(bad):
+    with pytest.raises(InputError, match="row 2"):
+        metrics.ece(np.array([0.5, bad], np.float32), [1, 0])
+
+
+def test_minus_zero_is_zero():
+    assert metrics.ece([-0.0, 0.5], [0, 1]) == metrics.ece([0.0, 0.5], [0, 1])
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in PROBABILITIES])

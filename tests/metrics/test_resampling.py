@@ -43,6 +43,17 @@ def test_short_cuts_have_the_distribution_of_resampled_rows(name, n, digits, opt
     assert fast.std() == pytest.approx(slow.std(), rel=0.12)
 
 
+def test_confidences_vary_inside_a_cell():
+    """With a single bin the error is |mean residual|, whose spread is known."""
+    rng = np.random.default_rng(20)
+    confidence = rng.random(5_000)
+    correct = rng.random(5_000) < 0.1
+    draws = metrics.bootstrap_distribution("ece", confidence, correct, bins=1, resamples=4000)
+    expected = (confidence - correct).std() / np.sqrt(5_000)
+    assert draws.std() == pytest.approx(expected, rel=0.05)
+    assert draws.mean() == pytest.approx(abs((confidence - correct).mean()), abs=expected / 10)
+
+
 def test_the_bootstrap_of_ece_is_biased_upwards():
     """At n = 200 replicates average far above the value, so percentiles cannot be right."""
     confidence, correct = sample(2, 200, power=1.0)
