@@ -1,0 +1,99 @@
+"""`report`: render results as one HTML page, Markdown or figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import calibrant
+from calibrant.api.analysis import analyse, write_report
+from calibrant.api.audit import audit
+from calibrant.api.result import Result
+from calibrant.core.document import load_document
+from calibrant.core.errors import InputError
+from calibrant.records import Study
+from calibrant.report import render_html, render_markdown
+from calibrant.report.figures import FORMATS, figures_of, save_figure
+
+__all__ = ["report"]
+
+
+def report(
+    inputs: str | Path | Sequence[str | Path],
+    *,
+    html: str | Path | None = None,
+    markdown: str | Path | None = None,
+    figures: str | Path | None = None,
+    formats: Sequence[str] = FORMATS,
+    title: str | None = None,
+    seed: int = 0,
+) -> Result:
+    """Render results.
+
+    Parameters
+    ----------
+    inputs
+        A study folder, result documents (JSON), or a scores table, which is audited first.
+    html
+        Where to write the page; a study has its own place for it.
+    markdown
+        Where to write the tables as Markdown.
+    figures
+        Folder for every figure, in every one of `formats` (svg, png, pdf).
+    title
+        Title of the page.
+    seed
+        Seed of an audit that is made on the way.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.report/1``: what was written.
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not paths:
+        raise InputError("there is nothing to report on: name a study, a result or a table")
+    written: list[str] = []
+    documents: list[dict[str, Any]] = []
+    for path in paths:
+        if Study.is_study(path):
+            documents += _study_documents(Study(path), seed, written if html is None else [])
+        elif str(path).endswith(".json"):
+            documents.append(load_document(path))
+        else:
+            documents.append(audit(path, seed=seed).to_dict())
+    if html is not None:
+        written.append(_write(html, render_html(documents, title=title or "calibrant report")))
+    if markdown is not None:
+        written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
+    if figures is not None:
+        written += _figures(documents, Path(figures), tuple(formats))
+    return Result(
+        {"schema": "calibrant.report/1", "version": calibrant.__version__, "written": written}
+    )
+
+
+def _study_documents(study: Study, seed: int, written: list[str]) -> list[dict[str, Any]]:
+    if not study.results() and study.has("scores"):
+        analyse(study.path, seed=seed)
+    written.append(str(write_report(study)))
+    return list(study.results().values())
+
+
+def _write(path: str | Path, text: str) -> str:
+    Path(path).write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def _figures(documents: list[dict[str, Any]], folder: Path, formats: tuple[str, ...]) -> list[str]:
+    return [
+        str(path)
+        for number, document in enumerate(documents, 1)
+        for figure in figures_of(document)
+        for path in save_figure(
+            figure,
+            folder / f"{number}-{document['schema'].split('.')[1].split('/')[0]}",
+            formats=formats,
+        )
+    ]

@@ -1,0 +1,35 @@
+"""`calibrant report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.api.report import report
+from calibrant.cli.emit import emit
+from calibrant.cli.options import HtmlPath, Inputs, JsonPath, Seed
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def command(
+    inputs: Inputs,
+    html: HtmlPath = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write the tables as Markdown.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write every figure as SVG, PNG and PDF.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    json: JsonPath = None,
+    seed: Seed = 0,
+) -> None:
+    """Render results as one HTML page, Markdown or figures."""
+    emit(
+        report(inputs, html=html, markdown=markdown, figures=figures, title=title, seed=seed),
+        json=json,
+    )
