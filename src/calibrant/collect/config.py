@@ -241,6 +241,8 @@ def _models(root: Settings, folder: Path) -> tuple[ModelConfig, ...]:
         model = _model(table, folder)
         if any(model.name == other.name for other in models):
             table.refuse("name", f"every model has a name of its own, got {model.name!r} twice")
+        if model.temperature == 0.0:
+            table.refuse("temperature", "the draws of a study are above temperature 0, got 0.0")
         models.append(model)
     if not models:
         root.refuse("models", "a study asks at least one model", hint="add a [[models]] table")
