@@ -1,0 +1,138 @@
+"""Figures of a group audit: what the Brier score is made of, and the groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, THIRD, frame
+
+__all__ = ["figures"]
+
+_PARTS = (("calibration_loss", "calibration"), ("grouping_loss", "grouping"), ("rest", "rest"))
+
+
+def figures(document: Mapping[str, Any]) -> list[Figure]:
+    """Return a decomposition bar and the groups of each block."""
+    found = []
+    for number, entry in enumerate(document["results"], 1):
+        found.append(_decomposition(entry, number))
+        if entry["groups"]:
+            found.append(_groups(entry, number))
+    return found
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    return f"{entry['model']} / {entry['method']}"
+
+
+def _decomposition(entry: Mapping[str, Any], number: int) -> Figure:
+    rows = [
+        {"part": title, "value": entry[key]["value"], **_ends(entry[key])} for key, title in _PARTS
+    ]
+    spec = frame(
+        {
+            "data": {"values": rows},
+            "encoding": {"y": {"field": "part", "type": "nominal", "title": None, "sort": None}},
+            "layer": [
+                {
+                    "mark": {"type": "bar", "height": 18},
+                    "encoding": {
+                        "x": {
+                            "field": "value",
+                            "type": "quantitative",
+                            "title": "Brier points",
+                        },
+                        "color": {
+                            "field": "part",
+                            "type": "nominal",
+                            "legend": None,
+                            "scale": {
+                                "domain": ["calibration", "grouping", "rest"],
+                                "range": [THIRD, SECOND, BAND],
+                            },
+                        },
+                    },
+                },
+                {
+                    "mark": {"type": "rule", "color": GREY},
+                    "encoding": {
+                        "x": {"field": "low", "type": "quantitative"},
+                        "x2": {"field": "high"},
+                    },
+                },
+            ],
+        },
+        width=420,
+        height=110,
+    )
+    return Figure(
+        f"decomposition-{number}",
+        f"{_place(entry)}: what the Brier score is made of",
+        "Calibration can be mended by recalibrating; grouping cannot: it is error inside groups of "
+        "equal confidence. Both are lower bounds, with their intervals.",
+        spec,
+    )
+
+
+def _groups(entry: Mapping[str, Any], number: int) -> Figure:
+    rows = [
+        {
+            "rule": group["rule"],
+            "says": group["mean_confidence"],
+            "is": group["rate"],
+            "low": group["rate_interval"]["low"],
+            "high": group["rate_interval"]["high"],
+            "n": group["n"],
+            "flag": group["direction"] if group["flagged"] else "not flagged",
+        }
+        for group in entry["groups"]
+    ]
+    y = {
+        "field": "rule",
+        "type": "nominal",
+        "title": None,
+        "sort": None,
+        "axis": {"labelLimit": 320},
+    }
+    x = {"type": "quantitative", "title": "confidence (ring) and share right (dot)"}
+    tips = [
+        {"field": "rule", "type": "nominal"},
+        {"field": "n", "type": "quantitative", "format": ","},
+        {"field": "says", "type": "quantitative", "format": ".3f"},
+        {"field": "is", "type": "quantitative", "format": ".3f"},
+        {"field": "flag", "type": "nominal"},
+    ]
+    spec = frame(
+        {
+            "data": {"values": rows},
+            "layer": [
+                {
+                    "mark": {"type": "rule", "color": FIRST},
+                    "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "color": FIRST, "size": 60},
+                    "encoding": {"y": y, "x": {**x, "field": "is"}, "tooltip": tips},
+                },
+                {
+                    "mark": {"type": "point", "size": 70, "color": SECOND, "strokeWidth": 2},
+                    "encoding": {"y": y, "x": {**x, "field": "says"}, "tooltip": tips},
+                },
+            ],
+        },
+        width=320,
+        height=max(26 * len(rows), 80),
+    )
+    return Figure(
+        f"groups-{number}",
+        f"{_place(entry)}: groups, costliest first",
+        "A ring to the right of its dot promises too much. Groups were found on other rows than "
+        "those shown, and flags are controlled for their number; a group is a place to look.",
+        spec,
+    )
+
+
+def _ends(estimate: Mapping[str, Any]) -> dict[str, Any]:
+    return {"low": estimate["low"], "high": estimate["high"]}

@@ -1,0 +1,55 @@
+"""Figure of a plan: labels against precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.theme import FIRST, SECOND, frame
+
+__all__ = ["figures"]
+
+
+def figures(document: Mapping[str, Any]) -> list[Figure]:
+    """Return the curve of labels against precision, passive and active."""
+    rows = [
+        {"precision": point["precision"], "labels": point[key], "choice": name}
+        for point in document["curve"]
+        for name, key in (("as they come", "passive_labels"), ("active", "active_labels"))
+        if point[key]
+    ]
+    if not rows:
+        return []
+    axis = {"type": "quantitative", "scale": {"type": "log"}}
+    spec = frame(
+        {
+            "data": {"values": rows},
+            "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 25}},
+            "encoding": {
+                "x": {**axis, "field": "precision", "title": "precision of the claim"},
+                "y": {**axis, "field": "labels", "axis": {"format": "~s"}},
+                "color": {
+                    "field": "choice",
+                    "type": "nominal",
+                    "title": None,
+                    "scale": {"domain": ["as they come", "active"], "range": [SECOND, FIRST]},
+                },
+                "tooltip": [
+                    {"field": "precision", "type": "quantitative", "format": ".3f"},
+                    {"field": "labels", "type": "quantitative", "format": ","},
+                    {"field": "choice", "type": "nominal"},
+                ],
+            },
+        },
+        width=420,
+    )
+    return [
+        Figure(
+            "labels",
+            "Labels against precision",
+            "How many labels a claim of this precision takes at least, for items as they come and "
+            "for the best conceivable choice; worst-case rates with constant 1.",
+            spec,
+        )
+    ]
