@@ -18,6 +18,7 @@ from calibrant.metrics.multi_answer import (
     knowledge_coverage,
     leaves,
     macro_auroc,
+    macro_mean,
     mixes_of,
     spearman,
     tune_aggregation,
@@ -100,6 +101,40 @@ def test_intervals_of_the_macro_auroc_cover_the_truth():
         estimate = macro_auroc(confidence, correct, leaves(domain)).estimate
         covered += estimate.low <= truth <= estimate.high
     assert 0.91 <= covered / 200 <= 0.99
+
+
+def test_intervals_hold_where_right_answers_are_rare():
+    truth = stats.norm.cdf(1 / math.sqrt(2))
+    covered = tried = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        correct = (rng.random(120) < 0.07).astype(float)
+        found = macro_auroc(
+            correct + rng.normal(size=120), correct, leaves(np.repeat(["a", "b", "c", "d"], 30))
+        )
+        if not math.isnan(found.estimate.value):
+            tried += 1
+            covered += found.estimate.low <= truth <= found.estimate.high
+    assert tried > 250
+    assert covered / tried >= 0.93
+
+
+def test_a_part_of_one_question_takes_the_spread_of_the_others():
+    values = np.array([0.2, 0.4, 0.6, 0.8, 0.9])
+    found = macro_mean(values, leaves(["a"] * 4 + ["b"])).estimate
+    spread = values[:4].std(ddof=1)
+    error = math.sqrt((0.5 * spread / 2) ** 2 + (0.5 * spread) ** 2)
+    half = stats.t.ppf(0.975, 4) * error
+    assert (found.low, found.high) == pytest.approx((found.value - half, found.value + half))
+
+
+def test_the_test_never_draws_more_questions_than_there_are():
+    rng = np.random.default_rng(0)
+    correct = (rng.random(80) < 0.5).astype(float)
+    pair = ((correct + rng.normal(size=80), correct), (rng.normal(size=80), correct))
+    limited = compare_aurocs(*pair, leaves(["a"] * 80), items=1_000, rng=3)
+    assert limited.items == 80
+    assert limited == compare_aurocs(*pair, leaves(["a"] * 80), items=None, rng=3)
 
 
 def test_the_test_holds_its_level_and_finds_real_differences():

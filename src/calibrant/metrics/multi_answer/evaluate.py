@@ -277,6 +277,7 @@ def _tests(
             {
                 "mix": list(mix),
                 "n": int(a.correct.size),
+                "items": tests["macro"].items,
                 "not_shared": int(np.isin(ours.k, list(mix)).sum() - a.correct.size),
                 "difference": tests["macro"].difference,
                 "p": tests["macro"].p,

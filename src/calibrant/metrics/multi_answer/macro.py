@@ -21,6 +21,7 @@ from calibrant.stats.intervals import logit_interval, wald_interval, wilson_inte
 __all__ = ["Macro", "Part", "macro_auroc", "macro_mean", "macro_rate", "part_auroc"]
 
 Array = NDArray[Any]
+_FEW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,15 @@ def part_auroc(confidence: Array, correct: Array) -> Part:
         return Part(math.nan, math.nan, n)
     ranked = ranking.Ranked.of(confidence, correct, None)
     area, influence = ranking.area_under_curve(ranked)
-    return Part(area, math.sqrt(influence.second_moment(ranked)) / n, n)
+    error = math.sqrt(influence.second_moment(ranked)) / n
+    rarer = min(correct.sum(), n - correct.sum())
+    if rarer < _FEW and confidence.min() < confidence.max():
+        # A handful of answers shows too little of its own spread; no AUROC varies more than
+        # this bound (van Dantzig 1951), taken at an area drawn a little towards one half.
+        pairs = correct.sum() * (n - correct.sum())
+        near = (area * pairs + 0.5) / (pairs + 1)
+        error = max(error, math.sqrt(near * (1 - near) / rarer))
+    return Part(area, error, n)
 
 
 def macro_mean(values: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
@@ -103,7 +112,7 @@ def _macro(
     level: float,
     interval: Callable[[float, float, int, float], tuple[float, float]],
 ) -> Macro:
-    found = [(leaf, of_rows(leaf.rows)) for leaf in parts]
+    found = _with_errors([(leaf, of_rows(leaf.rows)) for leaf in parts])
     defined = [(leaf, part) for leaf, part in found if not math.isnan(part.value)]
     left_out = tuple(leaf.name for leaf, part in found if math.isnan(part.value))
     n = sum(part.n for _, part in defined)
@@ -115,6 +124,16 @@ def _macro(
     error = math.sqrt(sum((leaf.weight * part.error / total) ** 2 for leaf, part in defined))
     low, high = interval(value, error, n, level) if math.isfinite(error) else (math.nan, math.nan)
     return Macro(Estimate(value, low, high, n=n, level=level), tuple(found), left_out)
+
+
+def _with_errors(found: list[tuple[Leaf, Part]]) -> list[tuple[Leaf, Part]]:
+    """Give a part of one question, which has no spread, the pooled spread of the others."""
+    spread = [(p.n - 1, p.error**2 * p.n) for _, p in found if p.n > 1 and p.error >= 0]
+    freedom = sum(n for n, _ in spread)
+    if not freedom:
+        return found
+    pooled = math.sqrt(sum(n * variance for n, variance in spread) / freedom)
+    return [(leaf, Part(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in found]
 
 
 def _wald(value: float, error: float, n: int, level: float) -> tuple[float, float]:

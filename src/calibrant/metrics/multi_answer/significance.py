@@ -62,7 +62,7 @@ def compare_aurocs(
     parts
         Parts to pool within; one part with all rows gives the pooled test.
     draws, items
-        Number of draws and of questions in each; None: as many as there are.
+        Number of draws and of questions in each; None, and at most: as many as there are.
     level
         Coverage of the interval of the difference.
     rng
@@ -80,7 +80,8 @@ def compare_aurocs(
     if draws < 100:
         raise InputError(f"a test needs at least 100 draws, got {draws}")
     size = sum(leaf.rows.size for leaf in parts)
-    drawn = size if items is None else items
+    # More questions than there are would promise a precision that the data do not have.
+    drawn = size if items is None else min(items, size)
     generator = as_generator(rng)
     sums = [np.zeros(draws), np.zeros(draws)]
     weights = np.zeros(draws)
