@@ -11,7 +11,7 @@ from calibrant.report.figures.figure import FORMATS, Figure, figure_svg, save_fi
 
 __all__ = ["FORMATS", "Figure", "figure_svg", "figures_of", "save_figure"]
 
-_KINDS = ("audit", "compare", "groups", "plan")
+_KINDS = ("audit", "cascade", "compare", "groups", "multi_answer", "plan")
 
 
 def figures_of(document: Mapping[str, Any]) -> list[Figure]:
