@@ -186,7 +186,7 @@ def main() -> None:
     ratio = np.mean(list(active.values())) / passive[max(passive)]
     power = detection_power()
     cover = sequence_coverage(1000)
-    false, exact, delay = false_alarms(400)
+    false, exact, delay = false_alarms(200)
     judge = judge_coverage(5000)
     pool = pool_coverage(400)
     slopes = [(f"passive, {k} waves, L = 1", f"{v:.3f}") for k, v in passive.items()]
@@ -225,7 +225,7 @@ def main() -> None:
         ),
         (
             "Monitor",
-            "400 runs of 365 days with 50 labels each; nominal at most 5 % of runs with any alarm.",
+            "200 runs of 365 days with 50 labels each; nominal at most 5 % of runs with any alarm.",
             _table(
                 ("quantity", "value"),
                 [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,11 +101,13 @@ def _random(pool: LabelPool, size: int, generator: np.random.Generator) -> Indic
 
 def _stratified(pool: LabelPool, size: int, generator: np.random.Generator) -> Indices:
     """Draw one item at random from each of `size` equal slices of the ordered pool."""
-    open_items = np.flatnonzero(~pool.labelled)
-    keys: list[NDArray[Any]] = [generator.random(open_items.size), pool.confidence[open_items]]
-    if pool.side is not None:
-        keys += [pool.side[open_items, 0], pool.cell[open_items]]
-    ordered = open_items[np.lexsort(keys)]
+    # Shuffling first puts ties in random order; the sorts keep it.
+    open_items = generator.permutation(np.flatnonzero(~pool.labelled))
+    if pool.side is None:
+        ordered = open_items[np.argsort(pool.confidence[open_items], kind="stable")]
+    else:
+        ordered = open_items[np.argsort(pool.side[open_items, 0], kind="stable")]
+        ordered = ordered[np.argsort(pool.cell[ordered].astype(np.int16), kind="stable")]
     position = (np.arange(size) + generator.random(size)) / max(size, 1) * ordered.size
     # Slices narrower than two items can hit one item twice; such draws are made up at random.
     chosen = np.unique(ordered[np.minimum(position.astype(np.intp), ordered.size - 1)])
