@@ -30,6 +30,8 @@ class Preset:
         Settings that are always sent, because the server's own defaults cut the distribution.
     integer_logprobs
         Whether `logprobs` is the number of alternatives instead of true.
+    one_choice_counted
+        Whether the usage of a call with several choices is that of one choice (llama.cpp).
     """
 
     base_url: str | None
@@ -40,6 +42,7 @@ class Preset:
     seed_field: str = "seed"
     sampler: Mapping[str, float] = field(default_factory=dict)
     integer_logprobs: bool = False
+    one_choice_counted: bool = False
 
     def capabilities_of(self, model: str) -> Capabilities:
         """Return what this model can give.
@@ -93,6 +96,7 @@ PRESETS.add(
         # unless the user says more.
         Capabilities(1, True, 20, True, True, True, samplers=WIDE),
         sampler=FULL_SAMPLING,
+        one_choice_counted=True,
     ),
 )
 PRESETS.add(

@@ -28,10 +28,11 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 class EmbeddedClient:
     """llama.cpp inside the process, with log-probs, seeds and several draws per call.
 
-    The same seed gives the same text whatever else is computed beside it: every draw has a
-    key-value cache of its own and attention is computed row by row. (With the runtime's own
-    settings, calls in one batch change each other's log-probs in the last bits, and with them,
-    now and then, a sampled token.)
+    The same seed gives the same text whatever else is computed beside or before it: every
+    draw has a key-value cache of its own, attention is computed row by row, and no part of an
+    earlier prompt is used again. (With the runtime's own settings, calls in one batch change
+    each other in the last bits, and a prompt asked for the second time has log-probs that
+    differ by up to 0.2; with them the sampled tokens change.)
 
     Parameters
     ----------
@@ -119,6 +120,7 @@ class EmbeddedClient:
             if self._server is None:
                 self._server = self._load()
         body = write_request(request, PRESETS["llamacpp"])
+        body["cache_prompt"] = False
         # The runtime counts the tokens of one choice only; with log-probs all are counted.
         body["logprobs"] = True
         started = time.perf_counter()
@@ -130,7 +132,7 @@ class EmbeddedClient:
         answer["model"] = self.resolve(request.model)
         asked = request.logprobs
         completions = read_answer(
-            answer, replace(request, logprobs=True), latency, usage_of_one=True
+            answer, replace(request, logprobs=True), latency, one_choice_counted=True
         )
         return completions if asked else [_without_logprobs(one) for one in completions]
 

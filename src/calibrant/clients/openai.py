@@ -72,7 +72,9 @@ class OpenAIClient(HttpClient):
     async def _call(self, request: Request) -> list[Completion]:
         body = write_request(request, self._preset, send_temperature=self._capabilities.temperature)
         answer, latency = await self._post("/chat/completions", body)
-        return read_answer(answer, request, latency)
+        return read_answer(
+            answer, request, latency, one_choice_counted=self._preset.one_choice_counted
+        )
 
 
 def write_request(
@@ -112,11 +114,17 @@ def write_request(
 
 
 def read_answer(
-    answer: Mapping[str, Any], request: Request, latency_s: float, *, usage_of_one: bool = False
+    answer: Mapping[str, Any],
+    request: Request,
+    latency_s: float,
+    *,
+    one_choice_counted: bool = False,
 ) -> list[Completion]:
     """Return the completions of an answer, in the order of their index.
 
-    With `usage_of_one` the endpoint counts the tokens of a single choice only.
+    With `one_choice_counted` the endpoint is llama.cpp, which counts the tokens of a single
+    choice only, and shows a character of several tokens as one entry with the log-prob of the
+    last of them: such log-probs are refused, because their sum is not that of the text.
     """
     choices = answer.get("choices")
     if not choices:
@@ -124,10 +132,19 @@ def read_answer(
     choices = sorted(choices, key=lambda choice: choice.get("index", 0))[: request.n]
     try:
         logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
-        usages = _read_usages(answer.get("usage") or {}, logprobs, usage_of_one=usage_of_one)
-        return [
+        usages = _read_usages(
+            answer.get("usage") or {}, logprobs, one_choice_counted=one_choice_counted
+        )
+        completions = [
             _completion(answer, request, latency_s, *parts, position)
             for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
+        ]
+        if not one_choice_counted:
+            return completions
+        total = int((answer.get("usage") or {}).get("completion_tokens") or 0)
+        return [
+            _refuse_gaps(one, shown, request, total)
+            for one, shown in zip(completions, logprobs, strict=True)
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TransientClientError(
@@ -165,6 +182,30 @@ def _completion(
     )
 
 
+def _refuse_gaps(
+    completion: Completion,
+    shown: tuple[TokenLogprob, ...] | None,
+    request: Request,
+    counted: int,
+) -> Completion:
+    """Refuse log-probs that leave out tokens inside a character."""
+    if completion.logprobs is None or shown is None or completion.text.isascii():
+        return completion
+    if completion.finish_reason == "length":
+        expected = request.max_tokens
+    elif request.n == 1:
+        expected = counted
+    else:
+        # Of several choices only one is counted; a character of three bytes or more is
+        # seldom one token.
+        wide = any(len(entry.token.strip().encode()) > 2 * len(entry.token) for entry in shown)
+        expected = len(shown) + wide
+    if len(shown) >= expected:
+        return completion
+    reason = f"{len(shown)} entries for more tokens: those inside a character are left out"
+    return replace(completion, logprobs=None, logprobs_refused=reason)
+
+
 def _read_logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
     """Return the token log-probs; None where a choice lacks them, which can happen."""
     found = choice.get("logprobs")
@@ -199,7 +240,7 @@ def _read_usages(
     usage: Mapping[str, Any],
     logprobs: list[tuple[TokenLogprob, ...] | None],
     *,
-    usage_of_one: bool,
+    one_choice_counted: bool,
 ) -> list[Usage]:
     """Share the tokens of a call among its draws: the prompt is paid once.
 
@@ -209,12 +250,12 @@ def _read_usages(
     count = len(logprobs)
     prompt = int(usage.get("prompt_tokens") or 0)
     total = int(usage.get("completion_tokens") or 0)
-    if usage_of_one:
+    if one_choice_counted:
         total *= count
     lengths = [len(entries) if entries else None for entries in logprobs]
     shares = [total // count + (position < total % count) for position in range(count)]
     known = [length for length in lengths if length is not None]
-    if len(known) == count and (usage_of_one or sum(known) == total or not total):
+    if len(known) == count and (one_choice_counted or sum(known) == total or not total):
         shares = known
     return [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
 
