@@ -11,18 +11,16 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.semantics import extract
 from calibrant.semantics import stated as parsers
+from calibrant.semantics.extract import parse_vote
 from calibrant.semantics.grade import Grader
 
 MODEL = "deepseek-v3"
-LISTS = ("stated_answers", "stated_confidences", "stated_classes", "stated_correct")
 
 
 parse_stated = cache(parsers.parse_stated)
 parse_top_k = cache(parsers.parse_top_k)
 parse_confidence = cache(parsers.parse_confidence)
-parse_vote = cache(extract.parse_vote)
 GRADER = Grader()
 
 
@@ -86,7 +84,8 @@ def deepseek_tables(
         for question in recorded.iter_rows(named=True)
         for row in _Recorded(question, authors_rule=authors_rule).rows()
     ]
-    frame = pl.DataFrame(rows, schema=_SCHEMA).with_columns(
+    texts = pl.DataFrame(rows, schema=_SCHEMA)
+    frame = pl.concat([texts, *_votes(recorded)], how="diagonal").with_columns(
         pl.lit(MODEL).alias("model"), pl.col("temperature").fill_null(0.0)
     )
     draws = frame.drop("class_id", "correct", "stated_classes", "stated_correct")
@@ -115,6 +114,27 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
+def _votes(recorded: pl.DataFrame) -> list[pl.DataFrame]:
+    """Return the verdicts on the greedy answer, one row per vote."""
+    frames = []
+    for purpose in ("p_true", "p_true_cand"):
+        votes = recorded.select(
+            pl.col("id").alias("question_id"),
+            pl.lit(purpose).alias("purpose"),
+            pl.col(f"{purpose}_votes").alias("text"),
+            pl.int_ranges(0, pl.col(f"{purpose}_votes").list.len()).alias("draw"),
+            pl.lit(1.0).alias("temperature"),
+        ).explode("text", "draw")
+        said = {text: parse_vote(text) for text in votes["text"].unique()}
+        words = {text: None if vote is None else str(vote) for text, vote in said.items()}
+        frames.append(
+            votes.with_columns(
+                pl.col("text").replace_strict(words, return_dtype=pl.String).alias("answer")
+            )
+        )
+    return frames
+
+
 Row = dict[str, Any]
 
 
@@ -137,12 +157,6 @@ class _Recorded:
         yield from self._samples()
         yield from self._stated()
         yield from self._lists()
-        for purpose in ("p_true", "p_true_cand"):
-            for draw, text in enumerate(self.question[f"{purpose}_votes"]):
-                vote = parse_vote(text)
-                yield self._row(
-                    purpose, draw, text=text, answer=None if vote is None else str(vote)
-                )
         said = self.question["self_ask_raw"]
         yield self._row("self_ask", 0, text=said, stated_confidence=parse_confidence(said))
 
