@@ -60,9 +60,7 @@ def failed_claims(results: Sequence[Mapping[str, Any]], claims: Sequence[Claim])
     """Return a line per block and claim that fails; what is undefined cannot pass."""
     failures = []
     for entry in results:
-        place = " / ".join(
-            [entry["model"], entry["method"], *(entry.get("group") or {}).values()]
-        )
+        place = " / ".join([entry["model"], entry["method"], *(entry.get("group") or {}).values()])
         for claim in claims:
             metrics = entry["metrics"]
             if claim.metric not in metrics:

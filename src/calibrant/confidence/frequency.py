@@ -180,7 +180,10 @@ def sfca(table: DrawTable, options: Options) -> Scored:
     classes = table.samples.classes
     share = classes.count / classes.total[classes.unit]
     kept = (share >= threshold("sfca", options)) & classes.answered
-    value = sum_by(classes.unit, np.where(kept, share, 0.0), len(table))
+    # Whole counts are summed before the one division: shares could add up to just over 1.
+    drawn = sum_by(classes.unit, np.where(kept, classes.count, 0).astype(np.float64), len(table))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = drawn / classes.total
     return about_question(value, table, options)
 
 
