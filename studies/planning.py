@@ -8,7 +8,7 @@ from tests.places import shared_data_folder
 
 from calibrant.planning import leaderboard
 from studies._planning_judge import human_table, judge_table
-from studies._planning_replay import BUDGETS, GRID, all_errors, ratios
+from studies._planning_replay import GRID, all_errors, ratios
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "studies"
 REPETITIONS = 200
@@ -40,12 +40,15 @@ def write_replay(errors: pl.DataFrame) -> None:
         "random labels with the plain plug-in ECE (geometric mean over pools; below 1 is better).",
         "",
     ]
-    names = {"MMLU": "MMLU, 7 models, max softmax", "MMLU-Pro": "MMLU-Pro, 5 models, verbalised"}
+    budgets = sorted(errors["labels"].unique())
+    names = {"MMLU": "max softmax", "MMLU-Pro": "verbalised"}
     for recalibrated in (False, True):
         for group, title in names.items():
             part = table.filter((pl.col("recalibrated") == recalibrated) & (pl.col("set") == group))
+            if part.is_empty():
+                continue
             state = "after Platt scaling" if recalibrated else "as they are"
-            parts += [f"## {title}: {state}", ""]
+            parts += [f"## {group}, {part['pools'].max()} models, {title}: {state}", ""]
             rows = []
             base = part.filter(pl.col("strategy") == "random, plug-in")
             for strategy in order:
@@ -54,10 +57,10 @@ def write_replay(errors: pl.DataFrame) -> None:
                     continue
                 found = dict(zip(cells["labels"], cells["mean"], strict=True))
                 worst = cells["worst"].max()
-                rows.append((strategy, *(f"{found[m]:.2f}" for m in BUDGETS), f"{worst:.2f}"))
+                rows.append((strategy, *(f"{found[m]:.2f}" for m in budgets), f"{worst:.2f}"))
             error = dict(zip(base["labels"], base["error"], strict=True))
-            rows.append(("mean error of the first row", *(f"{error[m]:.4f}" for m in BUDGETS), ""))
-            head = ("design and estimator", *(f"{m:,} labels" for m in BUDGETS), "worst pool")
+            rows.append(("mean error of the first row", *(f"{error[m]:.4f}" for m in budgets), ""))
+            head = ("design and estimator", *(f"{m:,} labels" for m in budgets), "worst pool")
             parts += [markdown(head, rows), ""]
     parts += _reading(table)
     parts += ["", "![Error against labels](planning-replay.svg)", ""]
