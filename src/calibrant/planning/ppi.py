@@ -63,7 +63,12 @@ class JudgedEstimate:
 
 
 def judged_mean(
-    gold: ArrayLike, judge_on_gold: ArrayLike, judge_elsewhere: ArrayLike, *, level: float = 0.95
+    gold: ArrayLike,
+    judge_on_gold: ArrayLike,
+    judge_elsewhere: ArrayLike,
+    *,
+    level: float = 0.95,
+    corners: tuple[float, float] | None = None,
 ) -> JudgedEstimate:
     """Estimate a mean from gold values and a judge's values.
 
@@ -80,6 +85,10 @@ def judged_mean(
         The judge's values for the items without gold, shape (N,).
     level
         Coverage of the intervals.
+    corners
+        Values of a wrong and of a right item, where the values come from yes/no labels; found
+        by itself for labels 0 and 1. They keep the interval honest when a handful of gold
+        labels shows no disagreement.
 
     Examples
     --------
@@ -100,7 +109,7 @@ def judged_mean(
         if not np.isfinite(values).all():
             raise InputError(f"a {name} label is missing or not finite")
     n, extra = y.size, g.size
-    points, weights = _smoothed(y, f)
+    points, weights = _smoothed(y, f, corners)
     centre = weights @ points
     spread = (points - centre).T @ (weights[:, None] * (points - centre))
     pooled = np.concatenate([f, g])
@@ -158,14 +167,18 @@ def judged_estimates(
     if not p.shape == y.shape == f.shape or p.ndim != 1:
         raise InputError(f"three vectors of one length, got {p.shape}, {y.shape}, {f.shape}")
     has = np.isfinite(y)
+    binary = bool(np.isin(y[has], (0.0, 1.0)).all())
 
     def estimate(of: Any, which: NDArray[np.bool_], cover: float) -> dict[str, Any]:
         inside, outside = which & has, which & ~has
+        middle = np.array([p[which].mean()])
+        ends = (float(of(middle, 0.0)[0]), float(of(middle, 1.0)[0]))
         return judged_mean(
             of(p[inside], y[inside]),
             of(p[inside], f[inside]),
             of(p[outside], f[outside]),
             level=cover,
+            corners=ends if binary else None,
         ).to_dict()
 
     everything = np.ones(p.size, dtype=bool)
@@ -176,7 +189,7 @@ def judged_estimates(
     return {
         "gold_labels": int(has.sum()),
         "judge_labels": int(p.size),
-        "accuracy": estimate(lambda _, o: o, everything, level),
+        "accuracy": estimate(lambda c, o: o + 0 * c, everything, level),
         "brier": estimate(lambda c, o: (c - o) ** 2, everything, level),
         "gap": estimate(lambda c, o: o - c, everything, level),
         "bins": [
@@ -193,26 +206,21 @@ def judged_estimates(
     }
 
 
-def _smoothed(y: Floats, f: Floats) -> tuple[Floats, Floats]:
-    """Return the gold points and, for yes/no labels, half a point in each corner of the table.
+def _smoothed(y: Floats, f: Floats, corners: tuple[float, float] | None) -> tuple[Floats, Floats]:
+    """Return the gold points and half a point in each corner of the table of yes/no labels.
 
     A handful of gold labels often shows no disagreement at all; the variance would then be 0
     and the interval a point. Half an observation per corner keeps it honest.
     """
     points = np.column_stack([y, f])
     weights = np.ones(len(points))
-    if all(np.unique(column).size <= 2 for column in (y, f)):
-        corners = [(a, b) for a in _two(y) for b in _two(f)]
-        points = np.vstack([points, np.array(corners)])
-        weights = np.concatenate([weights, np.full(len(corners), 2.0 / len(corners))])
+    if corners is None and np.isin(points, (0.0, 0.5, 1.0)).all():
+        corners = (0.0, 1.0)
+    if corners is not None:
+        square = [(a, b) for a in corners for b in corners]
+        points = np.vstack([points, np.array(square)])
+        weights = np.concatenate([weights, np.full(len(square), 0.5)])
     return points, weights / weights.sum()
-
-
-def _two(values: Floats) -> list[float]:
-    found = [float(value) for value in np.unique(values)]
-    if len(found) == 2:
-        return found
-    return [0.0, 1.0] if found[0] in (0.0, 1.0) else found
 
 
 def _interval(value: float, half: float, n: int, level: float) -> Estimate:
