@@ -17,13 +17,24 @@ from calibrant.api.groups import groups
 from calibrant.api.methods import methods
 from calibrant.api.plan import plan
 from calibrant.api.result import Result
-from calibrant.core.errors import CalibrantError
+from calibrant.core.errors import CalibrantError, InputError
 from calibrant.records import Study
 from calibrant.report import render_html
 
 __all__ = ["analyse", "write_report"]
 
 _FEATURES = ("domain", "k")
+_ORDER = (
+    "audit",
+    "audit_by_group",
+    "compare",
+    "multi_answer",
+    "groups",
+    "cascade",
+    "plan",
+    "methods",
+    "run",
+)
 _PREFERRED = ("consistency", "sem1", "verb", "p_true_prob", "perplexity")
 
 
@@ -55,7 +66,6 @@ def analyse(study: str | Path, *, seed: int = 0) -> Result:
 
 def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
     scores = study.read("scores")
-    models = scores["model"].unique(maintain_order=True).to_list()
     features = [name for name in _FEATURES if name in scores.columns]
     method = next(
         (name for name in _PREFERRED if name in scores["method"].unique()), scores["method"][0]
@@ -67,13 +77,36 @@ def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
     path = study.path
     return {
         "audit": lambda: audit(path, seed=seed),
+        "audit_by_group": lambda: audit(binary, by=features, **shared),
         "compare": lambda: compare(_probabilities(scores), candidates=_pool(study), **shared),
         "multi_answer": lambda: bench_evaluate(path, **shared),
         "groups": lambda: groups(binary, features=features, **shared),
-        "cascade": lambda: cascade(binary, models=models, features=features, **shared),
+        "cascade": lambda: _cascade(study, binary, features, shared),
         "plan": lambda: plan(binary, precision=0.05, **shared),
         "methods": lambda: methods(path),
     }
+
+
+def _cascade(
+    study: Study, scores: pl.DataFrame, features: list[str], shared: dict[str, Any]
+) -> Result:
+    """Order the models by the tokens that an answer takes them, and build a cascade."""
+    tokens = (
+        study.read("draws")
+        .filter(pl.col("purpose").is_in(["answer", "greedy"]))
+        .group_by("model", maintain_order=True)
+        .agg((pl.col("prompt_tokens") + pl.col("completion_tokens")).mean().alias("tokens"))
+        .sort("tokens")
+    )
+    price = dict(tokens.iter_rows())
+    options = {"models": list(price), "price": price, "features": features, **shared}
+    try:
+        return cascade(scores, **options)
+    except InputError as error:
+        # Too few questions to fit a risk on: raw confidence needs no fit, and the page says so.
+        simple = cascade(scores, strategies=("confidence",), **options).to_dict()
+        note = f"Raw confidence alone decides here, because {error.rule}."
+        return Result({**simple, "notes": [note]})
 
 
 def _pool(study: Study) -> pl.DataFrame | None:
@@ -90,10 +123,9 @@ def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
 
 def write_report(study: Study) -> Path:
     """Write the study's report from all of its results."""
-    order = ("audit", "compare", "multi_answer", "groups", "cascade", "plan", "methods", "run")
     results = study.results()
-    names = [name for name in order if name in results]
-    names += [name for name in results if name not in order]
+    names = [name for name in _ORDER if name in results]
+    names += [name for name in results if name not in _ORDER]
     rows, note = study_questions(study)
     page = render_html(
         [results[name] for name in names],

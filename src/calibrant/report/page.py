@@ -36,6 +36,7 @@ _TITLES = {
     "label": "Labelling",
     "leaderboard": "Ranks and ties",
     "run": "How the answers were collected",
+    "analysis": "What was done and what was not",
 }
 _LONG = ("reliability", "results", "pairs", "sem_ece", "groups")
 
@@ -118,13 +119,19 @@ def _section(document: Mapping[str, Any], number: int) -> dict[str, Any]:
     ]
     return {
         "id": f"{kind}-{number}",
-        "title": _TITLES.get(kind, kind.replace("_", " ").capitalize()),
+        "title": _title(document, kind),
         "blocks": blocks,
         "figures": [
             _figure(figure, f"f{number}-{place}")
             for place, figure in enumerate(figures_of(document))
         ],
     }
+
+
+def _title(document: Mapping[str, Any], kind: str) -> str:
+    if kind == "audit" and any(entry.get("group") for entry in document["results"]):
+        return "Calibration by group"
+    return _TITLES.get(kind, kind.replace("_", " ").capitalize())
 
 
 def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:

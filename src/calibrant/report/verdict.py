@@ -9,6 +9,8 @@ from calibrant.core.document import kind_of
 
 __all__ = ["opening_sentences"]
 
+_MOSTLY_WRONG = 0.5
+
 
 def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return about three plain sentences, from the documents and nothing else."""
@@ -51,18 +53,15 @@ def _best(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     if not known:
         return []
     best = min(known, key=lambda entry: entry["metrics"]["ece"]["value"])
-    ece, n = best["metrics"]["ece"], best["questions"]
-    accuracy = best["metrics"]["accuracy"]
-    return [
+    ece, accuracy = best["metrics"]["ece"], best["metrics"]["accuracy"]
+    text = (
         f"The smallest calibration error is {ece['value']:.3f} [{ece['low']:.3f}, "
-        f"{ece['high']:.3f}] for {best['model']} / {best['method']} on {n:,} questions, at an "
-        f"accuracy of {accuracy['value']:.0%}; a small error of a model that is mostly wrong is "
-        "no praise."
-        if accuracy["value"] < 0.5
-        else f"The smallest calibration error is {ece['value']:.3f} [{ece['low']:.3f}, "
-        f"{ece['high']:.3f}] for {best['model']} / {best['method']} on {n:,} questions, at an "
-        f"accuracy of {accuracy['value']:.0%}."
-    ]
+        f"{ece['high']:.3f}], for {best['model']} / {best['method']} on {best['questions']:,} "
+        f"questions, where {accuracy['value']:.0%} of the answers are right."
+    )
+    if accuracy["value"] < _MOSTLY_WRONG:
+        text += " A small error of a model that is mostly wrong is no praise: it knows little."
+    return [text]
 
 
 def _next(comparison: Mapping[str, Any] | None) -> list[str]:

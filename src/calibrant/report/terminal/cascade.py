@@ -22,6 +22,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     for entry in document["results"]:
         parts += [Paragraph(_sentence(entry), strong=True), _models(entry), _areas(entry)]
         parts += [_points(entry), _policy(entry)]
+    parts += [Paragraph(note) for note in document.get("notes", [])]
     dropped = {rule: n for rule, n in document.get("dropped", {}).items() if n}
     if dropped:
         left_out = ", ".join(f"{rule} {n:,}" for rule, n in dropped.items())
