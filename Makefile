@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types imports tests bench simulate studies docs clean
+.PHONY: demo test lint types imports tests weights browser bench simulate studies docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/calibrant demo --out demo
@@ -31,8 +31,16 @@ types: $(VENV)/.test
 imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
-tests: $(VENV)/.test
+tests: $(VENV)/.test weights browser
 	$(BIN)/python -m pytest
+
+# The small model and the browser make more tests run; without them those tests are skipped, loudly.
+weights: $(VENV)/.test
+	-$(BIN)/calibrant models fetch
+
+browser:
+	-@command -v chromedriver >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+		&& apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; }
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

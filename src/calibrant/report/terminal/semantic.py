@@ -10,6 +10,7 @@ from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 __all__ = ["semantic_tables"]
 
 _HARD_SHOWN = 5
+_LETTERS_SHOWN = 40
 
 
 def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Table]:
@@ -62,19 +63,23 @@ def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
     if hard:
         notes.append(
             Table(
-                ("question", "Sem1", "Sem2", "margin", "regime", "answers"),
+                ("question", "answers (draws)", "Sem1", "Sem2", "margin", "regime"),
                 tuple(
                     (
                         row["question_id"],
+                        "; ".join(
+                            f"{a['answer'][:_LETTERS_SHOWN]} ({a['draws']})"
+                            for a in row.get("answers", [])
+                        ),
                         number_cell(row["sem1"]),
                         number_cell(row["sem2"]),
                         number_cell(row["margin"]),
                         row["regime"],
-                        "; ".join(f"{a['answer']} ({a['draws']})" for a in row.get("answers", [])),
                     )
                     for row in hard
                 ),
                 title=f"{block['model']}: where the mode is least settled",
+                labels=2,
             )
         )
     return notes
