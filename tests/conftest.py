@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from places import shared_data_folder
 
 

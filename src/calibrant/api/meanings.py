@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import polars as pl
 
@@ -26,13 +27,9 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
     """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
     chosen = config.semantics
     embedder = open_embedder() if chosen.embeddings else None
-    common = {
-        "clustering": chosen.clustering,
-        "grading": chosen.grading,
-        "embedder": embedder,
-    }
+    common = Options(clustering=chosen.clustering, grading=chosen.grading, embedder=embedder)
     if chosen.judge is None:
-        yield Options(**common)
+        yield common
         return
     judge = chosen.judge
     client = open_client(judge, source=str(study.config_path))
@@ -47,7 +44,7 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
         )
         speaker = LLMJudge(DispatcherAsker(dispatcher), judge.model)
         try:
-            yield Options(judge=speaker, max_judge_calls=chosen.max_judge_calls, **common)
+            yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
         finally:
             speaker.close()
             asyncio.run(client.close())

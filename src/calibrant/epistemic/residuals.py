@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -229,7 +230,7 @@ class HonestForest(_SumOfTrees):
         order = rng.permutation(len(target))
         shape, fill = order[: len(order) // 2], order[len(order) // 2 :]
         width = matrix.shape[1]
-        chosen = np.sort(rng.permutation(width)[: max(1, round(self.feature_share * width))])
+        chosen = np.sort(rng.permutation(width)[: math.ceil(self.feature_share * width)])
         part = pl.DataFrame({str(column): matrix[:, column] for column in chosen})
         honest = HonestTree(min_samples_leaf=self.min_samples_leaf, seed=self.seed).fit_parts(
             part[shape], target[shape], part[fill], target[fill]
