@@ -12,6 +12,7 @@ import polars as pl
 
 import calibrant
 from calibrant.api.audit_block import audit_block
+from calibrant.api.foreign import ForeignTables, foreign_tables
 from calibrant.api.result import Result
 from calibrant.api.semantic import draws_with_classes, semantic_blocks
 from calibrant.confidence import methods
@@ -23,6 +24,7 @@ from calibrant.metrics import (
 )
 from calibrant.planning import require_labels
 from calibrant.records import Scores, Study, load_scores, scan_table, source_name
+from calibrant.records.convert import ReadOptions
 from calibrant.records.tables import collect
 
 __all__ = ["audit"]
@@ -55,7 +57,7 @@ def audit(
     ----------
     data
         An array of confidences (then `correct` is the array of outcomes), a scores table (path
-        or dataframe) or a study folder.
+        or dataframe), a study folder, or a foreign log (Inspect, lm-eval, ..).
     correct
         Array of outcomes, or the name of their column.
     confidence, model, method, question, answer, weights
@@ -94,7 +96,8 @@ def audit(
     (500, 0.24)
     """
     ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
-    draws = None if _is_array(data) else draws_with_classes(data)
+    log = None if _is_array(data) else foreign_tables(data, options=ReadOptions(scale=scale))
+    draws = None if _is_array(data) else draws_with_classes(data if log is None else log)
     meanings = (
         [] if draws is None else semantic_blocks(draws, level=level, resamples=resamples, seed=seed)
     )
@@ -108,11 +111,13 @@ def audit(
         "resamples": resamples,
         "recalibrated": recalibrate,
     }
-    if meanings and _has_no_scores(data, confidence):
+    if log is not None:
+        _require_confidences(log)
+    if meanings and log is None and _has_no_scores(data, confidence):
         empty: dict[str, Any] = {"dropped": {}, "dropped_rows": {}, "results": []}
         return Result({**common, **empty, "sem_ece": meanings})
     scores = _load(
-        data,
+        data if log is None else log,
         correct,
         confidence=confidence,
         model=model,
@@ -141,6 +146,8 @@ def audit(
         )
         for block in scores.blocks(by=by)
     ]
+    if log is not None:
+        blocks = [{**entry, "notes": [*entry["notes"], *log.notes]} for entry in blocks]
     return Result(
         {
             **common,
@@ -169,11 +176,39 @@ def _has_no_scores(data: Any, confidence: str | None) -> bool:
     return "confidence" not in scan_table(data).collect_schema().names()
 
 
+def _require_confidences(log: ForeignTables) -> None:
+    if log.scores.height == 0:
+        raise InputError(
+            "the log holds grades but no confidence: one reply per question, without token "
+            "probabilities or a stated confidence",
+            source=log.logs[0].source,
+            hint="run several epochs, ask for logprobs, or use calibrant's scorers; see the "
+            "recipes in the documentation",
+        )
+
+
+def _load_log(log: ForeignTables, correct: Any, **options: Any) -> Scores:
+    """Load a foreign log: like a study it holds refusals, and its draws are repeats."""
+    options |= {"graded": True, "repeats": True, "scale": "fraction"}
+    options["on_invalid"] = options["on_invalid"] or "drop"
+    scores = load_scores(log.scores, correct=correct, **options)
+    counts, rows = log.dropped()
+    return replace(
+        scores,
+        dropped={**scores.dropped, **counts},
+        dropped_rows={**scores.dropped_rows, **rows},
+    )
+
+
 def _load(data: Any, correct: Any, **options: Any) -> Scores:
+    if isinstance(data, ForeignTables):
+        return _load_log(data, correct, **options)
     if isinstance(data, str | Path) and Study.is_study(data):
         options["graded"] = True
         options["on_invalid"] = options["on_invalid"] or "drop"
         data = Study(data).read("scores")
+        # An imported log has a row per draw.
+        options["repeats"] = options["repeats"] or "draw" in data.columns
     options["on_invalid"] = options["on_invalid"] or "error"
     if correct is not None and not isinstance(correct, str):
         arrays = {"confidence": np.asarray(data), "correct": np.asarray(correct)}

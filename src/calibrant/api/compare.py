@@ -9,11 +9,13 @@ from typing import Any
 import polars as pl
 
 import calibrant
+from calibrant.api.foreign import foreign_tables
 from calibrant.api.result import Result
 from calibrant.comparison import compare_models
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
+from calibrant.records.convert import ReadOptions
 
 __all__ = ["compare"]
 
@@ -47,7 +49,8 @@ def compare(
     Parameters
     ----------
     data
-        A scores table with several models (path, dataframe), a list of tables, or a study.
+        A scores table with several models (path, dataframe), a list of tables, a study, or a
+        list of foreign logs.
     models
         Models to compare; None takes all.
     candidates
@@ -97,6 +100,10 @@ def compare(
         on_invalid, graded = on_invalid or "drop", True
         if candidates is None and study.has("candidates"):
             candidates = study.read("candidates")
+    log = foreign_tables(data, options=ReadOptions(scale=scale))
+    if log is not None:
+        source, scale = log.one_row_per_question(), "fraction"
+        on_invalid, graded = on_invalid or "drop", True
     scores = load_scores(
         source,
         confidence=confidence,
@@ -124,10 +131,10 @@ def compare(
         {
             "schema": "calibrant.compare/1",
             "version": calibrant.__version__,
-            "source": scores.source,
+            "source": scores.source if log is None else source_name(data),
             "seed": seed,
             **{name: value for name, value in options.items() if name != "models"},
-            "dropped": dict(scores.dropped),
+            "dropped": {**scores.dropped, **({} if log is None else log.dropped()[0])},
             "results": [entry for part in parts for entry in part["results"]],
             "pairs": [entry for part in parts for entry in part["pairs"]],
             "summaries": [

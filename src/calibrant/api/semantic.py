@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.api.foreign import ForeignTables
 from calibrant.core.rng import named_stream
 from calibrant.metrics.semantic import sem_ece_block
 from calibrant.records import Study, read_table, scan_table
@@ -19,7 +20,8 @@ _ANSWERS_SHOWN = 5
 def draws_with_classes(data: Any) -> pl.DataFrame | None:
     """Return one row per draw (question_id, model, class_id, correct), or None without draws.
 
-    `data` is a study that holds draws and semantics, or a table with a column ``class_id``.
+    `data` is a study that holds draws and semantics, a foreign log, or a table with a column
+    ``class_id``.
     """
     if isinstance(data, str | Path) and Study.is_study(data):
         study = Study(data)
@@ -29,6 +31,8 @@ def draws_with_classes(data: Any) -> pl.DataFrame | None:
         semantics = study.read("semantics")
         draws = study.read("draws").select(*key, "answer")
         return semantics.join(draws, on=key, how="left").filter(pl.col("purpose") == "answer")
+    if isinstance(data, ForeignTables):
+        return data.draws_with_classes()
     if isinstance(data, list | tuple):
         return None
     names = scan_table(data).collect_schema().names()

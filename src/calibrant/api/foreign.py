@@ -1,0 +1,246 @@
+"""Foreign logs as calibrant's tables: classes from the answers, the rest as logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.confidence import score_table
+from calibrant.core.errors import InputError
+from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log, recognise
+from calibrant.semantics import cluster_answers
+
+__all__ = ["ForeignTables", "foreign_tables", "is_foreign", "tables_of"]
+
+_KEY = ["question_id", "model", "purpose", "draw"]
+_UNIT = ["question_id", "model"]
+_FROM_REPEATS = ["consistency", "first_run_consistency"]
+_PROBLEMS_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTables:
+    """The tables of one or more logs, under common ids."""
+
+    logs: tuple[ForeignLog, ...]
+    questions: pl.DataFrame
+    draws: pl.DataFrame
+    semantics: pl.DataFrame
+    scores: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def repeated(self) -> bool:
+        """Whether some question has several draws."""
+        return bool(self.draws.select(pl.struct(_UNIT).is_duplicated().any()).item())
+
+    @property
+    def unreadable(self) -> list[str]:
+        """Where and why something could not be read."""
+        return [
+            f"{log.source}: {problem.place}: {problem.reason}"
+            for log in self.logs
+            for problem in log.problems
+        ]
+
+    def draws_with_classes(self) -> pl.DataFrame | None:
+        """Return the draws with class, grade and answer.
+
+        None where nothing was repeated, and where the log grades only some of the answers: those
+        left without a grade are not a random part.
+        """
+        if not self.repeated or _partly_graded(self.semantics):
+            return None
+        answers = self.draws.select(*_KEY, "answer")
+        return self.semantics.join(answers, on=_KEY, how="left", maintain_order="left")
+
+    def one_row_per_question(self) -> pl.DataFrame:
+        """Return the scores of methods that speak once per question, for paired comparison."""
+        key = ["question_id", "model", "method"]
+        repeated = self.scores.filter(pl.struct(key).is_duplicated())["method"].unique()
+        kept = self.scores.filter(~pl.col("method").is_in(repeated.implode()))
+        if not kept.height:
+            raise InputError(
+                "every confidence in the log belongs to one of several draws of a question",
+                source=self.logs[0].source,
+                hint="compare logs with one epoch, or audit each of them",
+            )
+        return kept
+
+    def dropped(self) -> tuple[dict[str, int], dict[str, list[str]]]:
+        """Return the parts that could not be read, as a rule of their own with its first rows."""
+        lines = self.unreadable
+        if not lines:
+            return {}, {}
+        return {"unreadable_in_log": len(lines)}, {"unreadable_in_log": lines[:_PROBLEMS_NAMED]}
+
+
+def is_foreign(data: Any) -> bool:
+    """Return whether the data is a path, or a list of paths, of a foreign log."""
+    if isinstance(data, str | Path):
+        return recognise(data) is not None
+    if not isinstance(data, list | tuple) or not data:
+        return False
+    found = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
+    if any(found) and not all(found):
+        other = data[found.index(False)]
+        raise InputError(
+            f"logs and tables cannot be read in one go, got both (a table: {other})",
+            hint="turn the logs into tables first: calibrant import LOG --out scores.parquet",
+        )
+    return all(found)
+
+
+def foreign_tables(data: Any, *, options: ReadOptions | None = None) -> ForeignTables | None:
+    """Return the tables of the logs, or None where the data is no foreign log."""
+    if not is_foreign(data):
+        return None
+    paths = [data] if isinstance(data, str | Path) else list(data)
+    return tables_of([read_log(path, options=options) for path in paths])
+
+
+def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
+    """Join logs under common ids, and add what repeated draws show.
+
+    Ids are those of the log; where the logs hold several tasks, the task is put before them.
+    """
+    tasks = pl.concat([log.draws["task"] for log in logs]).drop_nulls().unique()
+    several = tasks.len() > 1
+    draws = pl.concat([_named(log.draws, several) for log in logs])
+    _refuse_repeated(draws, logs)
+    questions = pl.concat(
+        [_named(log.questions.with_columns(task="domain"), several).drop("task") for log in logs]
+    ).unique("question_id", keep="first", maintain_order=True)
+    stated = pl.concat([_named(log.scores, several) for log in logs])
+    _refuse_percentages(stated, logs)
+    semantics = _semantics(draws, questions)
+    notes = [note for log in logs for note in log.notes]
+    parts = [stated, _from_repeats(draws, semantics, questions, notes)]
+    scores = pl.concat([part for part in parts if part is not None], how="diagonal_relaxed")
+    return ForeignTables(
+        tuple(logs), questions, draws, semantics, scores, tuple(dict.fromkeys(notes))
+    )
+
+
+def _named(frame: pl.DataFrame, several: bool) -> pl.DataFrame:
+    if not several:
+        return frame
+    return frame.with_columns(
+        pl.concat_str("task", "question_id", separator="/").alias("question_id")
+    )
+
+
+def _refuse_repeated(draws: pl.DataFrame, logs: Sequence[ForeignLog]) -> None:
+    again = draws.filter(pl.struct(_KEY).is_duplicated())
+    if again.height:
+        row = again.row(0, named=True)
+        raise InputError(
+            f"question {row['question_id']!r}, draw {row['draw']} of {row['model']!r} is there "
+            "twice",
+            source=", ".join(log.source for log in logs),
+            hint="give each run once; a retried evaluation has a newer log that replaces the old",
+        )
+
+
+def _refuse_percentages(scores: pl.DataFrame, logs: Sequence[ForeignLog]) -> None:
+    """Refuse confidences above 1 as a whole: dropping some of them would hide a wrong scale."""
+    above = scores.filter(pl.col("confidence") > 1)
+    if above.height:
+        row = above.row(0, named=True)
+        raise InputError(
+            f"a confidence must be at most 1, got {row['confidence']:g} for question "
+            f"{row['question_id']!r} ({above.height} of {scores.height} are above 1)",
+            source=", ".join(log.source for log in logs),
+            hint="if the log states percentages, use --scale percent",
+        )
+
+
+def _semantics(draws: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
+    """Return class and grade of each draw.
+
+    Answers that the log grades differently do not mean the same to its grader, so a class is
+    split where its grades differ; an ungraded draw takes the one grade that its class has.
+    """
+    known = questions.select("question_id", "text", "kind")
+    grade = pl.col("correct").replace_strict({0.0: False, 1.0: True}, default=None)
+    partial = pl.col("correct").is_not_null() & grade.is_null()
+    frame = draws.select(
+        *_KEY,
+        "grader",
+        pl.when(partial).then(pl.lit("a partial grade")).otherwise("reason").alias("reason"),
+        grade.alias("grade"),
+        _meanings(draws, known).alias("meaning"),
+    )
+    same = [*_UNIT, "meaning"]
+    only = pl.when(pl.col("grade").drop_nulls().n_unique().over(same) == 1).then(
+        pl.col("grade").drop_nulls().first().over(same)
+    )
+    frame = frame.with_columns(pl.coalesce("grade", only).alias("correct"))
+    inherited = pl.col("grade").is_null() & pl.col("correct").is_not_null()
+    return frame.select(
+        *_KEY,
+        _class_number().alias("class_id"),
+        "correct",
+        pl.when(inherited)
+        .then(pl.lit("graded as the same answer"))
+        .otherwise("reason")
+        .alias("reason"),
+        "grader",
+    )
+
+
+def _class_number() -> pl.Expr:
+    """Return a number per meaning and grade; a meaning has three possible grades."""
+    return pl.col("meaning") * 3 + pl.col("correct").cast(pl.Int64).fill_null(2)
+
+
+def _meanings(draws: pl.DataFrame, known: pl.DataFrame) -> pl.Series:
+    """Return a number per answer and question, equal where answers mean the same."""
+    frame = draws.select(*_UNIT, "answer").with_row_index("row")
+    frame = frame.join(known, on="question_id", how="left", maintain_order="left")
+    numbers = [0] * frame.height
+    for part in frame.partition_by(_UNIT, maintain_order=True):
+        answers = part["answer"].fill_null("").to_list()
+        kind, text = part["kind"][0], part["text"][0]
+        for row, number in zip(part["row"], _classes(answers, kind, text), strict=True):
+            numbers[row] = number
+    return pl.Series("meaning", numbers, dtype=pl.Int64)
+
+
+def _classes(answers: list[str], kind: str | None, question: str | None) -> list[int]:
+    distinct = list(dict.fromkeys(answers))
+    if len(distinct) == 1 or kind == "choice":
+        return [distinct.index(answer) for answer in answers]
+    found = dict(zip(distinct, cluster_answers(distinct, question=question), strict=True))
+    return [found[answer] for answer in answers]
+
+
+def _partly_graded(semantics: pl.DataFrame) -> bool:
+    return semantics["reason"].eq(FILTERED_ONLY).any()
+
+
+def _from_repeats(
+    draws: pl.DataFrame, semantics: pl.DataFrame, questions: pl.DataFrame, notes: list[str]
+) -> pl.DataFrame | None:
+    """Return what agreement among repeated draws says, once per question."""
+    repeated = draws.filter(pl.struct(_UNIT).is_duplicated())
+    if not repeated.height:
+        return None
+    kept = semantics.join(repeated.select(_KEY), on=_KEY, how="semi", maintain_order="left")
+    table = repeated.select(*_KEY, pl.col("text").fill_null(""), "answer")
+    scored = score_table(table, kept, questions, methods=_FROM_REPEATS).scores
+    ungraded = scored.filter((pl.col("method") == "consistency") & pl.col("correct").is_null())
+    if ungraded.height and _partly_graded(kept):
+        scored = scored.filter(pl.col("method") != "consistency")
+        notes.append(
+            f"consistency is left out: the most frequent answer of {ungraded.height} questions "
+            "has no grade in the log, and those are not a random part (add a majority filter)"
+        )
+    tasks = draws.select(*_UNIT, "task").unique(_UNIT, keep="first", maintain_order=True)
+    return scored.select(
+        *_UNIT, "method", "answer", "confidence", pl.col("correct").cast(pl.Float64)
+    ).join(tasks, on=_UNIT, how="left", maintain_order="left")

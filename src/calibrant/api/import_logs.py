@@ -1,0 +1,146 @@
+"""`import`: turn the logs of other tools into calibrant's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.api.foreign import ForeignTables, tables_of
+from calibrant.api.result import Result
+from calibrant.core.errors import InputError
+from calibrant.records import Study
+from calibrant.records.convert import ForeignLog, ReadOptions, read_log
+
+__all__ = ["import_logs"]
+
+_PROBLEMS_SHOWN = 1_000
+_TABLE_ENDINGS = (".parquet", ".csv", ".jsonl")
+
+
+def import_logs(
+    logs: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    kind: str | None = None,
+    grade: str | None = None,
+    filter: str | None = None,
+    scale: str = "fraction",
+) -> Result:
+    """Read foreign logs, and write their tables where `out` is given.
+
+    Parameters
+    ----------
+    logs
+        One or more logs: Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
+        `calibrant.records.convert.READERS`, recognised by content.
+    out
+        A study folder, which gets the tables questions, draws, semantics and scores; or a file
+        ending in .parquet, .csv or .jsonl, which gets the scores alone.
+    kind
+        Which tool wrote the logs, where it should not be recognised.
+    grade
+        Scorer, metric or column that decides what is right.
+    filter
+        Filter of lm-eval whose rows are used.
+    scale
+        ``"percent"`` where the logs state confidences as percentages.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.import_logs/1``: per log what was read, and everything that was not.
+    """
+    if scale not in ("fraction", "percent"):
+        raise InputError(f"scale must be one of fraction, percent, got {scale!r}")
+    paths = [logs] if isinstance(logs, str | Path) else list(logs)
+    options = ReadOptions(grade=grade, filter=filter, scale=scale)
+    read = [read_log(path, kind=kind, options=options) for path in paths]
+    tables = tables_of(read)
+    written = [] if out is None else _write(tables, Path(out))
+    return Result(
+        {
+            "schema": "calibrant.import_logs/1",
+            "version": calibrant.__version__,
+            "results": [_entry(log) for log in read],
+            "scores": _counted(tables.scores),
+            "notes": list(tables.notes),
+            "written": [str(path) for path in written],
+        }
+    )
+
+
+def _entry(log: ForeignLog) -> dict[str, Any]:
+    ungraded = log.draws.filter(pl.col("correct").is_null())["reason"].fill_null("no reason given")
+    return {
+        "source": log.source,
+        "kind": log.kind,
+        "models": log.draws["model"].unique(maintain_order=True).to_list(),
+        "tasks": log.draws["task"].unique(maintain_order=True).drop_nulls().to_list(),
+        "questions": log.questions.height,
+        "draws": log.draws.height,
+        "expected": log.expected,
+        "ungraded": dict(ungraded.value_counts(sort=True).iter_rows()),
+        "unreadable": len(log.problems),
+        "problems": [
+            {"place": problem.place, "reason": problem.reason}
+            for problem in log.problems[:_PROBLEMS_SHOWN]
+        ],
+    }
+
+
+def _counted(scores: pl.DataFrame) -> list[dict[str, Any]]:
+    counted = scores.group_by("model", "method", maintain_order=True).agg(
+        pl.len().alias("n"),
+        pl.col("correct").is_not_null().sum().alias("graded"),
+    )
+    return counted.to_dicts()
+
+
+def _write(tables: ForeignTables, out: Path) -> list[Path]:
+    if out.suffix in _TABLE_ENDINGS:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        _write_table(tables.scores, out)
+        written = [out]
+        beside = out.with_suffix(".unreadable.csv")
+    else:
+        if out.is_file():
+            raise InputError(
+                f"the result goes to a folder or a file ending in {', '.join(_TABLE_ENDINGS)}",
+                source=str(out),
+            )
+        study = Study(out)
+        frames = {
+            "questions": tables.questions,
+            "draws": tables.draws.drop("correct", "reason", "grader"),
+            "semantics": tables.semantics,
+            "scores": tables.scores,
+        }
+        written = [study.write(name, frame) for name, frame in frames.items()]
+        beside = out / "unreadable.csv"
+    if any(log.problems for log in tables.logs):
+        _problem_table(tables).write_csv(beside)
+        written.append(beside)
+    return written
+
+
+def _write_table(frame: pl.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_ndjson(path)
+
+
+def _problem_table(tables: ForeignTables) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {"source": log.source, "place": problem.place, "reason": problem.reason}
+            for log in tables.logs
+            for problem in log.problems
+        ]
+    )

@@ -1,0 +1,54 @@
+"""`calibrant import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from calibrant.api.import_logs import import_logs
+from calibrant.cli.emit import emit
+from calibrant.cli.options import JsonPath
+from calibrant.core.errors import ClaimFailed
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def command(
+    logs: Annotated[
+        list[Path],
+        typer.Argument(metavar="LOG..", help="Logs of other tools, recognised by content."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="Which tool wrote them, e.g. inspect.")
+    ] = None,
+    grade: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Scorer, metric or column that decides what is right."),
+    ] = None,
+    filter_name: Annotated[
+        str | None, typer.Option("--filter", metavar="NAME", help="Filter of lm-eval to use.")
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(metavar="fraction|percent", help="How the logs state a confidence.")
+    ] = "fraction",
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 where a part could not be read.")
+    ] = False,
+    json: JsonPath = None,
+) -> None:
+    """Turn the logs of other tools into calibrant's tables."""
+    result = import_logs(logs, out, kind=kind, grade=grade, filter=filter_name, scale=scale)
+    emit(result, json=json)
+    unreadable = sum(entry["unreadable"] for entry in result["results"])
+    if strict and unreadable:
+        raise ClaimFailed(f"{unreadable} parts of the logs could not be read")

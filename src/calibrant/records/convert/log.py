@@ -1,0 +1,209 @@
+"""What every reader of a foreign log returns, and the columns it fills."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+__all__ = [
+    "FILTERED_ONLY",
+    "ForeignLog",
+    "LogBuilder",
+    "Problem",
+    "as_text",
+    "finite_number",
+]
+
+FILTERED_ONLY = "the log grades the filtered answer only"
+"""Reason of a draw without a grade where a log grades one answer for all repeats."""
+
+CHUNK = 2_000
+"""Rows that are held as Python objects before they are packed into columns."""
+
+_TOKENS = pl.List(pl.Struct({"token": pl.String(), "logprob": pl.Float64()}))
+DRAW_COLUMNS: dict[str, pl.DataType] = {
+    "question_id": pl.String(),
+    "model": pl.String(),
+    "task": pl.String(),
+    "purpose": pl.String(),
+    "draw": pl.Int64(),
+    "text": pl.String(),
+    "answer": pl.String(),
+    "correct": pl.Float64(),
+    "reason": pl.String(),
+    "grader": pl.String(),
+    "finish_reason": pl.String(),
+    "token_logprobs": pl.List(pl.Float64()),
+    "first_token_top_logprobs": _TOKENS,
+    "temperature": pl.Float64(),
+    "prompt_tokens": pl.Int64(),
+    "completion_tokens": pl.Int64(),
+}
+SCORE_COLUMNS: dict[str, pl.DataType] = {
+    "question_id": pl.String(),
+    "model": pl.String(),
+    "method": pl.String(),
+    "answer": pl.String(),
+    "confidence": pl.Float64(),
+    "correct": pl.Float64(),
+    "task": pl.String(),
+    "draw": pl.Int64(),
+}
+QUESTION_COLUMNS: dict[str, pl.DataType] = {
+    "question_id": pl.String(),
+    "text": pl.String(),
+    "references": pl.List(pl.List(pl.String())),
+    "kind": pl.String(),
+    "choices": pl.List(pl.String()),
+    "domain": pl.String(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something of the log that could not be read: where, and why."""
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignLog:
+    """The readable part of a log, and a list of the rest.
+
+    Parameters
+    ----------
+    kind, source
+        Which tool wrote it; the path.
+    questions, draws, scores
+        Tables. A draw carries the log's own grade in ``correct`` (null with a ``reason``), a
+        score is a confidence that the log holds, with the grade of its very answer.
+    expected
+        Samples that the log says it should hold, where it says so.
+    problems
+        Parts that could not be read.
+    notes
+        What a reader of the result should know.
+    """
+
+    kind: str
+    source: str
+    questions: pl.DataFrame
+    draws: pl.DataFrame
+    scores: pl.DataFrame
+    expected: int | None = None
+    problems: Sequence[Problem] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class LogBuilder:
+    """Collects rows and packs them into columns chunk by chunk, so that memory stays bounded.
+
+    Examples
+    --------
+    >>> builder = LogBuilder("example", "a.jsonl")
+    >>> builder.draw(question_id="q", model="m", draw=0, text="Paris", correct=1.0)
+    >>> builder.finish().draws.select("question_id", "purpose", "answer", "correct").row(0)
+    ('q', 'answer', 'Paris', 1.0)
+    """
+
+    kind: str
+    source: str
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    expected: int | None = None
+    _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    _known: set[str] = field(default_factory=set)
+
+    def draw(self, **row: Any) -> None:
+        """Add a draw; the answer is the text where the log names none."""
+        row.setdefault("purpose", "answer")
+        if row.get("answer") is None:
+            row["answer"] = row.get("text")
+        self._add("draws", DRAW_COLUMNS, row)
+
+    def score(self, **row: Any) -> None:
+        """Add a confidence that the log holds."""
+        self._add("scores", SCORE_COLUMNS, row)
+
+    def question(self, **row: Any) -> None:
+        """Add a question, once."""
+        if row["question_id"] not in self._known:
+            self._known.add(row["question_id"])
+            self._add("questions", QUESTION_COLUMNS, row)
+
+    def problem(self, place: str, reason: str) -> None:
+        """Note a part that could not be read."""
+        self.problems.append(Problem(place, reason))
+
+    def note(self, text: str) -> None:
+        """Add a remark, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def finish(self) -> ForeignLog:
+        """Return the tables."""
+        return ForeignLog(
+            self.kind,
+            self.source,
+            questions=self._table("questions", QUESTION_COLUMNS),
+            draws=self._table("draws", DRAW_COLUMNS),
+            scores=self._table("scores", SCORE_COLUMNS),
+            expected=self.expected,
+            problems=tuple(self.problems),
+            notes=tuple(self.notes),
+        )
+
+    def _add(self, table: str, columns: Mapping[str, pl.DataType], row: dict[str, Any]) -> None:
+        rows = self._rows.setdefault(table, [])
+        rows.append(row)
+        if len(rows) >= CHUNK:
+            self._pack(table, columns)
+
+    def _pack(self, table: str, columns: Mapping[str, pl.DataType]) -> None:
+        rows = self._rows.pop(table, [])
+        frame = pl.DataFrame(
+            {
+                name: pl.Series(name, [row.get(name) for row in rows], dtype=dtype)
+                for name, dtype in columns.items()
+            }
+        )
+        self._frames.setdefault(table, []).append(frame)
+
+    def _table(self, table: str, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
+        self._pack(table, columns)
+        return pl.concat(self._frames.pop(table), rechunk=False)
+
+
+def finite_number(value: Any) -> float | None:
+    """Return a JSON number as float; None for anything else, flags and text included.
+
+    Examples
+    --------
+    >>> finite_number(1), finite_number("1"), finite_number(True), finite_number(float("nan"))
+    (1.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def as_text(value: Any) -> str | None:
+    """Return a JSON value as text: strings as they are, the rest in the JSON manner.
+
+    Examples
+    --------
+    >>> as_text("a"), as_text(2), as_text(None), as_text(True)
+    ('a', '2', None, 'true')
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,108 @@
+"""Which tool wrote this file?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.records.convert.inspect_log import is_inspect_archive, is_inspect_json, read_inspect
+from calibrant.records.convert.json_text import load_json
+from calibrant.records.convert.lm_eval import is_lm_eval, read_lm_eval
+from calibrant.records.convert.log import ForeignLog
+from calibrant.records.convert.options import ReadOptions
+
+__all__ = ["READERS", "Reader", "read_log", "recognise"]
+
+_HEAD = 262_144
+"""Bytes looked at; the first row of a jsonl log may be long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A kind of log: its name, what it is, and how it is read."""
+
+    kind: str
+    what: str
+    read: Callable[[Path, ReadOptions], ForeignLog]
+
+
+READERS: dict[str, Reader] = {
+    reader.kind: reader
+    for reader in (
+        Reader("inspect", "Inspect log (.eval or .json)", read_inspect),
+        Reader("lm-eval", "lm-evaluation-harness samples_*.jsonl", read_lm_eval),
+    )
+}
+
+
+def recognise(path: str | Path) -> Reader | None:
+    """Return the reader of a foreign log, or None where the path is no log that is known.
+
+    Only the content counts, not the name.
+    """
+    place = Path(path)
+    if not place.is_file():
+        return None
+    with place.open("rb") as file:
+        head = file.read(_HEAD)
+    if head.startswith(b"PK\x03\x04"):
+        return READERS["inspect"] if is_inspect_archive(place) else None
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not text.startswith(b"{"):
+        return None
+    if is_inspect_json(text):
+        return READERS["inspect"]
+    row = _first_row(place)
+    return None if row is None else _reader_of_row(row)
+
+
+def _reader_of_row(row: Mapping[str, Any]) -> Reader | None:
+    if is_lm_eval(row):
+        return READERS["lm-eval"]
+    return None
+
+
+def _first_row(path: Path) -> dict[str, Any] | None:
+    """Return the first line that is an object: a damaged first line must not hide a log."""
+    with path.open("rb") as file:
+        for _, line in zip(range(20), file, strict=False):
+            try:
+                row = load_json(line)
+            except ValueError:
+                continue
+            if isinstance(row, dict):
+                return row
+    return None
+
+
+def read_log(
+    path: str | Path, *, kind: str | None = None, options: ReadOptions | None = None
+) -> ForeignLog:
+    """Read a foreign log.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    kind
+        Which tool wrote it; None recognises it by content.
+    options
+        See `ReadOptions`.
+    """
+    place = Path(path)
+    if not place.exists():
+        raise InputError("there is no such file", source=str(path), hint="check the path")
+    if kind is not None and kind not in READERS:
+        raise InputError(f"there is no kind of log {kind!r}", hint=f"known: {', '.join(READERS)}")
+    reader = recognise(place) if kind is None else READERS[kind]
+    if reader is None:
+        raise InputError(
+            "not a log of a known tool",
+            source=str(path),
+            hint=f"known: {', '.join(entry.what for entry in READERS.values())}; a table (csv, "
+            "jsonl, parquet) needs no import",
+        )
+    return reader.read(place, options or ReadOptions())

@@ -1,0 +1,83 @@
+"""What an import read, and what it could not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, number_cell
+
+__all__ = ["blocks"]
+
+_PROBLEMS_SHOWN = 20
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the logs, their confidences, and the parts that could not be read."""
+    results: Sequence[Mapping[str, Any]] = document["results"]
+    parts: list[Paragraph | Table] = [_verdict(results), _logs(results)]
+    if document["scores"]:
+        parts.append(_scores(document["scores"]))
+    else:
+        parts.append(Paragraph("The logs hold no confidence."))
+    if any(entry["unreadable"] for entry in results):
+        parts.append(_problems(results))
+    parts.extend(Paragraph(f"Note: {note}.") for note in document["notes"])
+    parts.extend(Paragraph(f"written: {path}") for path in document["written"])
+    return parts
+
+
+def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
+    draws = sum(entry["draws"] for entry in results)
+    unreadable = sum(entry["unreadable"] for entry in results)
+    if not unreadable:
+        return Paragraph(f"All of it was read: {draws:,} draws.", strong=True)
+    return Paragraph(
+        f"{draws:,} draws were read; {unreadable:,} parts could not be read and are listed.",
+        strong=True,
+    )
+
+
+def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            entry["source"],
+            entry["kind"],
+            ", ".join(entry["models"]),
+            ", ".join(entry["tasks"]),
+            f"{entry['questions']:,}",
+            f"{entry['draws']:,}",
+            "not stated" if entry["expected"] is None else number_cell(entry["expected"]),
+            f"{sum(entry['ungraded'].values()):,}",
+            f"{entry['unreadable']:,}",
+        )
+        for entry in results
+    )
+    columns = ("log", "kind", "model", "task", "questions", "draws", "expected", "ungraded")
+    return Table((*columns, "unreadable"), rows, title="Logs", labels=4)
+
+
+def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (entry["model"], entry["method"], f"{entry['n']:,}", f"{entry['graded']:,}")
+        for entry in scores
+    )
+    return Table(("model", "method", "rows", "with grade"), rows, title="Confidences", labels=2)
+
+
+def _problems(results: Sequence[Mapping[str, Any]]) -> Table:
+    lines = [
+        (entry["source"], problem["place"], problem["reason"])
+        for entry in results
+        for problem in entry["problems"]
+    ]
+    total = sum(entry["unreadable"] for entry in results)
+    shown = min(len(lines), _PROBLEMS_SHOWN)
+    note = f"{shown} of {total:,}; --out writes all of them to unreadable.csv"
+    return Table(
+        ("log", "part", "why"),
+        tuple(lines[:_PROBLEMS_SHOWN]),
+        title="Could not be read",
+        note=note if total > shown else "",
+        labels=3,
+    )

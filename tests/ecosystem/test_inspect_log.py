@@ -1,0 +1,179 @@
+"""Audits of a log that Inspect wrote, against numbers computed without calibrant."""
+
+import json
+import math
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.api.import_logs import import_logs
+from calibrant.core.errors import InputError
+from calibrant.records.convert import ReadOptions, read_log, recognise
+from ecosystem.raw_logs import binned_error, inspect_samples, modal
+
+CALIBRANT = Path(sys.executable).parent / "calibrant"
+
+
+@pytest.fixture
+def blocks(inspect_log):
+    document = cal.audit(inspect_log, resamples=50)
+    return {block["method"]: block for block in document["results"]}, document
+
+
+def test_stated_confidence_is_audited_over_unreduced_epochs(blocks, inspect_log):
+    samples = list(inspect_samples(inspect_log))
+    stated = [s["scores"]["stated_match"]["metadata"]["confidence"] for s in samples]
+    right = [s["scores"]["stated_match"]["value"] == "C" for s in samples]
+    found = blocks[0]["verb"]
+    assert found["n"] == len(samples) == 80
+    assert found["metrics"]["accuracy"]["value"] == pytest.approx(sum(right) / 80)
+    brier = sum((c - r) ** 2 for c, r in zip(stated, right, strict=True)) / 80
+    assert found["metrics"]["brier"]["value"] == pytest.approx(brier)
+    # A mean over epochs would bring this below: grades and confidences stay paired.
+    assert found["metrics"]["ece"]["value"] == pytest.approx(binned_error(stated, right, 15))
+
+
+def test_token_probabilities(blocks, inspect_log):
+    confidence, right = [], []
+    for sample in inspect_samples(inspect_log):
+        tokens = sample["output"]["choices"][0]["logprobs"]["content"]
+        mean = sum(token["logprob"] for token in tokens) / len(tokens)
+        confidence.append(math.exp(mean))
+        right.append(sample["scores"]["stated_match"]["value"] == "C")
+    found = blocks[0]["perplexity"]["metrics"]
+    assert found["mean_confidence"]["value"] == pytest.approx(sum(confidence) / 80)
+    assert found["ece"]["value"] == pytest.approx(binned_error(confidence, right, 15))
+
+
+def test_epochs_are_draws(blocks, inspect_log):
+    answers, grades = defaultdict(list), {}
+    for sample in inspect_samples(inspect_log):
+        score = sample["scores"]["stated_match"]
+        answers[sample["id"]].append(score["answer"])
+        grades[sample["id"], score["answer"]] = score["value"] == "C"
+    chosen = {key: modal(texts) for key, texts in answers.items()}
+    shares = [share for _, share in chosen.values()]
+    right = [grades[key, answer] for key, (answer, _) in chosen.items()]
+    found = blocks[0]["consistency"]
+    assert found["n"] == 8
+    assert found["metrics"]["mean_confidence"]["value"] == pytest.approx(sum(shares) / 8)
+    assert found["metrics"]["ece"]["value"] == pytest.approx(binned_error(shares, right, 15))
+    semantic = blocks[1]["sem_ece"][0]
+    assert semantic["sem1"]["value"] == pytest.approx(binned_error(shares, right, 10))
+
+
+def test_the_command_line_gives_the_same(blocks, inspect_log, tmp_path):
+    out = tmp_path / "audit.json"
+    done = subprocess.run(
+        [CALIBRANT, "audit", inspect_log, "--resamples", "50", "--json", out],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text())["results"] == blocks[1]["results"]
+
+
+def test_json_logs_hold_the_same_as_archives(inspect_log):
+    path = inspect_log.with_suffix(".json")
+    raw = json.loads(path.read_text())["samples"]
+    log = read_log(path)
+    assert recognise(path).kind == "inspect"
+    assert log.expected == len(raw) == log.draws.height == 12
+    grades = [float(s["scores"]["stated_match"]["value"] == "C") for s in raw]
+    assert log.draws["correct"].to_list() == grades
+    assert log.draws["text"].to_list() == [s["output"]["completion"] for s in raw]
+
+
+def test_recognised_by_content_not_by_name(inspect_log, tmp_path):
+    renamed = tmp_path / "scores.csv"
+    renamed.write_bytes(inspect_log.read_bytes())
+    assert recognise(renamed).kind == "inspect"
+    table = tmp_path / "table.eval"
+    table.write_text("confidence,correct\n0.5,1\n")
+    assert recognise(table) is None
+    assert recognise(tmp_path) is None
+
+
+def test_another_scorer_can_be_chosen(inspect_log):
+    log = read_log(inspect_log, options=ReadOptions(grade="match"))
+    assert set(log.draws["grader"]) == {"match"}
+    raw = {
+        (s["id"], s["epoch"] - 1): s["scores"]["match"]["value"]
+        for s in inspect_samples(inspect_log)
+    }
+    for row in log.draws.iter_rows(named=True):
+        assert row["correct"] == float(raw[row["question_id"], row["draw"]] == "C")
+
+
+def test_an_imported_study_audits_like_the_log(blocks, inspect_log, tmp_path):
+    result = import_logs(inspect_log, tmp_path / "study")
+    assert result["results"][0]["draws"] == 80
+    again = cal.audit(tmp_path / "study", resamples=50)
+    for entry in again["results"]:
+        metrics = blocks[0][entry["method"]]["metrics"]
+        assert entry["metrics"]["ece"]["value"] == pytest.approx(metrics["ece"]["value"])
+    assert again["sem_ece"][0]["sem1"] == blocks[1]["sem_ece"][0]["sem1"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_scores_as_one_table(inspect_log, tmp_path, ending):
+    out = tmp_path / f"scores.{ending}"
+    import_logs(inspect_log, out)
+    table = cal.records.read_table(out)
+    assert table.height == 3 * 80 + 2 * 8
+    assert table["confidence"].is_between(0, 1).all()
+
+
+def test_percentages_are_refused_as_a_whole(inspect_log, tmp_path, monkeypatch):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    for sample in log["samples"]:
+        sample["scores"]["stated_match"]["metadata"]["confidence"] *= 100
+    path = tmp_path / "percent.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(InputError, match="percent"):
+        cal.audit(path)
+    block = cal.audit(path, scale="percent", resamples=20)["results"][0]
+    assert block["method"] == "verb"
+    assert 0 < block["metrics"]["mean_confidence"]["value"] <= 1
+
+
+def test_two_models_are_compared_by_their_agreement(inspect_log, tmp_path):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    other = tmp_path / "other.json"
+    log["eval"]["model"] = "mockllm/other"
+    log["samples"] = list(inspect_samples(inspect_log))
+    other.write_text(json.dumps(log))
+    result = cal.compare([inspect_log, other], resamples=20)
+    assert {entry["model"] for entry in result["results"]} == {"mockllm/model", "mockllm/other"}
+    assert {entry["method"] for entry in result["results"]} == {
+        "consistency",
+        "first_run_consistency",
+    }
+
+
+def test_the_same_run_twice_is_refused(inspect_log):
+    with pytest.raises(InputError, match="twice"):
+        cal.audit([inspect_log, inspect_log])
+
+
+def test_classes_are_split_where_the_log_grades_them_differently(inspect_log, tmp_path):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    for sample in log["samples"]:
+        score = sample["scores"]["stated_match"]
+        score["answer"], score["value"] = "same", "C" if sample["epoch"] == 1 else "I"
+    path = tmp_path / "split.json"
+    path.write_text(json.dumps(log))
+    from calibrant.api.foreign import foreign_tables
+
+    semantics = foreign_tables(path).semantics
+    grades = semantics.group_by("question_id", "class_id").agg(pl.col("correct").n_unique())
+    assert grades["correct"].eq(1).all()
+    assert (
+        semantics.group_by("question_id").agg(pl.col("class_id").n_unique())["class_id"].to_list()
+        == [2] * 4
+    )
