@@ -25,6 +25,7 @@ from calibrant.clients.limit import AdaptiveLimit
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.clients.run import Run, split_draws
 from calibrant.clients.watch import Watch
+from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger, LedgerKey
 
 __all__ = [
@@ -210,6 +211,21 @@ class Dispatcher:
             self.tell(force=True)
         finally:
             await run.finish()
+
+    async def check_seed(self, request: Request) -> bool:
+        """Return whether one seed gives one text, and note a finding where it does not.
+
+        Two draws with the same seed are made for the purposes ``seed-check-1`` and
+        ``seed-check-2``; they are kept in the ledger, so that a rerun costs nothing. Equal
+        texts prove little where the answer is short: ask for a long one.
+        """
+        if request.seed is None:
+            raise InputError("whether a seed is honoured cannot be seen without a seed")
+        asks = [Ask(request, f"seed-check-{number}") for number in (1, 2)]
+        seen = [outcome async for outcome in self.ask_all(asks)]
+        texts = {draw.completion.text for outcome in seen for draw in outcome.draws}
+        self.watch.seed_ignored += len(texts) > 1
+        return len(texts) == 1
 
     def tell(self, *, force: bool = False) -> None:
         """Call back with the progress, unless that was done a moment ago."""

@@ -61,6 +61,7 @@ class Watch:
     new_refused: int = 0
     missing_logprobs: int = 0
     fewer_choices: int = 0
+    seed_ignored: int = 0
 
     def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
         """Take note of the draws of one ask."""
@@ -138,6 +139,13 @@ class Watch:
                 f"{self.missing_logprobs} of {self.asked_logprobs} draws came without the "
                 "log-probs asked for",
                 self.missing_logprobs,
+            )
+        if self.seed_ignored:
+            yield Finding(
+                "seed-ignored",
+                "the endpoint takes a seed but gave two texts for one seed: its draws cannot be "
+                "drawn again, only read again from the ledger",
+                self.seed_ignored,
             )
         if self.fewer_choices:
             yield Finding(

@@ -11,7 +11,7 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from calibrant.records.ledger_schema import (
     Failure,
     LedgerKey,
     StoredDraw,
+    is_running,
+    statements,
 )
 
 __all__ = ["Attempt", "DrawRow", "Failure", "Ledger", "LedgerKey", "StoredDraw"]
@@ -109,7 +111,7 @@ class Ledger:
             db.execute("BEGIN IMMEDIATE")
             known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
             if known is None:
-                for statement in _statements(TABLES):
+                for statement in statements(TABLES):
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
             db.execute("COMMIT")
@@ -405,7 +407,7 @@ class Ledger:
         return {
             id_
             for id_, pid, host in rows
-            if (host != here or _is_running(pid)) and not (others and id_ == self._session)
+            if (host != here or is_running(pid)) and not (others and id_ == self._session)
         }
 
 
@@ -423,24 +425,3 @@ class _Writing:
             self._ledger.commit()
         else:
             self._ledger.rollback()
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _statements(script: str) -> Iterable[str]:
-    """Split a script at the semicolons that end a statement (a trigger has inner ones)."""
-    statement = ""
-    complete: Callable[[str], bool] = sqlite3.complete_statement
-    for line in script.splitlines():
-        statement += line + "\n"
-        if complete(statement):
-            yield statement
-            statement = ""

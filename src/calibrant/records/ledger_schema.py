@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["SCHEMA_VERSION", "TABLES", "Attempt", "DrawRow", "Failure", "LedgerKey", "StoredDraw"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Attempt",
+    "DrawRow",
+    "Failure",
+    "LedgerKey",
+    "StoredDraw",
+    "is_running",
+    "statements",
+]
 
 SCHEMA_VERSION = 1
 
@@ -131,3 +144,24 @@ class Attempt:
     n: int
     started_at: float
     live: bool
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process of this machine is alive."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def statements(script: str) -> Iterator[str]:
+    """Split a script at the semicolons that end a statement (a trigger has inner ones)."""
+    statement = ""
+    for line in script.splitlines():
+        statement += line + "\n"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
