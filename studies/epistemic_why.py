@@ -103,16 +103,17 @@ def main() -> None:
     columns = ("fifth", "n", "8B right", "405B right", "gain", "cost / its mean", "gain per cost")
     page.table(columns, rows)
     page.text(
-        "Where the small model is at risk the large one is, too, and its answers are longer. The "
-        "gain per cost does not rise steadily with the risk, so a cascade that defers the riskiest "
-        "questions does not spend its budget where it buys most. And one tolerance serves all "
-        "models: a cascade with a sharp risk cannot say 'never trust the smallest, mostly trust "
-        "the middle one', which is the cheap and good mixture here and which a router finds at once."
+        "Where the small model is at risk the large one is, too, and its answers are longer. "
+        "The gain per cost does not rise steadily with the risk, so a cascade that defers the "
+        "riskiest questions does not spend its budget where it buys most. And one tolerance "
+        "serves all models: a cascade with a sharp risk cannot say 'never trust the smallest, "
+        "mostly trust the middle one', which is the cheap and good mixture here and which a "
+        "router finds at once."
     )
     page.text(
         "Decisions of the kind the paper studies (one outcome that all models guess) are "
-        "different: there the risk is what a better model can avoid. A low risk is the right reason to trust "
-        "an answer; a high one is not by itself a reason to pay for the next."
+        "different: there the risk is what a better model can avoid. A low risk is the right "
+        "reason to trust an answer; a high one is not by itself a reason to pay for the next."
     )
     page.write()
 
