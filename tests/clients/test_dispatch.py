@@ -220,3 +220,16 @@ def test_an_error_of_the_callers_iterable_is_raised_after_what_was_under_way(ses
     with pytest.raises(RuntimeError, match="too early"):
         run.run(broken())
     assert len(run.outcomes) == ledger.totals()["draws"] >= 128
+
+
+def test_what_is_handed_on_is_committed_already(server, ledger):
+    async def go():
+        client = client_of(server)
+        dispatcher = Dispatcher(client, ledger)
+        with Ledger(ledger.path, read_only=True) as another:
+            async for outcome in dispatcher.ask_all(questions(60, draws=2)):
+                (held,) = another.held([dispatcher.prepare(outcome.ask)[1]])
+                assert held == {0, 1}
+        await client.close()
+
+    asyncio.run(go())
