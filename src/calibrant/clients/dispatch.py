@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 
 from calibrant.clients.asks import (
@@ -121,36 +121,42 @@ class Dispatcher:
 
         Raises CapabilityError where the endpoint cannot give what is asked for.
         """
-        total = Plan(cost=0.0)
-        by_purpose: dict[str, dict[str, float]] = {}
+        total = Counter[str]()
+        by_purpose: dict[str, Counter[str]] = {}
+        cost: float | None = 0.0
         for window in windows(asks):
             for ask, request, missing, failed in self._missing(window):
-                part = by_purpose.setdefault(
-                    ask.purpose, {"asks": 0, "draws_wanted": 0, "draws_missing": 0, "calls": 0}
-                )
-                calls = 0 if failed else len(split_draws(missing, self.chunk))
+                part = by_purpose.get(ask.purpose)
+                if part is None:
+                    part = by_purpose[ask.purpose] = Counter(calls=0)
                 part["asks"] += 1
                 part["draws_wanted"] += ask.draws
                 part["draws_missing"] += len(missing)
+                total["set_aside"] += failed
+                if not missing or failed:
+                    continue
+                calls = len(split_draws(missing, self.chunk))
                 part["calls"] += calls
                 prompt = calls * prompt_tokens_estimate(request)
-                completion = 0 if failed else len(missing) * request.max_tokens
+                completion = len(missing) * request.max_tokens
+                total["prompt_tokens"] += prompt
+                total["completion_tokens"] += completion
                 price = self.budget.prices.get(request.model)
-                unknown = total.cost is None or (price is None and calls > 0)
-                total = replace(
-                    total,
-                    asks=total.asks + 1,
-                    draws_wanted=total.draws_wanted + ask.draws,
-                    draws_held=total.draws_held + ask.draws - len(missing),
-                    asks_set_aside=total.asks_set_aside + failed,
-                    calls=total.calls + calls,
-                    prompt_tokens=total.prompt_tokens + prompt,
-                    completion_tokens=total.completion_tokens + completion,
-                    cost=None
-                    if unknown
-                    else (total.cost or 0.0) + (price.cost(prompt, completion) if price else 0.0),
-                )
-        return replace(total, by_purpose=by_purpose)
+                if cost is not None:
+                    cost = None if price is None else cost + price.cost(prompt, completion)
+        for part in by_purpose.values():
+            total.update(part)
+        return Plan(
+            asks=total["asks"],
+            draws_wanted=total["draws_wanted"],
+            draws_held=total["draws_wanted"] - total["draws_missing"],
+            asks_set_aside=total["set_aside"],
+            calls=total["calls"],
+            prompt_tokens=total["prompt_tokens"],
+            completion_tokens=total["completion_tokens"],
+            cost=cost,
+            by_purpose={purpose: dict(part) for purpose, part in by_purpose.items()},
+        )
 
     def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, list[int], bool]]:
         prepared = [self.prepare(ask) for ask in window]
@@ -159,7 +165,7 @@ class Dispatcher:
         held = self.ledger.held_by_id(known)
         failed = {} if self.retry_failures else self.ledger.failures_by_id(known)
         for ask, (request, _), id_ in zip(window, prepared, ids, strict=True):
-            have = held.get(id_, set()) if id_ is not None else set()
+            have = held.get(id_, ()) if id_ is not None else ()
             missing = [draw for draw in range(ask.draws) if draw not in have]
             yield ask, request, missing, bool(missing) and id_ in failed
 

@@ -92,7 +92,7 @@ class EmbeddedClient:
 
     def prepare(self, request: Request) -> Request:
         """Return the request with sampling from the whole distribution."""
-        request = replace(request, sampler={**FULL_SAMPLING, **request.sampler})
+        request = request.with_sampler(FULL_SAMPLING)
         check_request(request, self._capabilities, endpoint=self.endpoint)
         return request
 

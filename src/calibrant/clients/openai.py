@@ -65,7 +65,7 @@ class OpenAIClient(HttpClient):
     def prepare(self, request: Request) -> Request:
         """Return the request with the sampling settings that keep the whole distribution."""
         if self._preset.sampler:
-            request = replace(request, sampler={**self._preset.sampler, **request.sampler})
+            request = request.with_sampler(self._preset.sampler)
         check_request(request, self._capabilities, endpoint=self._endpoint)
         return request
 

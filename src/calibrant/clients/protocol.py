@@ -72,6 +72,30 @@ class Request:
     schema: Mapping[str, Any] | None = None
     sampler: Mapping[str, float] = field(default_factory=dict)
 
+    def with_sampler(self, base: Mapping[str, float]) -> Request:
+        """Return the request with `base` under its own sampling settings.
+
+        Written out, because it is done for every request and `dataclasses.replace` is slow.
+
+        Examples
+        --------
+        >>> Request("m", (), sampler={"top_p": 0.9}).with_sampler({"top_p": 1, "top_k": 0}).sampler
+        {'top_p': 0.9, 'top_k': 0}
+        """
+        return Request(
+            self.model,
+            self.messages,
+            self.n,
+            self.temperature,
+            self.max_tokens,
+            self.logprobs,
+            self.top_logprobs,
+            self.seed,
+            self.stop,
+            self.schema,
+            {**base, **self.sampler},
+        )
+
 
 class TokenLogprob(NamedTuple):
     """One token, its natural log-probability at temperature 1, and the alternatives shown.

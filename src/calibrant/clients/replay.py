@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +77,7 @@ class ReplayClient:
 
     def prepare(self, request: Request) -> Request:
         """Return the request with the sampling settings that were in force."""
-        sampler = {**self._source(request.model).sampler, **request.sampler}
-        return replace(request, sampler=sampler) if sampler else request
+        return request.with_sampler(self._source(request.model).sampler)
 
     async def ask(self, request: Request) -> list[Completion]:
         """Raise: a replay needs to know purpose and draw index, so use the dispatcher."""

@@ -223,8 +223,9 @@ class Run:
             tries = refusals = 0
 
     async def _send(self, job: Job, attempt: int, first: int, n: int) -> list[Completion]:
-        seed = job.request.seed
-        request = replace(job.request, n=n, seed=None if seed is None else seed + first)
+        request, seed = job.request, job.request.seed
+        if n != request.n or (seed is not None and first):
+            request = replace(request, n=n, seed=None if seed is None else seed + first)
         replaying = self._of.replaying
         try:
             self._of.budget.start_call()
