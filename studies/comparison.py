@@ -11,6 +11,9 @@ import polars as pl
 
 from calibrant.api.compare import compare
 from calibrant.comparison.reversal import gap_correlation, reversal_summary
+from calibrant.confidence import score_table
+from calibrant.semantics import annotate
+from studies._confidence_tables import local_draws
 from studies._page import DATA, StudyPage, estimate
 
 QWEN_SIZES = ("0.6B", "1.7B", "4B", "8B", "14B")
@@ -161,6 +164,65 @@ def mcq(page: StudyPage) -> None:
     page.figure("mcq", scatter(everything), "Raw against distribution-aligned ECE gap.")
 
 
+def local_scores() -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Scores of the three small models by three methods, and everyone's P(True) of every answer."""
+    draws, questions = local_draws(DATA)
+    filled, semantics = annotate(draws, questions)
+    scored = score_table(
+        filled, semantics, questions, methods=["verb", "p_true_ratio", "consistency"]
+    )
+    table = pl.read_parquet(DATA / "local_models" / "p_true.parquet")
+    # The mass on 'True' among 'True' and 'False'; the rest of the mass says nothing.
+    share = pl.col("p_true_mass") / (pl.col("p_true_mass") + pl.col("p_false_mass"))
+    pool = table.with_columns(confidence=share, method=pl.lit("p_true_ratio"))
+    return scored.scores, pool.select(
+        "question_id", "judge", "author", "answer", "confidence", "method"
+    )
+
+
+def local(page: StudyPage) -> None:
+    page.heading("Three small local models, all four views")
+    scores, pool = local_scores()
+    document = compare(scores, candidates=pool, on_invalid="drop").to_dict()
+    page.text(
+        "860 questions, graded by rules. CA uses the probability that every model gives to 'True' "
+        "for every model's greedy answer, so it exists for P(True) alone. Rows left out: "
+        + ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
+        + "."
+    )
+    views = ("raw", "da", "ia", "ca")
+    page.table(
+        ["method", "model", "accuracy", *(f"ECE {view}" for view in views)],
+        [
+            [
+                entry["method"],
+                entry["model"],
+                estimate(entry["accuracy"]),
+                *(
+                    estimate(entry["views"][view]["ece"]) if view in entry["views"] else ""
+                    for view in views
+                ),
+            ]
+            for entry in document["results"]
+        ],
+    )
+    page.table(
+        ["method", "pair", "turned by", "verdict"],
+        [
+            [pair["method"], f"{pair['a']} - {pair['b']}", pair["pattern"], pair["verdict"]]
+            for pair in document["pairs"]
+        ],
+    )
+    page.text("Self-preference: confidence in own answers minus others', at equal grade.")
+    page.table(
+        ["judge", "own minus others", "on right answers", "on wrong answers"],
+        [
+            [row["judge"], *(estimate(row[key]) for key in ("bias", "on_right", "on_wrong"))]
+            for row in document["self_preference"]
+        ],
+    )
+
+
 def main() -> None:
     page = StudyPage("comparison", "Better calibrated, or only more accurate?")
     page.text(
@@ -171,4 +233,5 @@ def main() -> None:
     )
     mmlu(page)
     mcq(page)
+    local(page)
     page.write()

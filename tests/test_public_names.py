@@ -6,7 +6,7 @@ import pytest
 
 import calibrant
 
-FUNCTIONS = {"audit", "compare"}
+FUNCTIONS = {"audit", "cascade", "compare", "groups", "monitor", "plan", "run"}
 MODULES = {
     "clients",
     "collect",

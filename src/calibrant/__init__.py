@@ -9,7 +9,12 @@ __version__ = "0.1.0"
 
 _FUNCTIONS = {
     "audit": "calibrant.api.audit",
+    "cascade": "calibrant.api.cascade",
     "compare": "calibrant.api.compare",
+    "groups": "calibrant.api.groups",
+    "monitor": "calibrant.api.monitor",
+    "plan": "calibrant.api.plan",
+    "run": "calibrant.api.run",
 }
 _MODULES = (
     "clients",

@@ -132,7 +132,8 @@ def _lines(
     if observed == 0:
         return density, density
     size = np.maximum(np.abs(smoothed), 1e-300)
-    few = smoothed * np.maximum(1 - (SET_ASIDE * error / size) ** 2, 0.0)
+    noise = np.minimum(SET_ASIDE * error / size, 1.0)
+    few = smoothed * (1 - noise**2)
     few = smoothed if not few.any() else few
     even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * observed)
     return few / np.abs(few).sum(), even / np.abs(even).sum()
