@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 # These run inside the frameworks' own environment, not here.
-collect_ignore = ["inspect_tasks.py", "lm_eval_run.py", "make_fixtures.py"]
+collect_ignore = ["helm_run.py", "inspect_tasks.py", "lm_eval_run.py", "make_fixtures.py"]
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -1,6 +1,7 @@
 """Write the fixture logs with the real frameworks: `python tests/ecosystem/make_fixtures.py`.
 
-Needs inspect-ai and lm-eval, best in an environment of their own.
+Needs inspect-ai, lm-eval and crfm-helm (without torch its data classes are enough), best in an
+environment of their own.
 """
 
 import shutil
@@ -46,7 +47,11 @@ def lm_eval_samples():
     shutil.rmtree(folder)
 
 
+def helm_run():
+    subprocess.run([sys.executable, str(HERE / "helm_run.py"), str(FIXTURES / "helm")], check=True)
+
+
 if __name__ == "__main__":
-    for make in (inspect_logs, lm_eval_samples):
+    for make in (inspect_logs, lm_eval_samples, helm_run):
         if len(sys.argv) == 1 or make.__name__ in sys.argv[1:]:
             make()

@@ -112,7 +112,7 @@ def audit(
         "recalibrated": recalibrate,
     }
     if log is not None:
-        _require_confidences(log)
+        _require_usable(log)
     if meanings and log is None and _has_no_scores(data, confidence):
         empty: dict[str, Any] = {"dropped": {}, "dropped_rows": {}, "results": []}
         return Result({**common, **empty, "sem_ece": meanings})
@@ -176,7 +176,14 @@ def _has_no_scores(data: Any, confidence: str | None) -> bool:
     return "confidence" not in scan_table(data).collect_schema().names()
 
 
-def _require_confidences(log: ForeignTables) -> None:
+def _require_usable(log: ForeignTables) -> None:
+    """Say what is missing where a log has no confidence or no grade at all."""
+    if log.scores.height and log.draws["correct"].null_count() == log.draws.height:
+        raise InputError(
+            "the log holds no grades",
+            source=log.logs[0].source,
+            hint="grade the answers first: calibrant import LOG --out FOLDER gives their tables",
+        )
     if log.scores.height == 0:
         raise InputError(
             "the log holds grades but no confidence: one reply per question, without token "

@@ -53,7 +53,8 @@ class ForeignTables:
         None where nothing was repeated, and where the log grades only some of the answers: those
         left without a grade are not a random part.
         """
-        if not self.repeated or _partly_graded(self.semantics):
+        graded = self.semantics["correct"].is_not_null().any()
+        if not graded or not self.repeated or _partly_graded(self.semantics):
             return None
         answers = self.draws.select(*_KEY, "answer")
         return self.semantics.join(answers, on=_KEY, how="left", maintain_order="left")

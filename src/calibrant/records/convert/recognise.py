@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert.helm import is_helm, read_helm
 from calibrant.records.convert.inspect_log import is_inspect_archive, is_inspect_json, read_inspect
 from calibrant.records.convert.json_text import load_json
+from calibrant.records.convert.judged import is_judged, read_judged
 from calibrant.records.convert.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.records.convert.log import ForeignLog
+from calibrant.records.convert.openai_batch import is_openai_batch, read_openai_batch
 from calibrant.records.convert.options import ReadOptions
 
 __all__ = ["READERS", "Reader", "read_log", "recognise"]
@@ -34,6 +37,9 @@ READERS: dict[str, Reader] = {
     for reader in (
         Reader("inspect", "Inspect log (.eval or .json)", read_inspect),
         Reader("lm-eval", "lm-evaluation-harness samples_*.jsonl", read_lm_eval),
+        Reader("helm", "HELM run folder", read_helm),
+        Reader("openai-batch", "batch output of an OpenAI-style endpoint", read_openai_batch),
+        Reader("hle", "judged answers in the manner of HLE", read_judged),
     )
 }
 
@@ -44,6 +50,8 @@ def recognise(path: str | Path) -> Reader | None:
     Only the content counts, not the name.
     """
     place = Path(path)
+    if is_helm(place):
+        return READERS["helm"]
     if not place.is_file():
         return None
     with place.open("rb") as file:
@@ -55,6 +63,8 @@ def recognise(path: str | Path) -> Reader | None:
         return None
     if is_inspect_json(text):
         return READERS["inspect"]
+    if is_judged(text):
+        return READERS["hle"]
     row = _first_row(place)
     return None if row is None else _reader_of_row(row)
 
@@ -62,6 +72,8 @@ def recognise(path: str | Path) -> Reader | None:
 def _reader_of_row(row: Mapping[str, Any]) -> Reader | None:
     if is_lm_eval(row):
         return READERS["lm-eval"]
+    if is_openai_batch(row):
+        return READERS["openai-batch"]
     return None
 
 

@@ -1,0 +1,121 @@
+"""HELM run folders, batch outputs, judged answers, and tables of uncertainty packages."""
+
+import json
+import math
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.api.import_logs import import_logs
+from calibrant.core.errors import InputError
+from calibrant.records.convert import read_log, recognise
+from ecosystem.raw_logs import binned_error
+
+HELM = Path(__file__).parent / "fixtures" / "helm"
+
+
+def test_helm_run_folder():
+    states = json.loads((HELM / "scenario_state.json").read_text())["request_states"]
+    stats = json.loads((HELM / "per_instance_stats.json").read_text())
+    right = {entry["instance_id"]: entry["stats"][0]["mean"] for entry in stats}
+    completions = [state["result"]["completions"][0] for state in states]
+    confidence = [math.exp(c["tokens"][0]["logprob"]) for c in completions]
+    grades = [right[state["instance"]["id"]] for state in states]
+    assert recognise(HELM).kind == "helm"
+    blocks = {b["method"]: b for b in cal.audit(HELM, resamples=50)["results"]}
+    found = blocks["perplexity"]
+    assert (found["model"], found["n"]) == ("seeded/small", 12)
+    assert found["metrics"]["ece"]["value"] == pytest.approx(binned_error(confidence, grades, 15))
+    log = read_log(HELM)
+    mapped = [s["output_mapping"][c["text"]] for s, c in zip(states, completions, strict=True)]
+    assert log.draws["answer"].to_list() == mapped
+
+
+def test_helm_without_its_grades(tmp_path):
+    (tmp_path / "scenario_state.json").write_bytes((HELM / "scenario_state.json").read_bytes())
+    log = read_log(tmp_path)
+    assert log.draws["correct"].null_count() == 12
+    assert log.problems[0].place == "per_instance_stats.json"
+
+
+def batch_row(name, texts, status=200):
+    choices = [
+        {
+            "index": i,
+            "message": {"role": "assistant", "content": text},
+            "finish_reason": "stop",
+            "logprobs": {"content": [{"token": text, "logprob": -0.5, "top_logprobs": []}]},
+        }
+        for i, text in enumerate(texts)
+    ]
+    body = {"id": "c", "object": "chat.completion", "model": "m", "choices": choices, "usage": {}}
+    return {
+        "id": f"batch_req_{name}",
+        "custom_id": name,
+        "response": {"status_code": status, "request_id": "r", "body": body},
+        "error": None,
+    }
+
+
+def test_openai_batch_output(tmp_path):
+    path = tmp_path / "output.jsonl"
+    rows = [batch_row("a", ["Paris", "Paris", "Rome"]), batch_row("b", ["x"], status=500)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = import_logs(path, tmp_path / "study")
+    entry = result["results"][0]
+    assert (entry["kind"], entry["draws"], entry["unreadable"]) == ("openai-batch", 3, 1)
+    assert entry["ungraded"] == {"a batch output holds no grades": 3}
+    scores = pl.read_parquet(tmp_path / "study" / "tables" / "scores.parquet")
+    shares = scores.filter(pl.col("method") == "consistency")["confidence"]
+    assert shares.to_list() == pytest.approx([2 / 3])
+    with pytest.raises(InputError, match="no grades"):
+        cal.audit(path)
+
+
+def test_judged_answers_state_percentages(tmp_path):
+    def entry(correct, confidence):
+        judged = {"model_answer": "7", "correct_answer": "7", "correct": correct}
+        return {
+            "model": "m",
+            "response": "7",
+            "judge_response": {**judged, "confidence": confidence},
+        }
+
+    stated = [(95, "yes"), (80, "no"), (100, "yes"), (60, "no"), (90, "no"), (70, "yes")]
+    entries = {f"q{i}": entry(grade, number) for i, (number, grade) in enumerate(stated)}
+    entries["q9"] = {"model": "m", "response": "?", "judge_response": None}
+    path = tmp_path / "judged_model.json"
+    path.write_text(json.dumps(entries))
+    audited = cal.audit(path, resamples=50)
+    block = audited["results"][0]
+    expected = binned_error([c / 100 for c, _ in stated], [g == "yes" for _, g in stated], 15)
+    assert (block["method"], block["n"]) == ("verb", 6)
+    assert block["metrics"]["ece"]["value"] == pytest.approx(expected)
+    assert audited["dropped"] == {"unreadable_in_log": 1}
+
+
+def test_tables_of_uncertainty_packages_are_plain_tables(tmp_path):
+    # uqlm names its score columns; the grade is the user's own column.
+    table = {
+        "prompt": [f"p{i}" for i in range(8)],
+        "response": ["a"] * 8,
+        "exact_match": [0.2, 0.4, 0.6, 0.8, 1.0, 0.2, 0.6, 0.8],
+        "noncontradiction": [0.3, 0.5, 0.7, 0.8, 0.9, 0.1, 0.5, 0.9],
+        "response_correct": [0, 0, 1, 1, 1, 0, 1, 0],
+    }
+    path = tmp_path / "uqlm.csv"
+    pl.DataFrame(table).write_csv(path)
+    result = cal.audit(
+        path,
+        "response_correct",
+        confidence="exact_match,noncontradiction",
+        question="prompt",
+        resamples=50,
+    )
+    found = {block["method"]: block["metrics"]["ece"]["value"] for block in result["results"]}
+    for name in ("exact_match", "noncontradiction"):
+        assert found[name] == pytest.approx(
+            binned_error(table[name], table["response_correct"], 15), abs=1e-9
+        )
