@@ -192,7 +192,7 @@ def _directions(
     if observed == 0:
         return mass, mass
     ratio = np.divide(error, np.abs(residual), out=np.full_like(error, np.inf), where=residual != 0)
-    few = residual * np.maximum(1 - (SET_ASIDE * ratio) ** 2, 0.0)
+    few = residual * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
     few = residual if not few.any() else few
     even = np.where(residual < 0, -mass, mass) / 2 + residual / (2 * observed)
     return few / np.abs(few).sum(), even / np.abs(even).sum()
