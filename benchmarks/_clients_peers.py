@@ -115,7 +115,9 @@ async def inspect(url: str, concurrency: int, calls: int) -> None:
     config = GenerateConfig(
         max_connections=concurrency, max_tokens=64, temperature=1.0, logprobs=True, top_logprobs=2
     )
-    model = get_model("openai/bench", base_url=url, api_key="none", config=config)
+    model = get_model(
+        "openai/bench", base_url=url, api_key="none", config=config, responses_api=False
+    )
 
     async def ask(number: int) -> Any:
         return (await model.generate(prompt(number)[0]["content"])).completion
