@@ -1,5 +1,7 @@
 """Synthetic audits with a known gap: A sin(2 pi k p), scores Beta((1 - eps) / eps, 1)."""
 
+from functools import lru_cache
+
 import numpy as np
 from scipy.stats import beta
 
@@ -16,6 +18,7 @@ def right(p, amplitude, waves):
     return np.clip(p + gap(p, amplitude, waves), 0.0, 1.0)
 
 
+@lru_cache(maxsize=64)
 def true_ece(eps, amplitude, waves, points=400_001):
     """Integral of the absolute gap over the law of the scores, by quantiles."""
     p = beta.ppf((np.arange(points) + 0.5) / points, (1 - eps) / eps, 1)

@@ -19,6 +19,14 @@ from calibrant.stats.sequences import CalibrationSequence
 from simulations._planning_rates import active_error, passive_error, slope
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "simulations" / "planning.md"
+RUNS = {
+    "passive": 200,
+    "active": 1000,
+    "sequence": 1000,
+    "monitor": 200,
+    "judge": 5000,
+    "pool": 400,
+}
 SIZES = np.array([2000, 4000, 8000, 16_000, 32_000, 64_000])
 
 
@@ -181,14 +189,14 @@ def _page(parts):
 
 
 def main() -> None:
-    passive = passive_slopes(200)
-    active, spread = active_slopes(1000)
+    passive = passive_slopes(RUNS["passive"])
+    active, spread = active_slopes(RUNS["active"])
     ratio = np.mean(list(active.values())) / passive[max(passive)]
     power = detection_power()
-    cover = sequence_coverage(1000)
-    false, exact, delay = false_alarms(200)
-    judge = judge_coverage(5000)
-    pool = pool_coverage(400)
+    cover = sequence_coverage(RUNS["sequence"])
+    false, exact, delay = false_alarms(RUNS["monitor"])
+    judge = judge_coverage(RUNS["judge"])
+    pool = pool_coverage(RUNS["pool"])
     slopes = [(f"passive, {k} waves, L = 1", f"{v:.3f}") for k, v in passive.items()]
     slopes += [
         (f"active, {k} waves, L = {0.2 * np.pi * k:.2f}", f"{v:.3f}") for k, v in active.items()
@@ -198,7 +206,8 @@ def main() -> None:
     parts = [
         (
             "Rates",
-            "Slope of log error against log labels, 2,000 to 64,000 labels, eps = 0.1. With the "
+            f"Slope of log error against log labels, 2,000 to 64,000 labels, eps = 0.1, "
+            f"{RUNS['passive']:,} passive and {RUNS['active']:,} active runs per size. With the "
             "steepness held fixed and ever more zero crossings, the passive slope goes to -1/3; "
             "for one smooth gap it is near -1/2, better than the worst case. The active slope is "
             "near -1/2 and its error does not depend on L, as long as signs can be resolved.",
@@ -214,7 +223,7 @@ def main() -> None:
         ),
         (
             "Confidence sequences",
-            "1,000 runs of 10,000 labels, a peek after every label; nominal 95 %.",
+            f"{RUNS['sequence']:,} runs of 10,000 labels, a peek after every label; nominal 95 %.",
             _table(
                 ("world", "ECE always inside", "all gaps always inside", "last interval", "ECE"),
                 [
@@ -225,7 +234,8 @@ def main() -> None:
         ),
         (
             "Monitor",
-            "200 runs of 365 days with 50 labels each; nominal at most 5 % of runs with any alarm.",
+            f"{RUNS['monitor']:,} runs of 365 days with 50 labels each; nominal at most 5 % of "
+            "runs with any alarm.",
             _table(
                 ("quantity", "value"),
                 [
@@ -237,7 +247,7 @@ def main() -> None:
         ),
         (
             "Judge and gold",
-            "100 gold labels, 1,900 more by a judge, 5,000 runs; nominal 95 %.",
+            f"100 gold labels, 1,900 more by a judge, {RUNS['judge']:,} runs; nominal 95 %.",
             _table(
                 ("judge is right", "combined covers", "gold alone covers", "width ratio"),
                 [(k, f"{a:.1%}", f"{b:.1%}", f"{r:.2f}") for k, (a, b, r) in judge.items()],
@@ -245,7 +255,7 @@ def main() -> None:
         ),
         (
             "Running estimate of a pool",
-            "5,000 items, stratified choice, 400 runs; nominal 95 %.",
+            f"5,000 items, stratified choice, {RUNS['pool']:,} runs; nominal 95 %.",
             _table(
                 ("world", "labels", "covers"), [(k, m, f"{v:.1%}") for (k, m), v in pool.items()]
             ),
