@@ -60,10 +60,12 @@ class Scores:
         for column in by:
             _require(column, self.frame.columns, self.source, role="by")
         for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
-            yield _block(pair, ())
+            # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
+            unique = "question_id" in self.assumed
+            yield _block(pair, (), unique=unique)
             for column in by:
                 for part in pair.partition_by(column, maintain_order=True):
-                    yield _block(part, (column,))
+                    yield _block(part, (column,), unique=unique)
 
 
 def load_scores(
@@ -152,7 +154,7 @@ def load_scores(
         frame,
         name,
         on_invalid=on_invalid,
-        repeats=repeats,
+        repeats=repeats or not roles["question_id"],
         rule=broken_rule(
             ranking=frozenset(ranking),
             graded=graded,
@@ -370,11 +372,11 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(hidden if weighted else [*hidden, "weights"])
 
 
-def _block(frame: pl.DataFrame, by: Sequence[str]) -> Block:
+def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> Block:
     first = frame.row(0, named=True)
     keys = {name: str(first[name]) for name in ("model", "method", *by)}
     ids = frame["question_id"]
-    repeated = ids.n_unique() < frame.height
+    repeated = not unique and ids.n_unique() < frame.height
     return Block(
         keys=keys,
         confidence=frame["confidence"].to_numpy(),
