@@ -1,5 +1,6 @@
 """What is readable is imported, the rest is listed; rows never just go missing."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -18,6 +19,12 @@ from calibrant.records.convert.zip_entries import ZipEntries
 CALIBRANT = Path(sys.executable).parent / "calibrant"
 FIXTURE = Path(__file__).parent / "fixtures" / "inspect.eval"
 WHOLE = FIXTURE.read_bytes()
+
+
+@functools.cache
+def whole_rows():
+    rows = read_log(FIXTURE).draws.iter_rows(named=True)
+    return {(row["question_id"], row["draw"]): row for row in rows}
 
 
 def accounted(log):
@@ -60,9 +67,7 @@ def test_damage_anywhere_is_noticed(tmp_path, place, length, seed):
         return
     if log.expected is not None:
         assert accounted(log) >= 80
-    whole = {
-        (r["question_id"], r["draw"]): r for r in read_log(FIXTURE).draws.iter_rows(named=True)
-    }
+    whole = whole_rows()
     for row in log.draws.iter_rows(named=True):
         good = whole[row["question_id"], row["draw"]]
         assert (row["text"], row["correct"]) == (good["text"], good["correct"])

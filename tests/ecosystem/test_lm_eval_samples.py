@@ -107,3 +107,23 @@ def test_several_tasks_keep_their_questions_apart(lm_eval_file):
     blocks = {b["method"]: b for b in cal.audit(paths, resamples=20)["results"]}
     assert blocks["option_softmax"]["n"] == 30
     assert blocks["first_run_consistency"]["n"] == 20
+
+
+def test_a_choice_is_graded_about_its_own_option(lm_eval_file, tmp_path):
+    source = lm_eval_file("tiny_choice")
+    with pytest.raises(InputError, match="another option"):
+        read_log(source, options=ReadOptions(grade="acc_norm"))
+    path = tmp_path / "samples_tiny_choice.jsonl"
+    without = [{key: row[key] for key in row if key != "acc"} for row in rows(source)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in without))
+    assert read_log(path).draws["correct"].equals(read_log(source).draws["correct"])
+
+
+def test_the_likelihood_of_one_continuation_is_listed(lm_eval_file, tmp_path):
+    (row, *_) = rows(lm_eval_file("tiny_choice"))
+    row["resps"], row["filtered_resps"] = row["resps"][:1], row["filtered_resps"][:1]
+    path = tmp_path / "samples_x.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    log = read_log(path)
+    assert log.draws.height == 0
+    assert "no confidence" in log.problems[0].reason

@@ -75,6 +75,8 @@ def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
     for question, document in documents.items():
         try:
             _add_document(builder, question, document, run, options)
+        except InputError:
+            raise
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             builder.problem(f"doc_id {question}", f"not the layout of a sample: {error!r}")
     if run.expected is not None and len(documents) < run.expected:
@@ -124,6 +126,12 @@ def _add_document(
             builder.problem(f"doc_id {question}", f"no row of the filter {options.filter!r}")
             return
     first = rows[0]
+    if _is_pair(first) and len(first["resps"]) == 1:
+        builder.problem(
+            f"doc_id {question}",
+            "the log-likelihood of one continuation is no confidence in an answer",
+        )
+        return
     arguments = _arguments(first)
     choices = [option.strip() for option in arguments] if _is_choice(first) else []
     builder.question(
@@ -175,9 +183,13 @@ def _references(row: Mapping[str, Any], choices: Sequence[str]) -> list[list[str
 
 
 def _is_choice(row: Mapping[str, Any]) -> bool:
+    return _is_pair(row) and len(row["resps"]) > 1
+
+
+def _is_pair(row: Mapping[str, Any]) -> bool:
     """Return whether replies are (log-likelihood, greedy) pairs rather than texts."""
     response = row["resps"][0][0]
-    return isinstance(response, list | tuple) and len(response) == 2 and len(row["resps"]) > 1
+    return isinstance(response, list | tuple) and len(response) == 2
 
 
 def _grade(row: Mapping[str, Any], wanted: str | None) -> tuple[float | None, str | None, str]:
@@ -208,18 +220,31 @@ def _add_choice(
     confidence = 1.0 / math.fsum(math.exp(value - top) for value in logs)
     if not math.isfinite(confidence):
         raise ValueError(f"log-likelihoods {logs} have no softmax")
-    metric = options.grade or "acc"
-    if metric != "acc":
-        builder.note(
-            f"graded by {metric!r}, which may be about another option than the most likely one"
-        )
-    correct, reason, grader = _grade(row, metric if metric in row else None)
+    correct, reason, grader = _choice_grade(row, chosen, options)
     answer = choices[chosen]
     key = {"question_id": question, "model": run.model, "task": run.task, "draw": 0}
     builder.draw(**key, text=answer, answer=answer, correct=correct, reason=reason, grader=grader)
     builder.score(
         **key, method="option_softmax", answer=answer, confidence=confidence, correct=correct
     )
+
+
+def _choice_grade(
+    row: Mapping[str, Any], chosen: int, options: ReadOptions
+) -> tuple[float | None, str | None, str]:
+    """Return the grade of the most likely option: the harness's, or else from the target."""
+    if options.grade not in (None, "acc"):
+        raise InputError(
+            f"{options.grade!r} may judge another option than the most likely one, which is the "
+            "one that the confidence is about",
+            hint="multiple choice is graded by acc",
+        )
+    if "acc" in row:
+        return _grade(row, "acc")
+    target = as_text(row.get("target"))
+    if target is not None and target.isdecimal():
+        return float(int(target) == chosen), None, "target"
+    return None, "neither acc nor the place of the right option is in the file", ""
 
 
 def _add_replies(
