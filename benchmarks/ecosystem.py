@@ -128,8 +128,8 @@ def main() -> None:
     )
     page.text(
         "Wall time, each reading in a process of its own after its imports; memory is the peak of "
-        "the whole process, imports included. The samples are those of the test log (two messages, logprobs, "
-        "two scorers, all events), packed again under new ids."
+        "the whole process, imports included. The samples are those of the test log (two "
+        "messages, logprobs, two scorers, all events), packed again under new ids."
     )
     page.write()
 

@@ -146,3 +146,11 @@ def test_no_traceback_for_what_is_no_log(tmp_path):
         done = subprocess.run([CALIBRANT, "import", path], capture_output=True, text=True)
         assert done.returncode == 2, (name, done.stderr)
         assert "Traceback" not in done.stderr
+
+
+def test_a_json_file_that_is_neither_table_nor_log(lm_eval_file):
+    results = next(lm_eval_file("tiny_open").parent.glob("results_*.json"))
+    done = subprocess.run([CALIBRANT, "audit", results], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert str(results) in done.stderr

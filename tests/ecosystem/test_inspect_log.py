@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+import types
 from collections import defaultdict
 from pathlib import Path
 
@@ -177,3 +178,48 @@ def test_classes_are_split_where_the_log_grades_them_differently(inspect_log, tm
         semantics.group_by("question_id").agg(pl.col("class_id").n_unique())["class_id"].to_list()
         == [2] * 4
     )
+
+
+def test_another_version_goes_to_inspects_own_reader(inspect_log, tmp_path, monkeypatch):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    path = tmp_path / "later.json"
+    path.write_text(json.dumps(log | {"version": 3}))
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    with pytest.raises(InputError, match=r"version 2.*got 3"):
+        read_log(path)
+    theirs = types.ModuleType("inspect_ai.log")
+    samples = [types.SimpleNamespace(model_dump=lambda mode, s=s: s) for s in log["samples"]]
+    head = {key: value for key, value in log.items() if key != "samples"}
+    theirs.read_eval_log = lambda _: types.SimpleNamespace(
+        samples=samples, model_dump=lambda mode, exclude: head
+    )
+    monkeypatch.setitem(sys.modules, "inspect_ai", types.ModuleType("inspect_ai"))
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", theirs)
+    assert read_log(path).draws.height == 12
+
+
+def test_a_log_without_any_confidence_says_what_to_do(inspect_log, tmp_path):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    log["samples"] = [sample for sample in log["samples"] if sample["epoch"] == 1]
+    log["eval"]["config"]["epochs"] = 1
+    for sample in log["samples"]:
+        sample["scores"]["stated_match"].pop("metadata")
+        sample["output"]["choices"][0].pop("logprobs")
+    path = tmp_path / "grades.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(InputError, match=r"no confidence.*\n.*several epochs"):
+        cal.audit(path)
+
+
+def test_attachments_and_content_parts_are_put_back(inspect_log, tmp_path):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    sample = log["samples"][0]
+    sample["attachments"] = {"abc": "a long question"}
+    sample["input"] = [{"role": "user", "content": "attachment://abc"}]
+    parts = [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "Paris 1.0"}]
+    sample["output"]["choices"][0]["message"]["content"] = parts
+    path = tmp_path / "parts.json"
+    path.write_text(json.dumps(log))
+    read = read_log(path)
+    assert read.questions["text"][0] == "a long question"
+    assert read.draws["text"][0] == "Paris 1.0"

@@ -5,11 +5,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 from calibrant.api.claims import failed_claims, parse_claim
 from calibrant.api.result import Result
+from calibrant.core.errors import InputError
 from calibrant.report.exports import Check, card_snippet, junit_xml, log_to_mlflow, model_index
 
-__all__ = ["to_junit", "to_mlflow", "to_model_card", "to_model_index"]
+__all__ = ["to_frame", "to_junit", "to_mlflow", "to_model_card", "to_model_index", "to_table"]
+
+
+_COLUMNS: dict[str, type[pl.DataType]] = {
+    "model": pl.String,
+    "method": pl.String,
+    "group": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+}
+
+
+def to_frame(result: Result) -> pl.DataFrame:
+    """Return the metrics of an audit as a long table: one row per block and metric.
+
+    ``.to_pandas()`` and ``.to_arrow()`` of the frame lead on to other libraries.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> frame = to_frame(cal.audit([0.9, 0.8, 0.7, 0.9], [1, 0, 1, 1], resamples=20))
+    >>> frame.filter(metric="accuracy").select("model", "value", "n").row(0)
+    ('model', 0.75, 4)
+    """
+    rows = [
+        {
+            "model": entry["model"],
+            "method": entry["method"],
+            "group": ", ".join(f"{k}={v}" for k, v in (entry.get("group") or {}).items()) or None,
+            "metric": name,
+            **estimate,
+        }
+        for entry in result["results"]
+        for name, estimate in entry["metrics"].items()
+    ]
+    return pl.DataFrame(rows, schema=_COLUMNS)
+
+
+def to_table(result: Result, path: str | Path) -> None:
+    """Write the table of `to_frame` as .parquet, .csv or .jsonl, by the ending of the path."""
+    frame, place = to_frame(result), Path(path)
+    if place.suffix == ".parquet":
+        frame.write_parquet(place)
+    elif place.suffix == ".csv":
+        frame.write_csv(place)
+    elif place.suffix == ".jsonl":
+        frame.write_ndjson(place)
+    else:
+        raise InputError(
+            f"a table is written as .parquet, .csv or .jsonl, got {place.suffix!r}",
+            source=str(path),
+        )
 
 
 def to_junit(result: Result, claims: Sequence[str], path: str | Path | None = None) -> str:

@@ -11,6 +11,7 @@ from calibrant.api.foreign import ForeignTables
 from calibrant.core.rng import named_stream
 from calibrant.metrics.semantic import sem_ece_block
 from calibrant.records import Study, read_table, scan_table
+from calibrant.records.tables import column_names
 
 __all__ = ["draws_with_classes", "semantic_blocks"]
 
@@ -35,7 +36,7 @@ def draws_with_classes(data: Any) -> pl.DataFrame | None:
         return data.draws_with_classes()
     if isinstance(data, list | tuple):
         return None
-    names = scan_table(data).collect_schema().names()
+    names = column_names(scan_table(data), data)
     if "class_id" not in names or "question_id" not in names:
         return None
     table = read_table(data)
