@@ -35,7 +35,8 @@ from calibrant.semantics.text import clean_text
 METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "greedy pairwise": lambda answers: greedy_pairwise(answers, question="q"),
     "hybrid, pairwise": lambda answers: hybrid_steps(answers, question="q", mode="pairwise"),
-    "hybrid, which class (default)": lambda answers: hybrid_steps(answers, question="q"),
+    "hybrid, which class": lambda answers: hybrid_steps(answers, question="q", mode="which"),
+    "hybrid, confirmed (default)": lambda answers: hybrid_steps(answers, question="q"),
     "hybrid, one grouping call": lambda answers: hybrid_steps(answers, question="q", mode="group"),
 }
 
@@ -52,7 +53,10 @@ def one_question(rng: np.random.Generator) -> tuple[list[str], list[int], dict[s
 
 
 def compare_judging(
-    *, questions: int = 500, errors: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2)
+    *,
+    questions: int = 500,
+    errors: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2),
+    compound: bool = True,
 ) -> list[list[Any]]:
     """Calls and F1 of each method, the judge erring at each rate."""
     rows: list[list[Any]] = []
@@ -62,7 +66,7 @@ def compare_judging(
             calls, scores = [], []
             for number in range(questions):
                 answers, meaning, truth = one_question(named_stream(number, "judging"))
-                judge = SimulatedJudge(truth, error_rate=error, compound=True, seed=number)
+                judge = SimulatedJudge(truth, error_rate=error, compound=compound, seed=number)
                 found = run_steps([steps(answers)], Docket(judge))[0]
                 calls.append(found.judge_calls)
                 scores.append(pairwise_f1(found.ids, meaning))

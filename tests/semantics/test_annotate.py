@@ -136,7 +136,7 @@ def test_disagreement_inside_a_class_is_reported_when_every_draw_is_graded():
     assert result.document["mixed_classes"] == 1
     inherited = annotate(draws, questions, options=Options(judge=judge, grading="rules"))
     assert inherited.semantics["correct"].to_list() == [True, True]
-    assert inherited.document["judge_calls"] == 1
+    assert inherited.document["judge_calls"] == 2
 
 
 def test_attempted_injections_are_reported():

@@ -171,7 +171,7 @@ def test_judge_sees_only_what_rules_and_embeddings_leave_open():
 MEANINGS = {"UK": 0, "Great Britain": 0, "Britain": 0, "France": 1}
 
 
-@pytest.mark.parametrize("mode", ["which", "pairwise", "group"])
+@pytest.mark.parametrize("mode", ["confirmed", "which", "pairwise", "group"])
 def test_judge_modes_agree_without_errors(mode):
     options = Options(judge=SimulatedJudge(MEANINGS), judge_mode=mode)
     answers = ["UK", "France", "Britain", "Great Britain", "UK"]
@@ -180,7 +180,8 @@ def test_judge_modes_agree_without_errors(mode):
 
 def test_calls_are_bounded_and_what_is_refused_stays_apart():
     docket = Docket(SimulatedJudge(MEANINGS), max_calls=1)
-    found = run_steps([hybrid_steps(["UK", "Britain", "France"], question="q")], docket)[0]
+    steps = hybrid_steps(["UK", "Britain", "France"], question="q", mode="which")
+    found = run_steps([steps], docket)[0]
     assert docket.calls == 1
     assert docket.refused == 1
     assert found.ids == [0, 0, 1]
@@ -223,8 +224,10 @@ def test_unreadable_replies_join_nothing():
     assert docket.unreadable == 1
 
 
-@pytest.mark.parametrize("error", [0.0, 0.05, 0.2])
-def test_hybrid_needs_a_third_of_the_greedy_calls_at_no_worse_f1(error):
+@pytest.mark.parametrize(
+    ("error", "compound"), [(0.0, True), (0.02, True), (0.1, True), (0.2, False)]
+)
+def test_hybrid_needs_a_third_of_the_greedy_calls_at_no_worse_f1(error, compound):
     calls, scores = {"greedy": 0, "hybrid": 0}, {"greedy": [], "hybrid": []}
     for number in range(60):
         answers, meaning, truth = one_question(np.random.default_rng(number))
@@ -232,7 +235,7 @@ def test_hybrid_needs_a_third_of_the_greedy_calls_at_no_worse_f1(error):
             ("greedy", greedy_pairwise(answers)),
             ("hybrid", hybrid_steps(answers)),
         ):
-            judge = SimulatedJudge(truth, error_rate=error, compound=True, seed=number)
+            judge = SimulatedJudge(truth, error_rate=error, compound=compound, seed=number)
             found = run_steps([steps], Docket(judge))[0]
             calls[name] += found.judge_calls
             scores[name].append(pairwise_f1(found.ids, meaning))
@@ -267,3 +270,33 @@ def test_similarity_table_is_symmetric():
     table = Similarity(Vectors({"a b": [1, 0, 0]})).table(forms)
     assert np.allclose(table, table.T)
     assert np.allclose(np.diag(table), 1)
+
+
+class Scripted:
+    """Gives its replies in order."""
+
+    name = "scripted"
+
+    def __init__(self, replies):
+        self.replies = iter(replies)
+
+    def answer_all(self, queries):
+        return [next(self.replies) for _ in queries]
+
+
+@pytest.mark.parametrize(
+    ("replies", "ids"),
+    [
+        ([-1, False, 0, True], [0, 1, 0]),  # both opinions agree
+        ([-1, False, 0, False, 1], [0, 1, 0]),  # the third decides for the first
+        ([-1, False, 0, False, -1], [0, 1, 2]),  # the third decides against it
+        ([-1, False, -1, -1], [0, 1, 2]),
+        ([-1, False, -1, 1, True], [0, 1, 0]),
+        ([-1, False, -1, 1, False], [0, 1, 2]),
+        ([None, None], [0, 1, 2]),
+    ],
+)
+def test_a_second_opinion_and_a_third_that_decides(replies, ids):
+    docket = Docket(Scripted(replies))
+    assert run_steps([hybrid_steps(["aaa", "bbb", "ccc"])], docket)[0].ids == ids
+    assert docket.calls == len(replies)

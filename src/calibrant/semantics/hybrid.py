@@ -27,7 +27,7 @@ __all__ = [
     "run_steps",
 ]
 
-MODES = ("which", "pairwise", "group")
+MODES = ("confirmed", "which", "pairwise", "group")
 _MOST_CANDIDATES = 20
 # Calibrated on phrases with human labels (docs/studies/semantics.md): from the first value
 # upwards every answer was accepted, up to the second no more than without any common word.
@@ -62,13 +62,16 @@ class _Group:
     representative: int
 
 
+_Search = Generator[Query, Reply, tuple[_Group | None, int]]
+
+
 def hybrid_steps(
     answers: Sequence[str],
     *,
     question: str | None = None,
     reader: FormReader | None = None,
     similarity: Similarity | None = None,
-    mode: str = "which",
+    mode: str = "confirmed",
     ask: bool = True,
     rules: bool = True,
     tolerance: float = 1e-9,
@@ -81,9 +84,10 @@ def hybrid_steps(
     Parameters
     ----------
     mode
-        ``which``: one call per doubtful form, shown all classes; ``pairwise``: one call per
-        pair of form and class, most similar first; ``group``: one call for all forms, checked
-        for completeness, with ``which`` as the way out.
+        ``which``: one call per doubtful form, shown all classes; ``confirmed``: the same with
+        a second opinion; ``pairwise``: one call per pair of form and class, most similar
+        first; ``group``: one call for all forms, checked for completeness, with ``confirmed``
+        as the way out.
     ask
         Whether there is a judge; without one, what is doubtful stays apart.
     rules
@@ -149,32 +153,19 @@ class _Joiner:
             reply = yield GroupQuery(self.question, tuple(self._shown(g) for g in self._groups()))
             if self._apply_groups(reply):
                 return 1
-            return 1 + (yield from self._one_by_one("which"))
+            return 1 + (yield from self._one_by_one("confirmed"))
         return (yield from self._one_by_one(mode))
 
     def _one_by_one(self, mode: str) -> Generator[Query, Reply, int]:
         calls = 0
         settled: list[_Group] = []
+        ways = {"which": self._which, "confirmed": self._confirmed, "pairwise": self._pairwise}
         for group in self._groups():
             candidates = self._candidates(group, settled)
             found: _Group | None = None
-            if candidates and mode == "which":
-                calls += 1
-                shown = tuple(self._shown(other) for other in candidates)
-                reply = yield WhichQuery(self.question, self._shown(group), shown)
-                if isinstance(reply, int) and 0 <= reply < len(candidates):
-                    found = candidates[reply]
-                elif reply == -1:
-                    self._keep_apart(group, candidates)
-            else:
-                for other in candidates:
-                    calls += 1
-                    reply = yield SameQuery(self.question, self._shown(group), self._shown(other))
-                    if reply is True:
-                        found = other
-                        break
-                    if reply is False:
-                        self._keep_apart(group, [other])
+            if candidates:
+                found, used = yield from ways[mode](group, candidates)
+                calls += used
             if found is not None and self.partition.join(
                 group.representative, found.representative
             ):
@@ -183,6 +174,62 @@ class _Joiner:
             else:
                 settled.append(group)
         return calls
+
+    def _which(self, group: _Group, candidates: list[_Group]) -> _Search:
+        """One call: which of these, or none?"""
+        reply = yield self._which_query(group, candidates)
+        if isinstance(reply, int) and 0 <= reply < len(candidates):
+            return candidates[reply], 1
+        if reply == -1:
+            self._keep_apart(group, candidates)
+        return None, 1
+
+    def _confirmed(self, group: _Group, candidates: list[_Group]) -> _Search:
+        """Two calls that agree, or a third that decides."""
+        reply = yield self._which_query(group, candidates)
+        if not isinstance(reply, int) or reply >= len(candidates):
+            return None, 1
+        if reply >= 0:
+            chosen = candidates[reply]
+            same = yield self._same_query(group, chosen)
+            if same is not False:
+                return chosen, 2
+            second = yield from self._look_again(group, candidates)
+            return (chosen if second is chosen else None), 3
+        second = yield from self._look_again(group, candidates)
+        if second is None:
+            self._keep_apart(group, candidates)
+            return None, 2
+        same = yield self._same_query(group, second)
+        return (second if same is True else None), 3
+
+    def _look_again(
+        self, group: _Group, candidates: list[_Group]
+    ) -> Generator[Query, Reply, _Group | None]:
+        """Ask with the classes in the other order: a preference for a place shows."""
+        turned = candidates[::-1]
+        if len(turned) == 1:
+            reply = yield self._same_query(group, turned[0])
+            return turned[0] if reply is True else None
+        reply = yield self._which_query(group, turned)
+        found = isinstance(reply, int) and 0 <= reply < len(turned)
+        return turned[int(reply)] if found and isinstance(reply, int) else None
+
+    def _pairwise(self, group: _Group, candidates: list[_Group]) -> _Search:
+        """One call per class, until one fits."""
+        for number, other in enumerate(candidates, start=1):
+            reply = yield self._same_query(group, other)
+            if reply is True:
+                return other, number
+            if reply is False:
+                self._keep_apart(group, [other])
+        return None, len(candidates)
+
+    def _which_query(self, group: _Group, candidates: Sequence[_Group]) -> Query:
+        return WhichQuery(self.question, self._shown(group), tuple(map(self._shown, candidates)))
+
+    def _same_query(self, group: _Group, other: _Group) -> Query:
+        return SameQuery(self.question, self._shown(group), self._shown(other))
 
     def _apply_groups(self, reply: Reply) -> bool:
         groups = self._groups()

@@ -34,7 +34,8 @@ class Options:
         ``hybrid`` (rules and words; the judge, where given, for what these leave open),
         ``rules``, ``exact``, ``embeddings`` (rules, words and cosine) or ``judge``.
     judge, max_judge_calls, judge_mode, check_symmetry
-        Who is asked, how often at most, and how (``which``, ``pairwise``, ``group``).
+        Who is asked, how often at most, and how (``confirmed``, ``which``,
+        ``pairwise``, ``group``).
     embedder, same_cosine, different_cosine
         Sentence embeddings and their calibrated thresholds; only phrases are compared.
     per_draw
@@ -50,7 +51,7 @@ class Options:
     grading: str = "hybrid"
     judge: Judge | None = None
     max_judge_calls: int | None = None
-    judge_mode: str = "which"
+    judge_mode: str = "confirmed"
     check_symmetry: bool = False
     embedder: Embedder | None = None
     same_cosine: float = SAME_COSINE
