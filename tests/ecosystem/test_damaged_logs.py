@@ -154,3 +154,15 @@ def test_a_json_file_that_is_neither_table_nor_log(lm_eval_file):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert str(results) in done.stderr
+
+
+def test_a_value_of_another_type_costs_its_own_row_only(tmp_path):
+    log = json.loads(FIXTURE.with_suffix(".json").read_text())
+    log["samples"][2]["output"]["usage"]["input_tokens"] = "many"
+    log["samples"][5]["output"]["choices"][0]["stop_reason"] = {"why": "stop"}
+    path = tmp_path / "types.json"
+    path.write_text(json.dumps(log))
+    read = read_log(path)
+    assert read.draws.height == 10
+    assert len(read.problems) == 2
+    assert all("another type" in problem.reason for problem in read.problems)
