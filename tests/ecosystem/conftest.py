@@ -3,7 +3,13 @@ from pathlib import Path
 import pytest
 
 # These run inside the frameworks' own environment, not here.
-collect_ignore = ["helm_run.py", "inspect_tasks.py", "lm_eval_run.py", "make_fixtures.py"]
+collect_ignore = [
+    "helm_run.py",
+    "inspect_tasks.py",
+    "lm_eval_run.py",
+    "make_fixtures.py",
+    "uqlm_table.py",
+]
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
