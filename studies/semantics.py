@@ -306,7 +306,9 @@ def main() -> None:
         f"The phrase model was fitted to {counts['fit']:,} answers (the half of the EVOUNA-NQ"
         " questions with an even digest, without those of the second set). The rows below were not"
         f" seen by the fit. Refitting moves no weight by more than {drift:.4f}. Intervals: 95 %,"
-        " bootstrap over questions. 'Not attempted' counts as not right.",
+        " bootstrap over questions. 'Not attempted' counts as not right. Weights and thresholds come"
+        " from the fitted rows alone; the rules, the word lists and the choice of features were made"
+        " with errors on all rows in view, so the true error on new data may be somewhat higher.",
         "",
         *markdown(["rows", "grader", "n", "accuracy", "Cohen's kappa"], graded),
         "## Weights of the phrase model",
