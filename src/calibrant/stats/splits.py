@@ -18,6 +18,9 @@ from calibrant.core.rng import RngLike, as_generator
 
 __all__ = ["SplitDraws", "SplitLaw", "exact_cost", "sample_splits", "split_law"]
 
+# Numbers that one chunk of random splits may hold at once.
+_CHUNK = 8_000_000
+
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -248,24 +251,47 @@ def sample_splits(
         raise InputError(f"the number of splits must be at least 1, got {splits}")
     table, size, allowed = _checked(counts, block, selectable)
     generator = as_generator(rng)
-    questions, width = table.shape
-    shape = (questions, splits)
-    left = np.broadcast_to(size[:, None], shape).copy()
-    rest = np.broadcast_to(table.sum(axis=1)[:, None], shape).copy()
-    best = np.zeros(shape, dtype=np.int64)
-    selected = np.full(shape, -1, dtype=np.int64)
-    remaining = np.full(shape, np.nan)
-    for k in range(width):
-        own = np.broadcast_to(table[:, k, None], shape)
-        rest -= own
-        taken = generator.hypergeometric(own, rest, left)
-        left -= taken
-        wins = (taken > best) & allowed[:, k, None]
-        best[wins] = taken[wins]
-        selected[wins] = k
-        remaining[wins] = (own - taken)[wins]
-    held = remaining / (table.sum(axis=1) - size)[:, None]
+    questions = table.shape[0]
+    selected = np.full((questions, splits), -1, dtype=np.int64)
+    held = np.full((questions, splits), np.nan)
+    pool = table.sum(axis=1)
+    for sizes in np.unique(np.column_stack([pool, size]), axis=0):
+        rows = np.flatnonzero((pool == sizes[0]) & (size == sizes[1]))
+        step = max(1, _CHUNK // (splits * table.shape[1]))
+        for start in range(0, rows.size, step):
+            part = rows[start : start + step]
+            picked = _split_chunk(table[part], allowed[part], int(sizes[1]), splits, generator)
+            selected[part], held[part] = picked
     return SplitDraws(selected, held)
+
+
+def _split_chunk(
+    counts: IntArray, allowed: BoolArray, block: int, splits: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """Split questions of one pool size: the same positions for all, each in an order of its own.
+
+    Every question's draws are put into a random order of their own, so that a set of positions
+    that all questions share picks an independent random half of each. Counting classes in the
+    halves is then one matrix product.
+    """
+    questions, width = counts.shape
+    pool = int(counts[0].sum())
+    classes = np.repeat(np.tile(np.arange(width), questions), counts.ravel())
+    order = np.argsort(rng.random((questions, pool)), axis=1)
+    arranged = np.take_along_axis(classes.reshape(questions, pool), order, axis=1)
+    members = np.zeros((pool, questions, width), dtype=np.float32)
+    members[np.arange(pool), np.arange(questions)[:, None], arranged] = 1
+    places = np.argsort(rng.random((splits, pool)), axis=1)[:, :block]
+    halves = np.zeros((splits, pool), dtype=np.float32)
+    halves[np.arange(splits)[:, None], places] = 1
+    taken = (halves @ members.reshape(pool, -1)).reshape(splits, questions, width)
+    taken = np.where(allowed, taken, 0)
+    winner = taken.argmax(axis=2)
+    won = np.take_along_axis(taken, winner[..., None], axis=2)[..., 0]
+    left = counts[np.arange(questions), winner] - won
+    selected = np.where(won > 0, winner, -1)
+    held = np.where(won > 0, left / (pool - block), np.nan)
+    return selected.T, held.T
 
 
 def _checked(

@@ -16,6 +16,8 @@ __all__ = ["PairedGaps", "paired_gaps"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Scored: TypeAlias = tuple[Floats, Floats]
+# Resamples that share one matrix product.
+_TOGETHER = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,12 @@ def paired_gaps(
     generator = as_generator(rng)
     sums = np.empty((resamples + 1, table.shape[1]))
     sums[0] = table.sum(axis=0)
-    for draw in range(1, resamples + 1):
-        rows = generator.integers(0, questions, questions)
-        sums[draw] = np.bincount(rows, minlength=questions) @ table
+    for start in range(1, resamples + 1, _TOGETHER):
+        stop = min(start + _TOGETHER, resamples + 1)
+        rows = generator.integers(0, questions, (stop - start, questions))
+        rows += questions * np.arange(stop - start)[:, None]
+        counts = np.bincount(rows.ravel(), minlength=questions * (stop - start))
+        sums[start:stop] = counts.reshape(stop - start, questions).astype(np.float64) @ table
     return _gaps(sums, questions, int(close.sum()), bins, level)
 
 
