@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -46,8 +45,9 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
         try:
             yield replace(common, judge=speaker, max_judge_calls=chosen.max_judge_calls)
         finally:
+            # Connections live on the judge's own loop, so they are closed there.
+            speaker.run(client.close())
             speaker.close()
-            asyncio.run(client.close())
 
 
 def with_embeddings(draws: pl.DataFrame, options: Options) -> pl.DataFrame:
