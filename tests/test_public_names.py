@@ -6,7 +6,7 @@ import pytest
 
 import calibrant
 
-FUNCTIONS = {"audit", "cascade", "compare", "groups", "monitor", "plan", "run"}
+FUNCTIONS = {"audit", "cascade", "compare", "groups", "import_logs", "monitor", "plan", "run"}
 MODULES = {
     "clients",
     "collect",

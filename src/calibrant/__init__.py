@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "cascade": "calibrant.api.cascade",
     "compare": "calibrant.api.compare",
     "groups": "calibrant.api.groups",
+    "import_logs": "calibrant.api.import_logs",
     "monitor": "calibrant.api.monitor",
     "plan": "calibrant.api.plan",
     "run": "calibrant.api.run",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from calibrant.api.audit import audit
 from calibrant.api.claims import failed_claims, parse_claim
+from calibrant.api.exports import to_junit
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     AnswerColumn,
@@ -63,6 +65,10 @@ def command(
         list[str] | None,
         typer.Option(metavar="CLAIM", help="Exit with 1 where this holds: 'ece>0.05'."),
     ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write the checks of --fail-if as a JUnit report."),
+    ] = None,
     json: JsonPath = None,
     html: HtmlPath = None,
     seed: Seed = 0,
@@ -90,6 +96,8 @@ def command(
         seed=seed,
     )
     emit(result, json=json, html=html)
+    if junit is not None:
+        to_junit(result, fail_if or [], junit)
     failures = failed_claims(result["results"], claims)
     if failures:
         raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
