@@ -30,8 +30,9 @@ def _flat_tokens(frame: pl.DataFrame) -> pl.DataFrame:
 def yes_no_masses(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     """Return the probability of saying True (or Yes, or A) and False (or No, or B).
 
-    A row uses the first pair of words of which one is listed. A word that is not listed has an
-    unknown probability, NaN.
+    A row uses the pair of words with the largest listed mass: a prompt that asks for A or B
+    still lists True and False far down. A word that is not listed has an unknown probability,
+    NaN.
     """
     words = [word for pair in _PAIRS for word in pair]
     flat = _flat_tokens(frame).filter(pl.col("word").is_in(words))
@@ -40,14 +41,10 @@ def yes_no_masses(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     rows = masses["row"].to_numpy()
     columns = masses["word"].replace_strict(words, list(range(len(words))), return_dtype=pl.Int64)
     table[rows, columns.to_numpy()] = masses["mass"].to_numpy()
-    yes, no = np.full(frame.height, np.nan), np.full(frame.height, np.nan)
-    open_rows = np.ones(frame.height, dtype=bool)
-    for place in range(len(_PAIRS)):
-        pair = table[:, 2 * place : 2 * place + 2]
-        here = open_rows & ~np.isnan(pair).all(axis=1)
-        yes[here], no[here] = pair[here, 0], pair[here, 1]
-        open_rows &= ~here
-    return yes, no
+    pairs = table.reshape(frame.height, len(_PAIRS), 2)
+    best = np.nansum(pairs, axis=2).argmax(axis=1)
+    chosen = pairs[np.arange(frame.height), best]
+    return chosen[:, 0], chosen[:, 1]
 
 
 def choice_options(
