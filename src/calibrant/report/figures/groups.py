@@ -20,6 +20,8 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
         found.append(_decomposition(entry, number))
         if entry["groups"]:
             found.append(_groups(entry, number))
+        if entry.get("reliability"):
+            found.append(_corrections(entry, number))
     return found
 
 
@@ -130,6 +132,64 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
         f"{_place(entry)}: groups, costliest first",
         "A ring to the right of its dot promises too much. Groups were found on other rows than "
         "those shown, and flags are controlled for their number; a group is a place to look.",
+        spec,
+    )
+
+
+def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
+    curve = entry["reliability"]
+    whole = [
+        {"confidence": said, "corrected": value, "rule": "everyone, recalibrated"}
+        for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
+    ]
+    regions = [
+        {"confidence": said, "corrected": value + region["shift"], "rule": region["rule"]}
+        for region in curve["regions"]
+        for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
+        if region["confidence_low"] <= said <= region["confidence_high"]
+        and 0 <= value + region["shift"] <= 1
+    ]
+    x = {"field": "confidence", "type": "quantitative", "scale": {"domain": [0, 1]}}
+    y = {
+        "field": "corrected",
+        "type": "quantitative",
+        "scale": {"domain": [0, 1]},
+        "title": "share right, by region",
+    }
+    colour = {
+        "field": "rule",
+        "type": "nominal",
+        "title": None,
+        "legend": {"labelLimit": 300, "orient": "bottom", "columns": 1},
+    }
+    ends = [{"confidence": 0, "corrected": 0}, {"confidence": 1, "corrected": 1}]
+    spec = frame(
+        {
+            "layer": [
+                {
+                    "data": {"values": ends},
+                    "mark": {"type": "line", "color": GREY, "strokeDash": [4, 4]},
+                    "encoding": {"x": x, "y": y},
+                },
+                {
+                    "data": {"values": regions},
+                    "mark": {"type": "line", "strokeWidth": 2},
+                    "encoding": {"x": x, "y": y, "color": colour},
+                },
+                {
+                    "data": {"values": whole},
+                    "mark": {"type": "line", "color": GREY, "strokeWidth": 3},
+                    "encoding": {"x": x, "y": y},
+                },
+            ]
+        },
+        width=360,
+    )
+    return Figure(
+        f"corrections-{number}",
+        f"{_place(entry)}: one curve does not fit all",
+        "Grey: recalibration for everyone. Coloured: what each region would need on top, over the "
+        "confidences that occur there. Curves apart from the grey one are grouping loss.",
         spec,
     )
 

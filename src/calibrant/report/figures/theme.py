@@ -8,7 +8,7 @@ __all__ = ["BAND", "FIRST", "GREY", "PALETTE", "SECOND", "THIRD", "frame"]
 
 # Okabe and Ito's palette: distinguishable with every common form of colour blindness.
 FIRST, SECOND, THIRD = "#0072B2", "#D55E00", "#009E73"
-PALETTE = [FIRST, SECOND, THIRD, "#CC79A7", "#E69F00", "#56B4E9", "#999999"]
+PALETTE = [FIRST, SECOND, THIRD, "#CC79A7", "#E69F00", "#56B4E9", "#332288", "#999999"]
 GREY, BAND = "#7a7a7a", "#bdbdbd"
 
 
