@@ -97,7 +97,7 @@ def _reading(table: pl.DataFrame) -> list[str]:
         f"error to {_range(table, best + ', with peers', recalibrated=False)} of random labels on "
         f"MMLU-Pro as it is ({_range(table, best + ', with peers', recalibrated=True)} "
         "recalibrated). As the error falls with the square root of labels, 0.75 times the error "
-        "is worth 44 % of the labels.",
+        "saves 44 % of the labels.",
         "- So the default of `calibrant label` is the stratified design with the corrected "
         "estimator, and `--peers` or `--judge` where the table has them.",
     ]
