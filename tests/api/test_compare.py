@@ -68,6 +68,7 @@ def test_fixed_names_of_the_document(tmp_path):
     for view in ("raw", "ia", "da"):
         for metric in ("brier", "ece"):
             assert entry["views"][view][metric]["low"] is not None
+    assert entry["verification"]["passive_floor"] is not None
     pair = document["pairs"][0]
     assert {pair["a"], pair["b"]} == {"small", "large"}
     assert set(pair["reversal"]) == {"da", "ia"}

@@ -14,6 +14,7 @@ from calibrant.api.result import Result
 from calibrant.comparison import compare_models
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
+from calibrant.planning import verification_block
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.records.convert import ReadOptions
 
@@ -177,6 +178,11 @@ def _part(
     except InputError as error:
         place = " / ".join([keys["method"], *(keys["group"] or {}).values()])
         raise InputError(error.rule, source=place, row=error.row, hint=error.hint) from None
+    for entry in found["results"]:
+        own = frame.filter(pl.col("model") == entry["model"])
+        entry["verification"] = verification_block(
+            own["confidence"].to_numpy(), own["correct"].to_numpy(), rng=stream
+        )
     for name in ("results", "pairs", "self_preference"):
         found[name] = [{**keys, **entry} for entry in found[name]]
     return {"keys": keys, **found}
