@@ -25,9 +25,9 @@ candidate_pool = true
 
 [sampling]
 draws = 8
-votes = 4
-restatements = 4
-candidates = 4
+votes = 2
+restatements = 2
+candidates = 3
 
 [prompts]
 style = "short"
