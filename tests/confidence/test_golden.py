@@ -19,7 +19,7 @@ EXPECTED = {
     "consistency": (0.6, "Lima", True),
     "sem1": (0.6, "Lima", True),
     # Blocks of 2 of 5: worked out in test_sem2_by_enumeration.
-    "sem2": (None, "Lima", True),
+    "sem2": (None, "Lima", 0.9),
     "first_run_consistency": (0.6, "Lima", True),
     "sfca": (1.0, "Lima", True),
     "discrete_semantic_entropy": (math.exp(-_ENTROPY), "Lima", True),
@@ -159,6 +159,44 @@ def test_sem2_by_enumeration() -> None:
         rest = [draws[i] for i in range(5) if i not in block]
         values.append(rest.count(best) / 3)
     assert score("sem2", full_question()) == pytest.approx(np.mean(values), abs=1e-14)
+
+
+def test_sem2_has_the_grade_of_the_class_that_each_split_selects() -> None:
+    """Two of three draws agree: a block of one chooses the right pair in two of three splits."""
+    question = Question(classes=["a", "b", "a"], correct=[True, False, True], answers=list("aba"))
+    found = score("sem2", question, block=1)
+    assert found == pytest.approx((2 / 3) * 0.5)
+    assert (found.answer, found.about) == ("a", "selected")
+    assert found.correct == pytest.approx(2 / 3)
+    assert score("sem2", question, block=1, splits=20_000).correct == pytest.approx(2 / 3, abs=0.01)
+
+
+def test_sem2_pairs_as_the_sem_ece_estimator_does() -> None:
+    from calibrant.metrics import sem_ece
+
+    rng = np.random.default_rng(4)
+    names = rng.integers(0, 4, (30, 10))
+    grades = rng.random((30, 4)) < 0.5
+    frame = {
+        "question_id": np.repeat(np.arange(30), 10).astype(str),
+        "class_id": names.ravel(),
+        "correct": np.take_along_axis(grades, names, axis=1).ravel(),
+    }
+    known = sem_ece(
+        frame["question_id"], frame["class_id"], frame["correct"], splits="exact"
+    ).questions
+    for row in range(30):
+        question = Question(
+            classes=list(map(str, names[row])), correct=grades[row, names[row]].tolist()
+        )
+        found = score("sem2", question)
+        assert float(found) == pytest.approx(known.sem2[row], abs=1e-12)
+        assert float(found.correct) == pytest.approx(known.label2[row], abs=1e-12)
+
+
+def test_sem2_has_no_grade_where_a_class_that_may_be_selected_has_none() -> None:
+    question = Question(classes=["a", "b", "a"], correct=[True, None, True])
+    assert score("sem2", question, block=1).correct is None
 
 
 def test_sem2_sampled_splits_agree_with_the_law() -> None:

@@ -15,9 +15,9 @@ from calibrant.core import InputError, UndefinedMetricWarning
 SCALARS = {
     "accuracy": (0, 1, 0.5, False, False),
     "accuracy_at_coverage": (0, 1, 0.625, False, False),
-    "auprc": (0, 1, 1.0, False, True),
+    "auprc": (0, 1, 1.0, False, False),
     "aurc": (0, 1, None, False, False),
-    "auroc": (0, 1, 1.0, False, True),
+    "auroc": (0, 1, 1.0, False, False),
     "brier": (0, 1, 0.0, True, False),
     "dsc": (0, 0.25, 0.25, True, False),
     "e_aurc": (0, 1, 0.0, False, False),

@@ -116,13 +116,30 @@ def test_scores_that_are_no_probabilities_are_ranked_only():
         metrics.metric_estimates(confidence * 30, correct)
 
 
-def test_graded_outcomes_leave_classes_undefined_and_warn():
+def test_graded_outcomes_rank_as_shares_of_right_and_wrong_answers():
+    """A grade g is a right answer of weight g and a wrong one of weight 1 - g."""
     confidence, _ = sample(6)
-    grades = np.random.default_rng(0).random(500)
-    with pytest.warns(UndefinedMetricWarning, match="graded"):
-        found = metrics.metric_estimates(confidence, grades)
-    assert np.isnan(found["auroc"].value)
+    grades = np.random.default_rng(0).integers(0, 5, 500) / 4
+    found = metrics.metric_estimates(confidence, grades, names=("auroc", "auprc", "brier"))
+    twice = np.concatenate([confidence, confidence])
+    outcome = np.repeat([1, 0], 500)
+    shares = np.concatenate([grades, 1 - grades])
+    for name in ("auroc", "auprc"):
+        split = getattr(metrics, name)(twice, outcome, weights=shares)
+        assert found[name].value == pytest.approx(split, abs=1e-12)
+        assert getattr(metrics, name)(confidence, grades) == pytest.approx(split, abs=1e-12)
+        assert found[name].low < found[name].value < found[name].high
     assert found["brier"].low < found["brier"].value < found["brier"].high
+
+
+def test_the_interval_of_a_graded_auroc_is_as_wide_as_its_bootstrap():
+    rng = np.random.default_rng(3)
+    confidence = rng.random(400).round(2)
+    grades = np.clip(0.2 + 0.6 * confidence + rng.normal(0, 0.3, 400), 0, 1)
+    found = metrics.metric_estimates(confidence, grades, names=("auroc",))["auroc"]
+    drawn = rng.integers(0, 400, (500, 400))
+    spread = np.std([metrics.auroc(confidence[rows], grades[rows]) for rows in drawn])
+    assert (found.high - found.low) / 3.92 == pytest.approx(spread, rel=0.12)
 
 
 def test_a_wrong_name_is_met_with_a_suggestion():

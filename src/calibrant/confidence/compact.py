@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from calibrant.confidence.segments import (
     BoolArray,
@@ -72,12 +74,14 @@ class Classes:
 
     def table(self) -> tuple[IntArray, BoolArray]:
         """Return (units, classes) counts, zero-padded, and which of them are answered."""
+        return self.spread(self.count, 0), self.spread(self.answered, False)
+
+    def spread(self, values: NDArray[Any], empty: float) -> NDArray[Any]:
+        """Return (units, classes) values of the classes, `empty` where a unit has no more."""
         width = int(self.local.max(initial=0)) + 1
-        counts = np.zeros((self.n_units, width), dtype=np.int64)
-        answered = np.zeros((self.n_units, width), dtype=bool)
-        counts[self.unit, self.local] = self.count
-        answered[self.unit, self.local] = self.answered
-        return counts, answered
+        table = np.full((self.n_units, width), empty, dtype=values.dtype)
+        table[self.unit, self.local] = values
+        return table
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from calibrant.confidence.method import (
 )
 from calibrant.confidence.segments import BoolArray, FloatArray, IntArray, gather, sum_by
 from calibrant.core.rng import named_stream
-from calibrant.stats.splits import exact_cost, sample_splits, split_law
+from calibrant.stats.splits import SplitLaw, exact_cost, sample_splits, split_law
 
 __all__ = [
     "agreement_with",
@@ -119,37 +119,43 @@ def sem1(table: DrawTable, _: Options) -> Scored:
 @register(
     "frequency of the class chosen on one block of draws, read on the other block",
     needs=_CLUSTERS,
-    about="modal",
+    about="selected",
     order_free=False,
     reference="Sem-ECE, estimator Sem2",
 )
 def sem2(table: DrawTable, options: Options) -> Scored:
     """Mean held-out frequency of the class that the selection block chooses.
 
-    One number per unit, the mean over all splits; it is paired with the modal class of the pool,
-    which is the class that the splits choose most often. Ties inside a block go to the class
-    seen first in the pool. The ``paper`` variant draws 10 random half-splits.
+    One number per unit, the mean over all splits. Splits may choose different classes, so the
+    grade is the mean grade of the chosen classes: a number in [0, 1]. The answer named is the
+    class chosen most often. Ties inside a block go to the class seen first in the pool. The
+    ``paper`` variant draws 10 random half-splits.
     """
     block = table.samples
-    value = np.full(block.n_units, np.nan)
+    value, correct = np.full((2, block.n_units), np.nan)
+    row = np.full(block.n_units, -1)
     counts, free = block.classes.table()
     pool = block.count
     size = pool // 2 if options.block is None else np.full(pool.shape, options.block)
     usable = np.flatnonzero((size >= 1) & (size < pool))
     if usable.size:
-        value[usable] = _split_confidence(counts[usable], free[usable], size[usable], options)
-    return about_modal(value, block)
+        law = _split_law(counts[usable], free[usable], size[usable], options)
+        chosen = law.selection.sum(axis=1) > 0
+        value[usable] = law.confidence
+        correct[usable] = law.mean_of(block.classes.spread(block.classes.correct, np.nan)[usable])
+        witness = block.classes.spread(block.classes.row, -1)[usable]
+        best = np.argmax(law.selection, axis=1)
+        row[usable] = np.where(chosen, witness[np.arange(usable.size), best], -1)
+    return Scored(value, block, row, correct, "selected")
 
 
-def _split_confidence(
-    counts: IntArray, free: BoolArray, size: IntArray, options: Options
-) -> FloatArray:
+def _split_law(counts: IntArray, free: BoolArray, size: IntArray, options: Options) -> SplitLaw:
     splits = 10 if options.variant == "paper" and options.splits is None else options.splits
     if splits is None and exact_cost(counts, size) <= _AFFORDABLE:
-        return split_law(counts, size, selectable=free).confidence
+        return split_law(counts, size, selectable=free)
     rng = named_stream(options.seed, "sem2")
     drawn = sample_splits(counts, size, splits=splits or _FALLBACK_SPLITS, rng=rng, selectable=free)
-    return drawn.confidence
+    return drawn.law(counts.shape[1])
 
 
 @register(

@@ -15,7 +15,7 @@ from calibrant.core.registry import Registry
 
 __all__ = ["METHODS", "About", "Method", "MethodFunction", "Options", "Scored", "register"]
 
-About: TypeAlias = Literal["modal", "greedy", "own", "first", "option"]
+About: TypeAlias = Literal["modal", "selected", "greedy", "own", "first", "option"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Scored:
     block, row
         The draw that is the answer: row of `block`, -1 for none.
     correct
-        Grade of that answer.
+        Grade of that answer; the mean grade where several answers are meant (sem2).
     about
         Which answer it is.
     answers
@@ -119,8 +119,9 @@ class Method:
     needs
         Inputs that must be there; a unit that lacks one gets no score.
     about
-        The answer that the score is about: the ``modal`` class of the samples, the ``greedy``
-        answer, the text's ``own`` answer, the ``first`` sample, the best ``option``.
+        The answer that the score is about: the ``modal`` class of the samples, the class
+        ``selected`` on a part of them, the ``greedy`` answer, the text's ``own`` answer, the
+        ``first`` sample, the best ``option``.
     probability
         Whether the value is meant as the chance of being right. Calibration metrics refuse the
         others until they are recalibrated.

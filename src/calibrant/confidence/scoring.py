@@ -47,13 +47,13 @@ class Score(float):
     correct
         Grade of that very answer; None where it has none.
     about
-        Which answer it is: modal, greedy, own, first, option.
+        Which answer it is: modal, selected, greedy, own, first, option.
     probability
         Whether the number is meant as a chance of being right.
     """
 
     answer: str | None
-    correct: bool | None
+    correct: bool | float | None
     about: str
     probability: bool
 
@@ -62,7 +62,7 @@ class Score(float):
         value: float,
         *,
         answer: str | None,
-        correct: bool | None,
+        correct: bool | float | None,
         about: str,
         probability: bool,
     ) -> Score:
@@ -89,7 +89,8 @@ def score(method: str, question: Question, **options: Any) -> Score:
     -------
     Score
         A float with ``answer``, ``correct``, ``about`` and ``probability``; NaN where the inputs
-        are there but the score is undefined.
+        are there but the score is undefined. ``correct`` is a share where several answers are
+        meant (sem2).
 
     Raises
     ------
@@ -112,11 +113,11 @@ def score(method: str, question: Question, **options: Any) -> Score:
         if not present[0]:
             raise UnavailableError(f"{method} needs {NEEDS[need].meaning}: {NEEDS[need].missing}")
     scored = chosen.function(table, settings)
-    correct = float(scored.correct[0])
+    grade = float(scored.correct[0])
     return Score(
         float(scored.value[0]),
         answer=_answers(scored, np.array([0]))[0],
-        correct=None if np.isnan(correct) else bool(correct),
+        correct=None if np.isnan(grade) else grade if 0 < grade < 1 else bool(grade),
         about=scored.about,
         probability=chosen.probability,
     )
@@ -130,7 +131,8 @@ class ScoredTable:
     ----------
     scores
         question_id, model, method, answer, about, confidence, correct, probability. `correct` is
-        the grade of `answer`, null where it has none.
+        the grade of `answer` (of sem2: the mean grade of the classes that its splits choose),
+        null where it has none.
     availability
         Per model and method: available, scored, ungraded (scores without a grade), missing
         (questions without the inputs), undefined, reason.

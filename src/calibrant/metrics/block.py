@@ -14,7 +14,7 @@ from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
 from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.gap_intervals import GapIntervals, GapModel, gap_intervals, gap_model
-from calibrant.metrics.inputs import Array, Checked, check, undefined
+from calibrant.metrics.inputs import Array, Checked, check, is_graded, undefined
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.metrics.smooth_interval import smooth_interval
@@ -32,7 +32,6 @@ from calibrant.stats.units import Units, unit_codes, unit_sums
 
 __all__ = ["SMOOTH_METRICS", "Block"]
 
-BINARY_METRICS = frozenset({"auroc", "auprc"})
 _MEANS: dict[str, Callable[[FloatArray, Array], Array]] = {
     "brier": lambda c, y: (c - y) ** 2,
     "log_loss": log_loss_rows,
@@ -75,7 +74,7 @@ class Block:
         self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
         y = self.data.correct
         self.one_class = bool(y.min() == y.max())
-        self.graded = y.dtype != np.bool_ and not bool(((y == 0) | (y == 1)).all())
+        self.graded = is_graded(y)
 
     @classmethod
     def of(cls, data: Checked, units: Units | None = None) -> Block:
@@ -87,8 +86,6 @@ class Block:
 
     def estimate(self, name: str) -> Estimate:
         """Return one metric with its interval."""
-        if name in BINARY_METRICS and self.graded:
-            return self._undefined(name, "it needs outcomes of 0 and 1, these are graded")
         made: Callable[[], tuple[float, float, float, str]] = getattr(self, f"_{name}")
         value, low, high, how = made()
         if math.isnan(value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.metrics.inputs import Checked, check, undefined
+from calibrant.metrics.inputs import Checked, check, is_graded, undefined
 from calibrant.stats import ranking
 
 __all__ = ["auprc", "auroc"]
@@ -22,7 +22,8 @@ def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     confidence
         Finite scores, shape (n,).
     correct
-        Outcomes 0 or 1, shape (n,).
+        Outcomes, shape (n,). A grade between 0 and 1 counts as that share of a right answer and
+        the rest of a wrong one.
     weights
         A weight of 2 counts as two equal rows.
 
@@ -40,11 +41,11 @@ def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     >>> auroc([0.9, 0.8, 0.3, 0.3], [1, 0, 1, 0])
     0.625
     """
-    data = check(confidence, correct, weights, probability=False, binary=True).present()
-    positive = data.correct.astype(np.bool_, copy=False)
+    data = check(confidence, correct, weights, probability=False).present()
     if _one_class(data):
         return undefined("auroc", "it needs right and wrong answers, all are the same")
-    if data.weights is None:
+    if data.weights is None and not is_graded(data.correct):
+        positive = data.correct.astype(np.bool_, copy=False)
         return ranking.area_by_merge(data.confidence, positive)
     return ranking.area_under_curve(ranking.Ranked.of(*data))[0]
 
@@ -59,7 +60,8 @@ def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     confidence
         Finite scores, shape (n,).
     correct
-        Outcomes 0 or 1, shape (n,).
+        Outcomes, shape (n,). A grade between 0 and 1 counts as that share of a right answer and
+        the rest of a wrong one.
     weights
         A weight of 2 counts as two equal rows.
 
@@ -73,7 +75,7 @@ def auprc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     >>> auprc([0.9, 0.8, 0.3], [1, 0, 1])
     0.833...
     """
-    data = check(confidence, correct, weights, probability=False, binary=True).present()
+    data = check(confidence, correct, weights, probability=False).present()
     if not data.correct.any():
         return undefined("auprc", "no answer is right")
     return ranking.average_precision(ranking.Ranked.of(*data))[0]

@@ -20,6 +20,7 @@ __all__ = [
     "check_choice",
     "check_level",
     "check_weights",
+    "is_graded",
     "undefined",
 ]
 
@@ -196,6 +197,20 @@ def _finite(name: str, values: Array) -> None:
         _refuse(name, values, "is a finite number", np.isfinite)
 
 
+def is_graded(outcomes: Array) -> bool:
+    """Return whether checked outcomes hold grades between 0 and 1.
+
+    Examples
+    --------
+    >>> is_graded(np.array([0.0, 1.0])), is_graded(np.array([0.0, 0.5]))
+    (False, True)
+    """
+    if outcomes.dtype == np.bool_ or outcomes.dtype.kind in "iu":
+        return False
+    pieces = (outcomes[start : start + PIECE] for start in range(0, outcomes.size, PIECE))
+    return not all(bool(((piece == 0) | (piece == 1)).all()) for piece in pieces)
+
+
 def _binary(values: Array) -> None:
     for start in range(0, values.size, PIECE):
         piece = values[start : start + PIECE]
@@ -205,7 +220,7 @@ def _binary(values: Array) -> None:
                 values,
                 "is 0 or 1 for this metric",
                 lambda x: (x == 0) | (x == 1),
-                "graded outcomes: use Brier, log loss, ECE, CORP or AURC, or set a threshold first",
+                "graded outcomes: use Brier, log loss, ECE, CORP, AUROC or AURC, or a threshold",
             )
 
 

@@ -16,7 +16,14 @@ from calibrant.metrics.block import SMOOTH_METRICS, Block
 from calibrant.metrics.corp import dsc, mcb, unc
 from calibrant.metrics.debiased import ece_debiased
 from calibrant.metrics.discrimination import auprc, auroc
-from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
+from calibrant.metrics.inputs import (
+    Checked,
+    check,
+    check_bins,
+    check_choice,
+    check_level,
+    is_graded,
+)
 from calibrant.metrics.scoring import accuracy, brier, log_loss, mean_confidence
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smooth import smooth_ece
@@ -140,7 +147,7 @@ def _short_cut(
     options: dict[str, Any],
 ) -> FloatArray | None:
     y = data.correct
-    binary = y.dtype == np.bool_ or bool(((y == 0) | (y == 1)).all())
+    binary = not is_graded(y)
     if metric == "ece" and binary and options.get("strategy", "width") == "width":
         return _ece_replicates(data, resamples, rng, **options)
     if metric == "smooth_ece" and binary and not options:

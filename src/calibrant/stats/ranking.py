@@ -106,7 +106,10 @@ def area_by_merge(score: Array, positive: NDArray[np.bool_]) -> float:
 
 
 def area_under_curve(ranked: Ranked) -> tuple[float, Influence]:
-    """Return the area under the ROC curve and its influence function (binary outcomes)."""
+    """Return the area under the ROC curve and its influence function.
+
+    A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
+    """
     hits, misses = ranked.outcome, ranked.weight - ranked.outcome
     positives, negatives, total = hits.sum(), misses.sum(), ranked.total
     beaten = (negatives - np.cumsum(misses) + misses / 2) / negatives
@@ -118,7 +121,10 @@ def area_under_curve(ranked: Ranked) -> tuple[float, Influence]:
 
 
 def average_precision(ranked: Ranked) -> tuple[float, Influence]:
-    """Return the average precision and its influence function (binary outcomes)."""
+    """Return the average precision and its influence function.
+
+    A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
+    """
     hits, total = ranked.outcome, ranked.total
     share = hits.sum() / total
     covered = np.cumsum(ranked.weight) / total

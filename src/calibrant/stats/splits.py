@@ -50,6 +50,16 @@ class SplitLaw:
             mean: FloatArray = self.heldout.sum(axis=1) / chosen
         return mean
 
+    def mean_of(self, values: FloatArray) -> FloatArray:
+        """Mean of a number per class over the chosen classes; NaN where one of them has none."""
+        known = np.where(self.selection > 0, values, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean: FloatArray = (self.selection * known).sum(axis=1) / self.selection.sum(axis=1)
+        # Shares add up to 1 with a rounding error; equal values must keep their value.
+        least = np.where(self.selection > 0, values, np.inf).min(axis=1)
+        most = np.where(self.selection > 0, values, -np.inf).max(axis=1)
+        return np.where(least == most, least, mean)
+
 
 @dataclass(frozen=True, slots=True)
 class SplitDraws:
@@ -66,6 +76,16 @@ class SplitDraws:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean: FloatArray = total / chosen.sum(axis=1)
         return mean
+
+    def law(self, classes: int) -> SplitLaw:
+        """Return the shares and held-out sums of these splits, for so many classes."""
+        questions, splits = self.selected.shape
+        chosen = self.selected >= 0
+        cell = (np.arange(questions)[:, None] * classes + self.selected)[chosen]
+        size = questions * classes
+        selection = np.bincount(cell, minlength=size) / splits
+        heldout = np.bincount(cell, weights=self.heldout[chosen], minlength=size) / splits
+        return SplitLaw(selection.reshape(-1, classes), heldout.reshape(-1, classes))
 
 
 def exact_cost(counts: npt.ArrayLike, block: npt.ArrayLike) -> float:

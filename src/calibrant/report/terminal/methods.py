@@ -11,6 +11,7 @@ __all__ = ["blocks"]
 
 _ABOUT = {
     "modal": "most frequent answer",
+    "selected": "answer chosen by a part of the draws",
     "greedy": "greedy answer",
     "own": "its own answer",
     "first": "first sample",
