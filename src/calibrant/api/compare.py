@@ -15,8 +15,9 @@ from calibrant.comparison import compare_models
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.planning import verification_block
-from calibrant.records import Scores, Study, load_scores, read_table, source_name
+from calibrant.records import Scores, Study, load_scores, source_name
 from calibrant.records.convert import ReadOptions
+from calibrant.records.tables import collect, column_names, scan_table
 
 __all__ = ["compare"]
 
@@ -189,27 +190,31 @@ def _part(
 
 
 def _candidates(source: Any) -> pl.DataFrame:
-    table = read_table(source)
-    missing = [name for name in _CANDIDATE_COLUMNS if name not in table.columns]
+    lazy = scan_table(source)
+    present = column_names(lazy, source)
+    missing = [name for name in _CANDIDATE_COLUMNS if name not in present]
     if missing:
         raise InputError(
             f"a candidates table needs the columns {', '.join(_CANDIDATE_COLUMNS)}; missing: "
             f"{', '.join(missing)}",
             source=source_name(source),
         )
-    table = table.with_columns(
-        pl.col("question_id", "judge", "author").cast(pl.String),
-        pl.col("confidence").cast(pl.Float64),
+    # Judges x authors x questions rows: texts are kept once each, as categories.
+    texts = [name for name in ("question_id", "judge", "author", "answer") if name in present]
+    table = collect(
+        lazy.with_columns(
+            pl.col(texts).cast(pl.String).cast(pl.Categorical),
+            pl.col("confidence").cast(pl.Float64),
+        ),
+        source,
     )
-    outside = table.with_row_index("row", offset=1).filter(
-        pl.col("confidence").is_nan() | ~pl.col("confidence").is_between(0, 1)
-    )
-    if outside.height:
-        first = outside.row(0, named=True)
+    valid = table["confidence"].is_between(0, 1).fill_null(True)
+    if not valid.all():
+        row = int((~valid).arg_true()[0])
         raise InputError(
-            f"a candidate's confidence must lie in [0, 1], got {first['confidence']}",
+            f"a candidate's confidence must lie in [0, 1], got {table['confidence'][row]}",
             source=source_name(source),
-            row=first["row"],
+            row=row + 1,
         )
     _same_answers(table, source)
     return table
@@ -219,15 +224,19 @@ def _same_answers(table: pl.DataFrame, source: Any) -> None:
     """Refuse a question where judges were shown different answers under one author's name."""
     if "answer" not in table.columns:
         return
-    shown = table.group_by("question_id", "author", maintain_order=True).agg(
-        pl.col("answer").n_unique()
+    code = pl.col("answer").to_physical()
+    odd = (
+        table.lazy()
+        .group_by("question_id", "author")
+        .agg(code.min().alias("least"), code.max().alias("most"))
+        .filter(pl.col("least") != pl.col("most"))
+        .collect(engine="streaming")
     )
-    odd = shown.filter(pl.col("answer") > 1)
     if odd.height:
-        first = odd.row(0, named=True)
+        first = odd.sort(pl.col("question_id", "author").cast(pl.String)).row(0, named=True)
         raise InputError(
-            f"question {first['question_id']!r} has {first['answer']} different answers by "
-            f"{first['author']!r}: all judges must score the same answers",
+            f"question {first['question_id']!r} has different answers by {first['author']!r}: "
+            "all judges must score the same answers",
             source=source_name(source),
             hint="score the candidates again, or leave such questions out",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from calibrant.core.registry import did_you_mean
 __all__ = ["Aligned", "Candidates", "align_candidates", "align_models"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+# Rows that are put in their places at once; bounds what is held beside the table.
+_SLICE = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +150,26 @@ def align_candidates(candidates: pl.DataFrame, aligned: Aligned) -> tuple[Candid
         The candidates, and the models on the same questions.
     """
     models = aligned.models
-    table = candidates.filter(
-        pl.col("judge").is_in(models)
-        & pl.col("author").is_in(models)
-        & pl.col("question_id").is_in(aligned.questions.tolist())
-        & pl.col("confidence").is_not_null()
-    )
-    size = len(models) ** 2
-    full = (
-        table.group_by("question_id")
-        .agg(pl.struct("judge", "author").n_unique().alias("pairs"))
-        .filter(pl.col("pairs") == size)["question_id"]
-    )
-    if full.len() == 0:
+    judge, author = (_places(candidates[name], models) for name in ("judge", "author"))
+    question = _places(candidates["question_id"], aligned.questions.tolist())
+    confidence = candidates["confidence"].to_numpy().astype(np.float64, copy=False)
+    known = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(confidence)
+    shape = (len(models), len(models), aligned.questions.size)
+    pool = np.full(shape, np.nan)
+    _scatter(pool, (judge, author, question), confidence, known)
+    keep = np.flatnonzero(~np.isnan(pool).any(axis=(0, 1)))
+    if keep.size == 0:
         raise InputError(
-            f"no common question has all {size} scores (every model on every model's answer)",
+            f"no common question has all {shape[0] ** 2} scores (every model on every model's"
+            " answer)",
             hint="score every candidate with every model, or leave the candidates out",
         )
-    keep = np.flatnonzero(np.isin(aligned.questions, full.to_numpy().astype(str)))
+    answers = np.repeat(np.arange(shape[0])[:, None], shape[2], axis=1)
+    if "answer" in candidates.columns:
+        codes = _codes(candidates["answer"])
+        _scatter(answers, (author, question), codes, known)
+    if keep.size < shape[2]:
+        pool, answers = pool[:, :, keep], answers[:, keep]
     part = Aligned(
         models,
         aligned.questions[keep],
@@ -173,26 +177,45 @@ def align_candidates(candidates: pl.DataFrame, aligned: Aligned) -> tuple[Candid
         aligned.correct[:, keep],
         aligned.left_out,
     )
-    confidence = np.empty((len(models), len(models), keep.size))
-    answers = np.empty((len(models), keep.size), dtype=object)
-    order = pl.DataFrame({"question_id": part.questions.tolist()})
-    for (judge, author), rows in table.partition_by("judge", "author", as_dict=True).items():
-        sorted_rows = order.join(
-            rows.unique("question_id", keep="first", maintain_order=True),
-            on="question_id",
-            how="left",
-            maintain_order="left",
-        )
-        a, b = models.index(judge), models.index(author)
-        confidence[a, b] = sorted_rows["confidence"].to_numpy()
-        if "answer" in table.columns:
-            answers[b] = sorted_rows["answer"].to_numpy()
-        else:
-            answers[b] = author
-    return Candidates(confidence, part.correct, _identity(answers)), part
+    return Candidates(pool, part.correct, _identity(answers)), part
 
 
-def _identity(answers: npt.NDArray[np.object_]) -> npt.NDArray[np.int64]:
+def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+    """Return a number per distinct text; -1 for none."""
+    return values.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _places(values: pl.Series, wanted: Sequence[str]) -> npt.NDArray[np.int32]:
+    """Return the place of each value in `wanted`, -1 where it is not there.
+
+    Distinct values are looked up once, so that tens of millions of rows stay cheap.
+    """
+    column = values.cast(pl.Categorical)
+    distinct = column.drop_nulls().unique()
+    place_of = {name: place for place, name in enumerate(wanted)}
+    codes = distinct.to_physical().to_numpy()
+    # The entry after the largest code is for nulls.
+    lookup = np.full(int(codes.max(initial=0)) + 2, -1, dtype=np.int32)
+    lookup[codes] = [place_of.get(name, -1) for name in distinct.cast(pl.String)]
+    rows = column.to_physical().fill_null(lookup.size - 1).to_numpy()
+    found: npt.NDArray[np.int32] = lookup[rows]
+    return found
+
+
+def _scatter(
+    table: npt.NDArray[Any],
+    place: tuple[npt.NDArray[np.int32], ...],
+    values: npt.NDArray[Any],
+    known: npt.NDArray[np.bool_],
+) -> None:
+    """Write the known values to their places; of several for one place the first stays."""
+    for stop in range(values.size, 0, -_SLICE):
+        part = slice(max(stop - _SLICE, 0), stop)
+        rows = np.flatnonzero(known[part])[::-1]
+        table[tuple(axis[part][rows] for axis in place)] = values[part][rows]
+
+
+def _identity(answers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return, per author and question, the first author who gave the same answer."""
     same = answers[:, None, :] == answers[None, :, :]
     first: npt.NDArray[np.int64] = np.argmax(same, axis=1)
