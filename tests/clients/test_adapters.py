@@ -6,8 +6,9 @@ import logging
 import pytest
 
 from calibrant.clients import Ask, Message, Request, open_client
+from calibrant.clients.answers import read_answer, typed_answer
 from calibrant.clients.capabilities import PRESETS
-from calibrant.clients.openai import read_answer, write_request
+from calibrant.clients.openai import write_request
 from calibrant.core.errors import CapabilityError, InputError, TransientClientError
 from clients.server import error
 from clients.sessions import Session
@@ -258,7 +259,7 @@ def test_the_older_form_of_log_probs_is_read():
         ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2},
     }
-    (completion,) = read_answer(answer, Request("m", TALK, logprobs=True), 0.1)
+    (completion,) = read_answer(typed_answer(answer), Request("m", TALK, logprobs=True), 0.1)
     assert [entry.logprob for entry in completion.logprobs] == [-0.1, -0.2]
 
 
@@ -274,7 +275,7 @@ def test_the_end_token_is_no_token_of_the_text():
         ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2},
     }
-    (completion,) = read_answer(answer, Request("m", TALK, logprobs=True), 0.1)
+    (completion,) = read_answer(typed_answer(answer), Request("m", TALK, logprobs=True), 0.1)
     assert [entry.token for entry in completion.logprobs] == ["Lima"]
     assert completion.usage.completion_tokens == 2
 
@@ -282,7 +283,7 @@ def test_the_end_token_is_no_token_of_the_text():
 def test_null_log_probs_are_refused_and_missing_ones_are_none():
     def read(logprobs):
         answer = {"choices": [{"message": {"content": "x"}, "logprobs": logprobs}], "usage": {}}
-        return read_answer(answer, Request("m", TALK, logprobs=True), 0.1)[0]
+        return read_answer(typed_answer(answer), Request("m", TALK, logprobs=True), 0.1)[0]
 
     null = read({"content": [{"token": "x", "logprob": None}]})
     assert null.logprobs is None
@@ -295,4 +296,4 @@ def test_null_log_probs_are_refused_and_missing_ones_are_none():
 @pytest.mark.parametrize("choice", [{"index": 0}, {"index": 0, "message": "text"}])
 def test_a_choice_of_another_form_is_tried_again(choice):
     with pytest.raises(TransientClientError, match="form of a chat completion"):
-        read_answer({"choices": [choice]}, Request("m", TALK), 0.1)
+        read_answer(typed_answer({"choices": [choice]}), Request("m", TALK), 0.1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import repeat
 from typing import Any
 
+import msgspec
 import orjson
 
-from calibrant.clients.protocol import Completion, Request, TokenLogprob, Usage
+from calibrant.clients.protocol import Completion, Request, Usage
+from calibrant.clients.tokens import TokenLogprobs, logprob_values
 
 __all__ = ["canonical_request", "decode_completion", "encode_completion"]
 
@@ -52,6 +52,7 @@ def encode_completion(completion: Completion) -> bytes:
 
     Examples
     --------
+    >>> from calibrant.clients.tokens import TokenLogprob
     >>> one = Completion("Paris", "stop", Usage(9, 1), (TokenLogprob("Paris", -0.1),))
     >>> decode_completion(encode_completion(one)) == one
     True
@@ -67,12 +68,12 @@ def encode_completion(completion: Completion) -> bytes:
         "latency_s": completion.latency_s,
         "sampler": completion.sampler,
     }
-    if completion.logprobs is not None:
-        tokens, values, tops = (
-            zip(*completion.logprobs, strict=True) if completion.logprobs else ((), (), ())
-        )
-        body["tokens"] = tokens
-        body["logprobs"] = values
+    logprobs = completion.logprobs
+    if logprobs is not None:
+        columns = logprobs if isinstance(logprobs, TokenLogprobs) else None
+        body["tokens"] = columns.tokens if columns else [entry.token for entry in logprobs]
+        body["logprobs"] = logprob_values(logprobs)
+        tops = columns.tops() if columns else [entry.top for entry in logprobs]
         if any(tops):
             body["top"] = tops
     if completion.logprobs_refused is not None:
@@ -80,28 +81,50 @@ def encode_completion(completion: Completion) -> bytes:
     return orjson.dumps(body)
 
 
+class StoredAlternative(msgspec.Struct, array_like=True, gc=False):
+    """An alternative as the ledger keeps it."""
+
+    token: str
+    logprob: float
+
+
+class StoredCompletion(msgspec.Struct):
+    """A completion as the ledger keeps it."""
+
+    text: str
+    finish: str
+    usage: tuple[int, int]
+    model: str | None
+    request_id: Any
+    seed: int | None
+    native_n: bool
+    latency_s: float
+    sampler: dict[str, float]
+    tokens: list[str] | None = None
+    logprobs: list[float] | None = None
+    top: list[list[StoredAlternative]] | None = None
+    refused: str | None = None
+
+
+_decoder = msgspec.json.Decoder(StoredCompletion)
+
+
 def decode_completion(payload: bytes) -> Completion:
     """Return the completion that `encode_completion` wrote."""
-    body = orjson.loads(payload)
+    body = _decoder.decode(payload)
     logprobs = None
-    if "tokens" in body:
-        tokens, values = body["tokens"], body["logprobs"]
-        tops = body.get("top")
-        if tops is None:
-            shown: Iterable[tuple[Any, ...]] = repeat(())
-        else:
-            shown = (tuple(map(tuple, top)) for top in tops)
-        logprobs = tuple(map(TokenLogprob, tokens, values, shown))
+    if body.tokens is not None:
+        logprobs = TokenLogprobs(body.tokens, body.logprobs or [], body.top)
     return Completion(
-        text=body["text"],
-        finish_reason=body["finish"],
-        usage=Usage(*body["usage"]),
+        text=body.text,
+        finish_reason=body.finish,
+        usage=Usage(*body.usage),
         logprobs=logprobs,
-        model=body["model"],
-        request_id=body["request_id"],
-        seed=body["seed"],
-        native_n=body["native_n"],
-        latency_s=body["latency_s"],
-        sampler=body["sampler"],
-        logprobs_refused=body.get("refused"),
+        model=body.model,
+        request_id=body.request_id,
+        seed=body.seed,
+        native_n=body.native_n,
+        latency_s=body.latency_s,
+        sampler=body.sampler,
+        logprobs_refused=body.refused,
     )

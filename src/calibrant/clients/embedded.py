@@ -13,8 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from calibrant.clients.answers import read_answer, typed_answer
 from calibrant.clients.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
-from calibrant.clients.openai import read_answer, write_request
+from calibrant.clients.openai import write_request
 from calibrant.clients.protocol import Capabilities, Completion, Request
 from calibrant.clients.weights import sha256_of, weights_path
 from calibrant.core.errors import CalibrantError, CapabilityError, PermanentClientError
@@ -132,7 +133,7 @@ class EmbeddedClient:
         answer["model"] = self.resolve(request.model)
         asked = request.logprobs
         completions = read_answer(
-            answer, replace(request, logprobs=True), latency, one_choice_counted=True
+            typed_answer(answer), replace(request, logprobs=True), latency, one_choice_counted=True
         )
         return completions if asked else [_without_logprobs(one) for one in completions]
 

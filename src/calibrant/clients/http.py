@@ -142,6 +142,13 @@ class HttpClient:
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
         """Send and return the answer with the seconds it took; raise a ClientError."""
+        raw, headers, latency = await self._send(path, body)
+        return self._json(raw, headers), latency
+
+    async def _send(
+        self, path: str, body: Mapping[str, Any]
+    ) -> tuple[bytes, Mapping[str, str], float]:
+        """Send and return bytes, headers and seconds; raise a ClientError."""
         session = self._session
         if session is None:
             session = self._session = aiohttp.ClientSession(
@@ -164,7 +171,7 @@ class HttpClient:
         latency = time.perf_counter() - started
         if status != 200:
             raise self._error(status, headers, raw)
-        return self._json(raw, headers), latency
+        return raw, headers, latency
 
     def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         try:
@@ -177,11 +184,14 @@ class HttpClient:
             ) from None
         if not isinstance(answer, dict):
             raise TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
+        self._check_no_key(raw)
+        return answer
+
+    def _check_no_key(self, raw: bytes) -> None:
         if self._key is not None and self._key.encode() in raw:
             raise EndpointRefusedError(
                 "the endpoint repeats the API key in its answer; the answer was not stored"
             )
-        return answer
 
     def _error(
         self, status: int, headers: Mapping[str, str], raw: bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from calibrant.clients.protocol import TokenLogprob
+from calibrant.clients.tokens import TokenLogprob, logprob_values
 from calibrant.core.errors import PermanentClientError
 
 __all__ = ["check_logprobs", "refusal"]
@@ -34,7 +34,7 @@ def refusal(logprobs: Sequence[TokenLogprob]) -> str | None:
     'all 2 log-probs are 0: the endpoint does not compute them'
     """
     # Almost every answer is sound: one quick pass decides, the words are found afterwards.
-    values = [entry[1] for entry in logprobs]
+    values = logprob_values(logprobs)
     if not values:
         return None
     lowest, highest = min(values), max(values)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from calibrant.clients.tokens import TokenLogprob
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 __all__ = [
@@ -97,17 +98,6 @@ class Request:
         )
 
 
-class TokenLogprob(NamedTuple):
-    """One token, its natural log-probability at temperature 1, and the alternatives shown.
-
-    A named tuple, because a single answer may carry thousands of them.
-    """
-
-    token: str
-    logprob: float
-    top: tuple[tuple[str, float], ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens that one completion cost.
@@ -155,7 +145,7 @@ class Completion:
     text: str
     finish_reason: str
     usage: Usage
-    logprobs: tuple[TokenLogprob, ...] | None = None
+    logprobs: Sequence[TokenLogprob] | None = None
     model: str | None = None
     request_id: str | None = None
     seed: int | None = None

@@ -1,0 +1,255 @@
+"""Answers of chat interfaces: typed while they are parsed, checked before they are believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from msgspec.structs import astuple
+
+from calibrant.clients.logprobs import refusal
+from calibrant.clients.protocol import Completion, Request, Usage
+from calibrant.clients.tokens import TokenLogprobs
+from calibrant.core.errors import PermanentClientError, TransientClientError
+
+__all__ = ["Answer", "parse_answer", "read_answer", "typed_answer", "without_choices"]
+
+NO_FORM = "the answer has not the form of a chat completion"
+
+
+# Parsing straight into these skips what nobody reads (the bytes of every token and of every
+# alternative), and objects without `gc` are not visited by the collector: of the time that a
+# call takes beyond the network, this is the half that could be saved.
+class Alternative(msgspec.Struct, gc=False):
+    """A token that could have stood there."""
+
+    token: str
+    logprob: float
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A token, its log-prob and its alternatives."""
+
+    token: str
+    logprob: float | None
+    top_logprobs: list[Alternative] | None = None
+
+
+class Logprobs(msgspec.Struct):
+    """Log-probs in the form of OpenAI (`content`) or in the older one (columns)."""
+
+    content: list[Entry] | None = None
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+
+class Reply(msgspec.Struct):
+    """The message of a choice."""
+
+    content: str | None = None
+    refusal: str | None = None
+
+
+class Choice(msgspec.Struct):
+    """One draw of a call."""
+
+    message: Reply
+    index: int | None = 0
+    logprobs: Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class Answer(msgspec.Struct):
+    """A chat completion, as far as it is read."""
+
+    choices: list[Choice] | None = None
+    usage: dict[str, Any] | None = None
+    model: str | None = None
+    id: Any = None
+
+
+_decoder = msgspec.json.Decoder(Answer)
+
+
+def parse_answer(raw: bytes) -> Answer | str:
+    """Return the parsed answer, or what is wrong with its form.
+
+    Examples
+    --------
+    >>> parse_answer(b'{"choices": [{"message": {"content": "Paris"}}]}').choices[0].index
+    0
+    >>> parse_answer(b'{"choices": [{"message": "Paris"}]}')
+    'Expected `object`, got `str` - at `$.choices[0].message`'
+    """
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return str(error)
+
+
+def typed_answer(answer: Mapping[str, Any]) -> Answer:
+    """Return an answer that was parsed already, or raise."""
+    try:
+        return msgspec.convert(answer, Answer)
+    except msgspec.ValidationError as error:
+        raise without_choices(answer, form=str(error)) from None
+
+
+def read_answer(
+    answer: Answer, request: Request, latency_s: float, *, one_choice_counted: bool = False
+) -> list[Completion]:
+    """Return the completions of an answer, in the order of their index.
+
+    With `one_choice_counted` the endpoint is llama.cpp, which counts the tokens of a single
+    choice only, and shows a character of several tokens as one entry with the log-prob of the
+    last of them: such log-probs are refused, because their sum is not that of the text.
+    """
+    choices = answer.choices or []
+    if len(choices) > 1:
+        choices = sorted(choices, key=lambda choice: choice.index or 0)[: request.n]
+    usage = answer.usage or {}
+    try:
+        logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
+        usages = _read_usages(usage, logprobs, one_choice_counted=one_choice_counted)
+        total = int(usage.get("completion_tokens") or 0)
+    except (TypeError, ValueError) as error:
+        raise TransientClientError(f"{NO_FORM}: {type(error).__name__}: {error}") from None
+    completions = [
+        _completion(answer, request, latency_s, *parts, position)
+        for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
+    ]
+    if not one_choice_counted:
+        return completions
+    return [
+        _refuse_gaps(one, shown, request, total)
+        for one, shown in zip(completions, logprobs, strict=True)
+    ]
+
+
+def _completion(
+    answer: Answer,
+    request: Request,
+    latency_s: float,
+    choice: Choice,
+    logprobs: TokenLogprobs | None,
+    usage: Usage,
+    position: int,
+) -> Completion:
+    message = choice.message
+    if logprobs and not logprobs.tokens[-1] and choice.finish_reason == "stop":
+        # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
+        # scores made of log-probs must not depend on who served the model.
+        logprobs = logprobs[:-1]
+    refused = refusal(logprobs) if logprobs else None
+    return Completion(
+        text=message.content or message.refusal or "",
+        finish_reason=choice.finish_reason or "unknown",
+        usage=usage,
+        logprobs=logprobs if refused is None else None,
+        model=answer.model,
+        request_id=answer.id,
+        seed=None if request.seed is None else request.seed + position,
+        native_n=request.n > 1,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        logprobs_refused=refused,
+    )
+
+
+def _refuse_gaps(
+    completion: Completion,
+    shown: TokenLogprobs | None,
+    request: Request,
+    counted: int,
+) -> Completion:
+    """Refuse log-probs that leave out tokens inside a character."""
+    if completion.logprobs is None or shown is None or completion.text.isascii():
+        return completion
+    if completion.finish_reason == "length":
+        expected = request.max_tokens
+    elif request.n == 1:
+        expected = counted
+    else:
+        # Of several choices only one is counted; a character of three bytes or more is
+        # seldom one token.
+        wide = any(len(token.strip().encode()) > 2 * len(token) for token in shown.tokens)
+        expected = len(shown) + wide
+    if len(shown) >= expected:
+        return completion
+    reason = f"{len(shown)} entries for more tokens: those inside a character are left out"
+    return replace(completion, logprobs=None, logprobs_refused=reason)
+
+
+def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
+    """Return the token log-probs; None where a choice lacks them, which can happen."""
+    found = choice.logprobs
+    if found is None:
+        return None
+    shown: Sequence[Sequence[Alternative] | None] | None
+    if found.content:
+        tokens, values, shown = zip(*map(astuple, found.content), strict=True)
+    elif found.content is not None:
+        return TokenLogprobs((), (), None)
+    elif found.tokens is not None and found.token_logprobs is not None:
+        tokens, values = tuple(found.tokens), tuple(found.token_logprobs)
+        shown = None
+        if found.top_logprobs:
+            shown = [_alternatives(top or {}) for top in found.top_logprobs]
+        if not len(tokens) == len(values) == len(shown or tokens):
+            raise ValueError("the columns of the log-probs differ in length")
+    else:
+        return None
+    if None in values:
+        # null, which some servers write for minus infinity, is no number
+        values = tuple(math.nan if value is None else value for value in values)
+    return TokenLogprobs(tokens, values, shown if shown is not None and any(shown) else None)
+
+
+def _alternatives(top: Mapping[str, float]) -> list[Alternative]:
+    return [Alternative(token, value) for token, value in top.items()]
+
+
+def _read_usages(
+    usage: Mapping[str, Any],
+    logprobs: list[TokenLogprobs | None],
+    *,
+    one_choice_counted: bool,
+) -> list[Usage]:
+    """Share the tokens of a call among its draws: the prompt is paid once.
+
+    Where log-probs show how long each draw is, that is its share; otherwise shares are equal
+    and only their sum means anything.
+    """
+    count = len(logprobs)
+    prompt = int(usage.get("prompt_tokens") or 0)
+    total = int(usage.get("completion_tokens") or 0)
+    if count == 1 and not one_choice_counted and total:
+        return [Usage(prompt, total)]
+    if one_choice_counted:
+        total *= count
+    lengths = [len(entries) if entries else None for entries in logprobs]
+    shares = [total // count + (position < total % count) for position in range(count)]
+    known = [length for length in lengths if length is not None]
+    if len(known) == count and (one_choice_counted or sum(known) == total or not total):
+        shares = known
+    return [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
+
+
+def without_choices(
+    answer: Mapping[str, Any], *, form: object = None
+) -> TransientClientError | PermanentClientError:
+    """Return the error that an answer with status 200 holds; some gateways do that."""
+    error = answer.get("error")
+    if isinstance(error, dict):
+        code = error.get("code")
+        message = f"error in an answer with status 200: {error.get('message')} ({code})"
+        if isinstance(code, int) and 400 <= code < 500 and code not in (408, 429):
+            return PermanentClientError(message[:400])
+        return TransientClientError(message[:400])
+    if answer.get("choices"):
+        return TransientClientError(f"{NO_FORM}: {form}")
+    return TransientClientError("the answer holds no choices")
