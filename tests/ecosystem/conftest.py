@@ -4,10 +4,12 @@ import pytest
 
 # These run inside the frameworks' own environment, not here.
 collect_ignore = [
+    "export_to_tools.py",
     "helm_run.py",
     "inspect_tasks.py",
     "lm_eval_run.py",
     "make_fixtures.py",
+    "read_with_inspect.py",
     "uqlm_table.py",
 ]
 

@@ -26,7 +26,6 @@ def inspect_logs():
         folder = FIXTURES / "work"
         logs = inspect_eval(
             inspect_tasks.capitals(questions),
-            model=inspect_tasks.mock(questions, epochs),
             epochs=epochs,
             max_connections=1,
             max_samples=1,

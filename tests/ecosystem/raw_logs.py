@@ -34,6 +34,14 @@ def binned_error(confidence, correct, bins):
     return total
 
 
+def auroc_by_pairs(confidence, correct):
+    """Share of (right, wrong) pairs in which the right one has the higher confidence."""
+    right = [c for c, grade in zip(confidence, correct, strict=True) if grade]
+    wrong = [c for c, grade in zip(confidence, correct, strict=True) if not grade]
+    wins = sum((r > w) + 0.5 * (r == w) for r in right for w in wrong)
+    return wins / (len(right) * len(wrong))
+
+
 def modal(answers):
     """Return the most frequent answer (the first one on a tie) and its share."""
     counts = Counter(answers)

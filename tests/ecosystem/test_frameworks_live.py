@@ -1,108 +1,96 @@
-"""Real evaluations, run where the frameworks are installed: `pip install inspect-ai lm-eval`."""
+"""Real evaluations by the frameworks' own commands, then `calibrant audit` of what they wrote."""
 
-import importlib.util
 import json
-import subprocess
-import sys
-from pathlib import Path
+import math
+import re
+import zipfile
 
+import polars as pl
 import pytest
+import zstandard
 
-import calibrant as cal
-from calibrant.records.convert import ReadOptions, read_log
-from calibrant.records.convert.inspect_log import read_inspect_with_framework
-from ecosystem.raw_logs import binned_error, inspect_samples
+from calibrant.records.convert import read_log
+from ecosystem import frameworks
+from ecosystem.chat_server import serving
+from ecosystem.lm_eval_tasks import write_tasks
+from ecosystem.raw_logs import auroc_by_pairs, binned_error, inspect_samples, modal
 
-HERE = Path(__file__).parent
+pytestmark = [frameworks.needed, pytest.mark.slow]
+HERE = frameworks.HERE
 
 
-def needs(module):
-    return pytest.mark.skipif(
-        importlib.util.find_spec(module) is None,
-        reason=f"FRAMEWORK ABSENT: {module} is not installed; its stored logs are tested instead",
+def audited(log, folder):
+    """Return the blocks of `calibrant audit LOG`, by method, and the whole document."""
+    target = folder / "audit.json"
+    frameworks.calibrant("audit", log, "--json", target)
+    document = json.loads(target.read_text())
+    return {block["method"]: block for block in document["results"]}, document
+
+
+def value(block, metric):
+    return block["metrics"][metric]["value"]
+
+
+# -- Inspect -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def inspect_logs(tmp_path_factory):
+    """One `inspect eval` of all tasks with the mock model, ten epochs: log by name of the task."""
+    folder = tmp_path_factory.mktemp("inspect")
+    frameworks.run(
+        "inspect",
+        *("eval", "inspect_tasks.py", "--epochs", 10, "--log-dir", folder / "logs"),
+        *("--max-connections", 1, "--max-samples", 1, "--max-tasks", 1, "--display", "none"),
+        cwd=HERE,
+        home=folder,
     )
+    return {path.name.split("_")[1]: path for path in (folder / "logs").glob("*.eval")}
 
 
-# The frameworks warn about themselves; that is not what is tested here.
-pytestmark = [
-    pytest.mark.filterwarnings("default"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+def header(path):
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo("header.json")
+    data = path.read_bytes()[info.header_offset :]
+    start = 30 + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
+    packed = data[start : start + info.compress_size]
+    return json.loads(zstandard.ZstdDecompressor().decompressobj().decompress(packed))
 
 
-def run_inspect(task, model, folder, epochs, **options):
-    from inspect_ai import eval as inspect_eval
-
-    (log,) = inspect_eval(
-        task,
-        model=model,
-        epochs=epochs,
-        max_connections=1,
-        max_samples=1,
-        log_dir=str(folder),
-        display="none",
-        **options,
-    )
-    assert log.status == "success", log.error
-    return log, Path(log.location.removeprefix("file://"))
+def reported(path):
+    scores = header(path)["results"]["scores"]
+    return {name: metric["value"] for score in scores for name, metric in score["metrics"].items()}
 
 
-@needs("inspect_ai")
-def test_inspect_eval_with_ten_epochs_then_audit(tmp_path):
-    from ecosystem import inspect_tasks
-
-    _, path = run_inspect(inspect_tasks.capitals(8), inspect_tasks.mock(8, 10), tmp_path, 10)
+def test_inspect_eval_with_ten_epochs_then_audit(inspect_logs, tmp_path):
+    path = inspect_logs["capitals"]
     samples = list(inspect_samples(path))
+    assert len(samples) == 80
     stated = [s["scores"]["stated_match"]["metadata"]["confidence"] for s in samples]
     right = [s["scores"]["stated_match"]["value"] == "C" for s in samples]
-    blocks = {block["method"]: block for block in cal.audit(path, resamples=50)["results"]}
-    assert blocks["verb"]["n"] == 80
-    assert blocks["verb"]["metrics"]["ece"]["value"] == pytest.approx(
-        binned_error(stated, right, 15)
-    )
+    blocks, document = audited(path, tmp_path)
+    verb = blocks["verb"]
+    assert verb["n"] == 80
+    assert value(verb, "ece") == pytest.approx(binned_error(stated, right, 15))
+    squares = [(c - r) ** 2 for c, r in zip(stated, right, strict=True)]
+    assert value(verb, "brier") == pytest.approx(sum(squares) / 80)
+    assert value(verb, "auroc") == pytest.approx(auroc_by_pairs(stated, right))
+    tokens = [s["output"]["choices"][0]["logprobs"]["content"] for s in samples]
+    means = [math.exp(sum(t["logprob"] for t in row) / len(row)) for row in tokens]
+    assert value(blocks["perplexity"], "ece") == pytest.approx(binned_error(means, right, 15))
+    shares, graded = [], []
+    for number in range(8):
+        scores = [s["scores"]["stated_match"] for s in samples if s["id"] == f"city-{number}"]
+        answer, share = modal([score["answer"] for score in scores])
+        shares.append(share)
+        graded.append(next(score["value"] == "C" for score in scores if score["answer"] == answer))
+    assert value(blocks["consistency"], "ece") == pytest.approx(binned_error(shares, graded, 15))
+    assert document["sem_ece"][0]["draws"] == 10
+    assert document["dropped"] == {}
 
 
-@needs("inspect_ai")
-def test_our_reader_and_inspects_own_agree():
-    for name in ("inspect.eval", "inspect.json"):
-        path = HERE / "fixtures" / name
-        fast, slow = read_log(path), read_inspect_with_framework(path, ReadOptions())
-        for table in ("questions", "draws", "scores"):
-            keys = ["question_id"] if table == "questions" else ["question_id", "draw"]
-            left, right = getattr(fast, table).sort(keys), getattr(slow, table).sort(keys)
-            assert left.equals(right), table
-
-
-def contrary_task():
-    """Half of the attempts are right with confidence 0, half wrong with confidence 1."""
-    from inspect_ai import Task
-    from inspect_ai.dataset import Sample
-    from inspect_ai.solver import generate
-
-    from calibrant.api.inspect_entry import verbalised
-
-    samples = [Sample(id=str(i), input=f"Question {i}?", target="Paris") for i in range(6)]
-    return Task(dataset=samples, solver=generate(), scorer=verbalised())
-
-
-def contrary_replies():
-    from ecosystem.inspect_tasks import reply
-
-    for epoch in range(10):
-        for _ in range(6):
-            text = "Paris | 0.0" if epoch % 2 else "Rome | 1.0"
-            yield reply(text, [-0.1] * len(text.split()))
-
-
-@needs("inspect_ai")
-def test_metrics_see_every_epoch(tmp_path):
-    from inspect_ai.model import get_model
-
-    model = get_model("mockllm/model", custom_outputs=contrary_replies())
-    log, path = run_inspect(contrary_task(), model, tmp_path, 10)
-    found = {
-        name: metric.value for score in log.results.scores for name, metric in score.metrics.items()
-    }
+def test_metrics_see_every_epoch(inspect_logs, tmp_path):
+    found = reported(inspect_logs["contrary"])
     # After averaging, confidence 0.5 meets accuracy 0.5: an error of 0 where every attempt is
     # as wrong about itself as can be.
     assert found["accuracy"] == 0.5
@@ -111,68 +99,143 @@ def test_metrics_see_every_epoch(tmp_path):
     assert found["brier"] == pytest.approx(1.0)
     assert found["auroc"] == pytest.approx(0.0)
     assert found["ece_n"] == 60
-    assert 0 <= found["sem2_ece"] <= 1
-    audited = {b["method"]: b for b in cal.audit(path, resamples=50)["results"]}
-    assert audited["verb"]["metrics"]["ece"]["value"] == pytest.approx(1.0)
+    blocks, document = audited(inspect_logs["contrary"], tmp_path)
+    assert value(blocks["verb"], "ece") == pytest.approx(1.0)
+    semantic = document["sem_ece"][0]
+    assert found["sem1_ece"] == pytest.approx(semantic["sem1"]["value"])
+    # Random halves: another stream of random numbers, the same quantity.
+    assert found["sem2_ece"] == pytest.approx(semantic["sem2"]["value"], abs=0.02)
 
 
-@needs("inspect_ai")
-def test_inspect_score_adds_confidences_to_an_old_log(tmp_path):
-    target = tmp_path / "scored.eval"
-    done = subprocess.run(
-        [
-            Path(sys.executable).parent / "inspect",
-            "score",
-            HERE / "fixtures" / "inspect.eval",
-            "--scorer",
-            "calibrant/logprob",
-            "--action",
-            "append",
-            "--output-file",
-            target,
-        ],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    scores = [sample["scores"]["logprob"] for sample in inspect_samples(target)]
-    assert len(scores) == 80
-    assert all(0 < score["metadata"]["confidence"] < 1 for score in scores)
-
-
-@needs("inspect_ai")
-def test_p_true_reads_the_verdicts_first_token(tmp_path):
-    from inspect_ai import Task
-    from inspect_ai.dataset import Sample
-    from inspect_ai.model import get_model
-    from inspect_ai.solver import generate
-
-    from calibrant.api.inspect_entry import p_true
-    from ecosystem.inspect_tasks import reply
-
-    outputs = [reply("Paris", [-0.3]), reply("True", [-0.25])] * 2
-    task = Task(
-        dataset=[Sample(id=i, input="Capital of France?", target="Paris") for i in (1, 2)],
-        solver=generate(),
-        scorer=p_true(),
-    )
-    model = get_model("mockllm/model", custom_outputs=outputs)
-    _, path = run_inspect(task, model, tmp_path, 1)
-    log = read_log(path)
+def test_p_true_reads_the_verdicts_first_token(inspect_logs):
+    log = read_log(inspect_logs["verdicts"])
     stated = log.scores.filter(log.scores["method"] == "p_true_prob")["confidence"]
-    assert stated.to_list() == pytest.approx([0.7788, 0.7788], abs=1e-4)
-    assert log.draws["correct"].to_list() == [1.0, 1.0]
+    assert stated.to_list() == pytest.approx([math.exp(-0.25)] * 20)
+    assert log.draws["correct"].to_list() == [1.0] * 20
 
 
-@needs("lm_eval")
-def test_lm_eval_then_audit(tmp_path):
-    subprocess.run(
-        [sys.executable, HERE / "lm_eval_run.py", tmp_path / "out"], check=True, capture_output=True
+def test_inspect_score_adds_confidences_to_an_old_log(inspect_logs, tmp_path):
+    target = tmp_path / "scored.eval"
+    frameworks.run(
+        "inspect",
+        *("score", inspect_logs["capitals"], "--scorer", "calibrant/logprob"),
+        *("--action", "append", "--output-file", target),
+        cwd=tmp_path,
+        home=tmp_path,
     )
-    (path,) = (tmp_path / "out").rglob("samples_tiny_choice_*.jsonl")
-    (results,) = (tmp_path / "out").rglob("results_*.json")
-    reported = json.loads(results.read_text())["results"]["tiny_choice"]["acc,none"]
-    block = cal.audit(path, resamples=50)["results"][0]
+    samples = list(inspect_samples(target))
+    scores = [sample["scores"]["logprob"] for sample in samples]
+    assert len(scores) == 80
+    confidence = [score["metadata"]["confidence"] for score in scores]
+    right = [{"C": 1.0, "I": 0.0}[score["value"]] for score in scores]
+    assert reported(target)["ece"] == pytest.approx(binned_error(confidence, right, 15))
+    blocks, _ = audited(target, tmp_path)
+    assert {"verb", "perplexity"} <= set(blocks)
+    assert blocks["perplexity"]["n"] == 80
+
+
+def test_our_reader_and_inspects_own_agree(inspect_logs, tmp_path):
+    logs = [HERE / "fixtures" / "inspect.eval", HERE / "fixtures" / "inspect.json"]
+    logs.append(inspect_logs["capitals"])
+    frameworks.run("python", HERE / "read_with_inspect.py", *logs, cwd=tmp_path, home=tmp_path)
+    for log in logs:
+        fast = read_log(log)
+        for table in ("questions", "draws", "scores"):
+            slow = pl.read_parquet(tmp_path / f"{log.name}.{table}.parquet")
+            keys = ["question_id"] if table == "questions" else ["question_id", "draw"]
+            assert getattr(fast, table).sort(keys).equals(slow.sort(keys)), (log.name, table)
+
+
+# -- lm-eval -------------------------------------------------------------------------------------
+
+
+def run_lm_eval(folder, *arguments):
+    write_tasks(folder / "tasks")
+    frameworks.run(
+        "lm_eval",
+        *("run", *arguments, "--include_path", folder / "tasks"),
+        *("--log_samples", "--output_path", folder / "out"),
+        cwd=folder,
+        home=folder,
+    )
+    (results,) = (folder / "out").rglob("results_*.json")
+    logs = {
+        re.sub(r"^samples_(.+)_\d{4}-.*", r"\1", path.name): path
+        for path in (folder / "out").rglob("samples_*.jsonl")
+    }
+    return logs, json.loads(results.read_text())["results"]
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_lm_eval_with_the_dummy_model_then_audit(tmp_path):
+    logs, results = run_lm_eval(tmp_path, "--model", "dummy", "--tasks", "tiny_choice")
+    confidence, right = [], []
+    for row in rows_of(logs["tiny_choice"]):
+        likely = [float(response[0][0]) for response in row["resps"]]
+        confidence.append(math.exp(max(likely)) / sum(map(math.exp, likely)))
+        right.append(likely.index(max(likely)) == int(row["target"]))
+    blocks, _ = audited(logs["tiny_choice"], tmp_path)
+    block = blocks["option_softmax"]
     assert block["n"] == 30
-    assert block["metrics"]["accuracy"]["value"] == pytest.approx(reported)
+    assert value(block, "ece") == pytest.approx(binned_error(confidence, right, 15))
+    assert value(block, "auroc") == pytest.approx(auroc_by_pairs(confidence, right))
+    assert value(block, "accuracy") == pytest.approx(results["tiny_choice"]["acc,none"])
+    # The metric that the task's YAML takes from calibrant.
+    inside = results["tiny_choice"]["likelihood,none"]
+    assert inside == pytest.approx(binned_error(confidence, right, 15))
+
+
+def test_lm_eval_with_a_local_endpoint_then_audit(tmp_path):
+    with serving() as (url, given):
+        logs, results = run_lm_eval(
+            tmp_path,
+            *("--model", "local-chat-completions", "--model_args", f"model=adds,base_url={url}"),
+            *("--apply_chat_template", "--tasks", "tiny_open,tiny_all"),
+        )
+    assert len(given) == 20 * 5 * 2
+    shares, right = [], []
+    for row in rows_of(logs["tiny_open"]):
+        if row["filter"] == "majority":
+            answer, share = modal(row["resps"][0])
+            shares.append(share)
+            right.append(answer == row["target"])
+    blocks, _ = audited(logs["tiny_open"], tmp_path)
+    found = blocks["consistency"]
+    assert (found["model"], found["n"]) == ("adds", 20)
+    assert value(found, "ece") == pytest.approx(binned_error(shares, right, 15))
+    assert value(found, "accuracy") == pytest.approx(results["tiny_open"]["exact_match,majority"])
+    # A metric of calibrant sees all repeats where the filter passes them on.
+    pairs = [
+        (share, float(answer == row["target"]))
+        for row in rows_of(logs["tiny_all"])
+        for answer, share in [modal(row["resps"][0])]
+    ]
+    inside = results["tiny_all"]
+    assert inside["consistency_ece,all"] == pytest.approx(
+        binned_error(*zip(*pairs, strict=True), 15)
+    )
+    assert inside["consistency_ece_low,all"] <= inside["consistency_ece,all"]
+    assert inside["consistency_ece,all"] <= inside["consistency_ece_high,all"]
+    assert inside["consistency_left_out,all"] == 0
+
+
+# -- exports -------------------------------------------------------------------------------------
+
+
+def test_mlflow_and_the_hub_read_what_is_exported(tmp_path):
+    source = HERE / "fixtures" / "inspect.eval"
+    frameworks.run("python", HERE / "export_to_tools.py", source, cwd=tmp_path, home=tmp_path)
+    blocks, _ = audited(source, tmp_path)
+    logged = json.loads((tmp_path / "mlflow.json").read_text())
+    place = f"{blocks['verb']['model'].replace('/', '_')}/verb"
+    assert logged["metrics"][f"{place}/ece"] == pytest.approx(value(blocks["verb"], "ece"))
+    assert logged["metrics"][f"{place}/n"] == 80
+    assert logged["artifact"]["schema"] == "calibrant.audit/1"
+    card = json.loads((tmp_path / "card.json").read_text())
+    hub = {entry["metric_name"]: entry["metric_value"] for entry in card if entry["type"] == "ece"}
+    (name,) = [name for name in hub if "(verb)" in name]
+    assert "n = 80" in name
+    assert hub[name] == pytest.approx(value(blocks["verb"], "ece"), abs=1e-6)
