@@ -19,13 +19,17 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of strings. The first `labels` columns are names, the others numbers."""
+    """A table of strings. The first `labels` columns are names, the others numbers.
+
+    `folded`: a page shows the title alone until the reader opens it (reasons, details).
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
     note: str = ""
     labels: int = 1
+    folded: bool = False
 
 
 def number_cell(value: float | int | None, *, digits: int = 3) -> str:

@@ -2,38 +2,184 @@
 
 from __future__ import annotations
 
-__all__ = ["GLOSSARY", "explain"]
+from dataclasses import dataclass
 
-GLOSSARY: dict[str, str] = {
-    "accuracy": "Share of right answers.",
-    "confidence": "Mean of the confidence; a calibrated model has it equal to its accuracy.",
-    "ECE": "Expected calibration error: how far confidence and share of right answers are apart, "
-    "averaged over bins of equal width. 0 is best. A perfectly calibrated model shows more than 0 "
-    "on finite data.",
-    "ECE debiased": "ECE with the part taken off that chance alone would show.",
-    "smooth ECE": "Calibration error with a kernel instead of bins; needs no choice of bins.",
-    "Brier": "Mean squared distance between confidence and outcome. Lower is better; it rewards "
-    "both calibration and telling right from wrong.",
-    "log loss": "Mean surprise at the outcome; a certain wrong answer costs without limit.",
-    "AUROC": "Chance that a right answer has more confidence than a wrong one. 0.5 is chance.",
-    "AURC": "Mean error when answering the most confident share first. Lower is better.",
-    "error rate": "Share of wrong answers; it sets how much labels can show.",
-    "L": "Lipschitz constant: how steeply the gap between confidence and accuracy can change.",
-    "passive floor": "Smallest calibration error that this many labels of random items can show: "
-    "(L eps / m)^(1/3), a worst-case rate with constant 1.",
-    "active floor": "The same with well chosen items: sqrt(eps / m).",
-    "ECE if calibrated": "ECE that a perfectly calibrated model with these confidences would show "
-    "at this number of rows.",
-    "p": "Chance that a perfectly calibrated model shows an ECE at least this large.",
-    "ECE raw": "ECE on all questions; ranks partly by accuracy.",
-    "ECE DA": "ECE after reweighting to one common accuracy.",
-    "ECE IA": "ECE on questions where all models share the outcome.",
-    "ECE CA": "ECE when all models score the same candidate answers.",
-    "Sem1-ECE": "Calibration error of the most frequent meaning's frequency, read off all draws.",
-    "Sem2-ECE": "The same, read off draws that did not choose the meaning.",
-    "floor": "Smallest calibration gap that these labels can show.",
-    "kept by IA": "Share of questions on which both models share the outcome.",
-    "turns round": "Which views prefer the other model than the raw error does.",
+__all__ = ["GLOSSARY", "Term", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of a report: what it means, how it is computed, where the documentation has more."""
+
+    words: str
+    formula: str = ""
+    page: str = ""
+
+
+GLOSSARY: dict[str, Term] = {
+    # -- audit
+    "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
+    "accuracy": Term("Share of right answers.", "sum(correct) / n", "metrics"),
+    "confidence": Term(
+        "Mean of the confidence; a calibrated model has it equal to its accuracy.",
+        "sum(confidence) / n",
+        "metrics",
+    ),
+    "ECE": Term(
+        "Expected calibration error: how far confidence and share of right answers are apart, "
+        "averaged over bins of equal width. 0 is best. A perfectly calibrated model shows more "
+        "than 0 on finite data.",
+        "sum over bins of n_b / n * |mean confidence_b - accuracy_b|",
+        "metrics",
+    ),
+    "ECE debiased": Term(
+        "ECE with the part taken off that chance alone would show.",
+        "t * ECE, with t such that gaps t * gap_b are expected to show the ECE observed",
+        "metrics",
+    ),
+    "smooth ECE": Term(
+        "Calibration error with a kernel instead of bins; needs no choice of bins.",
+        "mean |kernel-smoothed residual| at the bandwidth that equals it (Blasiok, Nakkiran 2023)",
+        "metrics",
+    ),
+    "Brier": Term(
+        "Mean squared distance between confidence and outcome. Lower is better; it rewards both "
+        "calibration and telling right from wrong.",
+        "mean((confidence - correct)^2)",
+        "metrics",
+    ),
+    "log loss": Term(
+        "Mean surprise at the outcome; a certain wrong answer costs without limit.",
+        "-mean(log(probability given to the outcome))",
+        "metrics",
+    ),
+    "AUROC": Term(
+        "Chance that a right answer has more confidence than a wrong one. 0.5 is chance.",
+        "P(confidence of right > confidence of wrong) + P(equal) / 2",
+        "metrics",
+    ),
+    "AURC": Term(
+        "Mean error when answering the most confident share first. Lower is better.",
+        "mean over shares of the error among the surest",
+        "metrics",
+    ),
+    # -- verification
+    "error rate": Term("Share of wrong answers; it sets how much labels can show."),
+    "L": Term(
+        "Lipschitz constant: how steeply the gap between confidence and accuracy can change.",
+        page="verification",
+    ),
+    "Lipschitz": Term(
+        "How steeply the gap between confidence and accuracy can change.", page="verification"
+    ),
+    "passive floor": Term(
+        "Smallest calibration error that this many labels of random items can show; a worst-case "
+        "rate with constant 1.",
+        "(L eps / m)^(1/3)",
+        "verification",
+    ),
+    "active floor": Term("The same with well chosen items.", "sqrt(eps / m)", "verification"),
+    "ECE if calibrated": Term(
+        "ECE that a perfectly calibrated model with these confidences would show at this number "
+        "of rows.",
+        page="metrics",
+    ),
+    "p": Term(
+        "Chance that a perfectly calibrated model shows an ECE at least this large.",
+        page="metrics",
+    ),
+    "ECE +/-": Term("Half the width of the interval of the ECE on this very data."),
+    "labels, passive": Term(
+        "Labels of random items that a claim of this precision takes.",
+        "L eps / precision^3",
+        "verification",
+    ),
+    "labels, active": Term(
+        "The same with the best conceivable choice of items.", "eps / precision^2", "verification"
+    ),
+    "to detect at all": Term(
+        "Labels from which a gap can be seen, though not measured.", page="verification"
+    ),
+    "ECE, passive": Term("Precision that these labels reach on random items."),
+    "ECE, active": Term("Precision that these labels reach on well chosen items."),
+    "rank": Term("Place by the point estimate; see the interval of ranks beside it."),
+    "rank interval": Term("Places that are compatible with the data, for all models at once."),
+    "group": Term("What the numbers of this row are about; models in one group are ties."),
+    # -- compare
+    "ECE raw": Term("ECE on all questions; ranks partly by accuracy.", page="compare"),
+    "ECE DA": Term(
+        "ECE after reweighting right and wrong answers to one common accuracy.",
+        "right answers weigh t / accuracy, wrong ones (1 - t) / (1 - accuracy), t the target",
+        "compare",
+    ),
+    "ECE IA": Term("ECE on questions where all models share the outcome.", page="compare"),
+    "ECE CA": Term("ECE when all models score the same candidate answers.", page="compare"),
+    "raw ECE gap": Term("ECE of the first model minus ECE of the second, on all questions."),
+    "DA": Term("The gap at equal accuracy, by reweighting; this view decides.", page="compare"),
+    "IA": Term("The gap on questions where both share the outcome.", page="compare"),
+    "floor": Term("Smallest calibration gap that these labels can show.", page="verification"),
+    "kept by IA": Term("Share of questions on which both models share the outcome."),
+    "turns round": Term("Which views prefer the other model than the raw error does."),
+    "tied with": Term("Models whose calibration these labels cannot tell from this one's."),
+    "share": Term("Part of the whole that this row makes up."),
+    "resolved": Term("Cases in which both gaps are more than a tie."),
+    # -- Sem-ECE
+    "Sem1-ECE": Term(
+        "Calibration error of the most frequent meaning's frequency, read off all draws.",
+        "ECE of max_c count_c / draws",
+        "sem-ece",
+    ),
+    "Sem2-ECE": Term(
+        "The same, read off draws that did not choose the meaning.",
+        "mode from one half of the draws, its frequency from the other half",
+        "sem-ece",
+    ),
+    "Sem1 - Sem2": Term("How far the two estimators are apart; the truth lies between."),
+    "Sem1": Term("Frequency of the most frequent meaning among all draws.", page="sem-ece"),
+    "Sem2": Term("Its frequency among draws that did not choose it.", page="sem-ece"),
+    "confidence gap": Term("Mean of Sem1 minus mean of Sem2: what choosing the mode adds."),
+    "predicted": Term("The gap that theory predicts from the margins.", page="sem-ece"),
+    "margin": Term("Frequency of the most frequent meaning minus that of the second."),
+    # -- groups and decisions
+    "Brier points": Term("Part of the Brier score, in its own unit.", page="groups"),
+    "says / is": Term("Mean confidence of the group, and its share of right answers."),
+    "gap": Term("Mean confidence minus share of right answers; above 0 is over-confident."),
+    "left": Term("The gap that stays after recalibration for everyone.", page="groups"),
+    "cost": Term("In the unit of the prices or of the cost matrix given."),
+    "cost / largest": Term("Cost per question; the largest model alone is 1.", page="cascade"),
+    "mean accuracy over budgets": Term(
+        "Area under accuracy against cost, from the cheapest to the largest model.",
+        page="cascade",
+    ),
+    "risk cascade minus this": Term("Difference of these areas; above 0 favours the cascade."),
+    # -- several right answers
+    "known answers": Term("Different meanings that the model holds likely.", page="bench"),
+    "ECE, widest mix": Term("ECE with all numbers of right answers pooled.", page="bench"),
+    "development": Term("AUROC on the questions on which the threshold was chosen."),
+    "rest, tuned": Term("AUROC of the chosen threshold on the other questions."),
+    "rest, default": Term("AUROC of the default threshold on the same questions."),
+    "tuned": Term("Threshold chosen on a fifth of the questions."),
+    "default": Term("Threshold without tuning."),
+    # -- labels over time
+    "labelled": Term("Items with a label, of all items."),
+    "labels": Term("Number of labels that the row rests on."),
+    "mean conf.": Term("Mean of the confidence."),
+    "for all looks": Term(
+        "Interval that holds over all looks together, however often one looks.",
+        "confidence sequence",
+        "verification",
+    ),
+    "capital": Term(
+        "Evidence of a change: what a fair bet against 'nothing has changed' would have made of "
+        "1; the alarm goes off at 1 / alpha.",
+        "product of the bets",
+        "verification",
+    ),
+    "gold and judge": Term("Estimate from people's labels and the judge's verdicts together."),
+    "gold alone": Term("Estimate from people's labels alone."),
+    "judge alone": Term("The judge's own number; it has no valid interval."),
+    "gold labels saved": Term("Labels of people that the judge's verdicts replace."),
+    "draws": Term("Number of answers or replies that were asked for or drawn."),
 }
 
 
@@ -45,4 +191,5 @@ def explain(term: str) -> str | None:
     >>> explain("AUROC")
     'Chance that a right answer has more confidence than a wrong one. 0.5 is chance.'
     """
-    return GLOSSARY.get(term)
+    found = GLOSSARY.get(term)
+    return None if found is None else found.words

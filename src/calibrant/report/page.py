@@ -17,8 +17,9 @@ from markupsafe import Markup
 import calibrant
 from calibrant.core.document import kind_of, plain
 from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.figures import Figure, figures_of
+from calibrant.report.figures import Figure, figures_note, figures_of
 from calibrant.report.glossary import GLOSSARY, explain
+from calibrant.report.provenance import provenance_table
 from calibrant.report.terminal import document_blocks
 from calibrant.report.verdict import opening_sentences
 
@@ -37,8 +38,15 @@ _TITLES = {
     "leaderboard": "Ranks and ties",
     "run": "How the answers were collected",
     "analysis": "What was done and what was not",
+    "bench": "The questions",
+    "bench_check": "The questions, checked",
+    "semantics": "Meanings and grades",
+    "study": "How it was asked",
+    "import_logs": "What was read",
 }
-_LONG = ("reliability", "results", "pairs", "sem_ece", "groups")
+_LONG = ("reliability", "results", "pairs", "sem_ece", "groups", "curve", "prompts")
+_ROWS_SHOWN = 12
+_FIGURES_SHOWN = 6
 
 
 def render_html(
@@ -61,7 +69,8 @@ def render_html(
     """
     shown = [plain(document) for document in documents]
     script, vega = _asset("page.js"), _vega()
-    environment = Environment(autoescape=True)
+    verdict = opening_sentences(shown)
+    environment = Environment(autoescape=True, trim_blocks=True)
     template = environment.from_string(_asset("page.html"))
     return template.render(
         title=title,
@@ -70,12 +79,22 @@ def render_html(
         css=Markup(_asset("page.css")),
         script=Markup(script),
         vega=Markup(vega),
-        verdict=opening_sentences(shown),
-        sections=[_section(document, number) for number, document in enumerate(shown)],
+        verdict=verdict,
+        sections=[_section(document, number, verdict) for number, document in enumerate(shown)],
         questions=_browser(questions, questions_note),
-        provenance=[_provenance(document) for document in shown],
+        provenance={
+            "table": _block(provenance_table(shown), "provenance-table"),
+            "documents": [_settings(document) for document in shown],
+        },
         terms=[
-            {"id": _term_id(name), "words": f"{name}: {words}"} for name, words in GLOSSARY.items()
+            {
+                "id": _term_id(name),
+                "name": name,
+                "words": term.words,
+                "formula": term.formula,
+                "page": term.page,
+            }
+            for name, term in GLOSSARY.items()
         ],
     )
 
@@ -112,20 +131,31 @@ def _json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _section(document: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _section(document: Mapping[str, Any], number: int, verdict: Sequence[str]) -> dict[str, Any]:
     kind = kind_of(document)
     blocks = [
-        _block(block, f"t{number}-{place}") for place, block in enumerate(document_blocks(document))
+        _block(block, f"t{number}-{place}")
+        for place, block in enumerate(document_blocks(document))
+        if not _said(block, verdict)
+    ]
+    figures = [
+        _figure(figure, f"f{number}-{place}") for place, figure in enumerate(figures_of(document))
     ]
     return {
         "id": f"{kind}-{number}",
         "title": _title(document, kind),
         "blocks": blocks,
-        "figures": [
-            _figure(figure, f"f{number}-{place}")
-            for place, figure in enumerate(figures_of(document))
-        ],
+        "figures": figures[:_FIGURES_SHOWN],
+        "further": figures[_FIGURES_SHOWN:],
+        "figures_note": figures_note(document),
     }
+
+
+def _said(block: Paragraph | Table, verdict: Sequence[str]) -> bool:
+    """Return whether the opening of the page says it already."""
+    if isinstance(block, Table) or not verdict:
+        return False
+    return block.text in verdict or all(sentence in block.text for sentence in verdict)
 
 
 def _title(document: Mapping[str, Any], kind: str) -> str:
@@ -143,6 +173,8 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "title": block.title,
         "note": block.note,
         "labels": block.labels,
+        "folded": block.folded,
+        "shown": _ROWS_SHOWN if len(block.rows) > _ROWS_SHOWN + 3 else len(block.rows),
         "rows": block.rows,
         "columns": [
             {
@@ -170,7 +202,7 @@ def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any
     return {"note": note, "json": _json(list(questions))}
 
 
-def _provenance(document: Mapping[str, Any]) -> dict[str, str]:
+def _settings(document: Mapping[str, Any]) -> dict[str, str]:
     """Return what was done, without the results themselves."""
     facts = {name: value for name, value in document.items() if name not in _LONG}
     text = orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()

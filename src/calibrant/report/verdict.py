@@ -6,10 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.core.document import kind_of
+from calibrant.report.blocks import Paragraph
+from calibrant.report.terminal import document_blocks
 
 __all__ = ["opening_sentences"]
 
 _MOSTLY_WRONG = 0.5
+_MODELS_NAMED = 3
+_SENTENCES = 3
 
 
 def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -18,8 +22,14 @@ def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     if "audit" in by_kind and by_kind["audit"]["results"]:
         return _audited(by_kind["audit"]["results"], by_kind.get("compare"))
     if "compare" in by_kind:
-        return [pair["verdict"] for pair in by_kind["compare"]["pairs"][:3]]
-    return []
+        return _compared(by_kind["compare"]["pairs"])
+    strong = [
+        block.text
+        for document in documents
+        for block in document_blocks(document)
+        if isinstance(block, Paragraph) and block.strong
+    ]
+    return strong[:_SENTENCES]
 
 
 def _audited(
@@ -29,42 +39,71 @@ def _audited(
     if len(whole) == 1:
         verdict = whole[0]["verdict"]
         return [verdict["how"], verdict["sure"], verdict["next"]]
+    whole = whole or list(results)
     calibrated = [entry for entry in whole if entry["probability"]]
-    words = [entry["verdict"]["calibration"] for entry in calibrated]
-    counts = ", ".join(
-        f"{words.count(word)} {word.replace('no-evidence', 'without evidence of miscalibration')}"
-        for word in dict.fromkeys(words)
-    )
-    models = {entry["model"] for entry in whole}
-    methods = {entry["method"] for entry in whole}
-    first = (
-        f"{len(whole)} scores ({_count(len(models), 'model')}, {_count(len(methods), 'method')}) "
-        f"were audited: {counts}."
-    )
-    return [first, *_best(calibrated), *_next(comparison)]
+    return [_known(whole), *_counted(calibrated), *_next(comparison)]
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+def _known(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Say first how much is right: calibration of a model that knows nothing is no praise."""
+    first = {str(entry["model"]): entry for entry in reversed(entries)}
+    shares = {name: entry["metrics"]["accuracy"] for name, entry in reversed(first.items())}
+    if len(shares) > _MODELS_NAMED:
+        values = [share["value"] for share in shares.values()]
+        text = (
+            f"{len(shares)} models get {min(values):.0%} to {max(values):.0%} of the answers right"
+        )
+    else:
+        text = ", ".join(_share(name, share) for name, share in shares.items())
+        text += f" on {entries[0]['questions']:,} questions"
+    if max(share["value"] for share in shares.values()) < _MOSTLY_WRONG:
+        who = "it knows" if len(shares) == 1 else "they know"
+        text += f": most answers are wrong, so {who} little here, however a confidence looks"
+    return text + "."
 
 
-def _best(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+def _share(name: str, share: Mapping[str, Any]) -> str:
+    return f"{name} is right in {share['value']:.0%} [{share['low']:.0%}, {share['high']:.0%}]"
+
+
+def _counted(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Count the verdicts and name the smallest error, with the error of a calibrated model."""
     known = [entry for entry in entries if entry["metrics"]["ece"]["value"] is not None]
     if not known:
         return []
+    words = [entry["verdict"]["calibration"] for entry in known]
+    off = len(words) - words.count("no-evidence")
     best = min(known, key=lambda entry: entry["metrics"]["ece"]["value"])
-    ece, accuracy = best["metrics"]["ece"], best["metrics"]["accuracy"]
+    ece, expected = best["metrics"]["ece"], best["calibration_test"]["expected_ece"]
+    several = len({entry["method"] for entry in known}) > 1
+    name = f"{best['model']} / {best['method']}" if several else str(best["model"])
     text = (
-        f"The smallest calibration error is {ece['value']:.3f} [{ece['low']:.3f}, "
-        f"{ece['high']:.3f}], for {best['model']} / {best['method']} on {best['questions']:,} "
-        f"questions, where {accuracy['value']:.0%} of the answers are right."
+        f"{off} of {len(known)} confidences are shown to be miscalibrated "
+        f"({words.count('over-confident')} over-confident, {words.count('under-confident')} "
+        f"under-confident); the smallest calibration error is {ece['value']:.3f} "
+        f"[{ece['low']:.3f}, {ece['high']:.3f}], of {name}"
     )
-    if accuracy["value"] < _MOSTLY_WRONG:
-        text += " A small error of a model that is mostly wrong is no praise: it knows little."
-    return [text]
+    if expected is not None:
+        text += f", where a perfectly calibrated one would show {expected:.3f}"
+    return [text + "."]
+
+
+def _compared(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+    if len(pairs) == 1:
+        return [pairs[0]["verdict"]]
+    turned = sum(pair["reversal"]["da"] for pair in pairs)
+    ties = sum(pair["ties"]["da"]["ece"] for pair in pairs)
+    first = (
+        f"{len(pairs)} pairs: at equal accuracy {ties} are ties for these labels, and in {turned} "
+        "the model with the smaller raw error is no longer the better one."
+    )
+    return [first, *[pair["verdict"] for pair in pairs[: _SENTENCES - 1]]]
 
 
 def _next(comparison: Mapping[str, Any] | None) -> list[str]:
     if comparison is None or not comparison["pairs"]:
-        return ["See the labels that a finer claim would need, and where the confidence is wrong."]
+        return [
+            "Next: see under 'what these labels can show' how fine a claim may be, and look for "
+            "the groups where the confidence is wrong."
+        ]
     return [comparison["pairs"][0]["verdict"]]

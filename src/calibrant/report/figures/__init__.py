@@ -9,9 +9,21 @@ from typing import Any
 from calibrant.core.document import kind_of
 from calibrant.report.figures.figure import FORMATS, Figure, figure_svg, save_figure
 
-__all__ = ["FORMATS", "Figure", "figure_svg", "figures_of", "save_figure"]
+__all__ = ["FORMATS", "Figure", "figure_svg", "figures_note", "figures_of", "save_figure"]
 
-_KINDS = ("audit", "cascade", "compare", "groups", "multi_answer", "plan")
+_KINDS = (
+    "audit",
+    "bench",
+    "cascade",
+    "compare",
+    "groups",
+    "label",
+    "leaderboard",
+    "monitor",
+    "multi_answer",
+    "plan",
+    "semantics",
+)
 
 
 def figures_of(document: Mapping[str, Any]) -> list[Figure]:
@@ -22,3 +34,11 @@ def figures_of(document: Mapping[str, Any]) -> list[Figure]:
     module = importlib.import_module(f"calibrant.report.figures.{kind}")
     found: list[Figure] = module.figures(document)
     return found
+
+
+def figures_note(document: Mapping[str, Any]) -> str:
+    """Return a sentence on figures that are not shown, or nothing where all are."""
+    kind = kind_of(document)
+    module = importlib.import_module(f"calibrant.report.figures.{kind}") if kind in _KINDS else None
+    note = getattr(module, "note", None)
+    return "" if note is None else str(note(document))

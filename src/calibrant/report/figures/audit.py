@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.marks import tips
 from calibrant.report.figures.semantic import semantic_figures
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, frame
+from calibrant.report.figures.verification import floor_figure
 
-__all__ = ["figures"]
+__all__ = ["figures", "note"]
 
 _DIAGRAMS_SHOWN = 12
 
@@ -20,12 +22,42 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
     found = [_reliability(entry, number) for number, entry in enumerate(blocks[:_DIAGRAMS_SHOWN])]
     for number, block in enumerate(document.get("sem_ece") or []):
         found.extend(semantic_figures(block, number))
-    return found
+    return [*found, *_floors(document["results"])]
+
+
+def note(document: Mapping[str, Any]) -> str:
+    """Say how many reliability diagrams are left out."""
+    number = sum(bool(entry.get("reliability")) for entry in document["results"])
+    if number <= _DIAGRAMS_SHOWN:
+        return ""
+    return (
+        f"Reliability diagrams of the first {_DIAGRAMS_SHOWN} of {number} confidences; audit the "
+        "others alone to see theirs."
+    )
+
+
+def _floors(results: list[Mapping[str, Any]]) -> list[Figure]:
+    return floor_figure(
+        [
+            (
+                _place(entry),
+                entry["metrics"]["ece"],
+                entry["verification"],
+                entry["calibration_test"]["expected_ece"],
+            )
+            for entry in results
+            if entry.get("verification") and "ece" in entry["metrics"]
+        ]
+    )
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    group = entry.get("group") or {}
+    return " / ".join([entry["model"], entry["method"], *map(str, group.values())])
 
 
 def _reliability(entry: Mapping[str, Any], number: int) -> Figure:
-    group = entry.get("group") or {}
-    place = " / ".join([entry["model"], entry["method"], *group.values()])
+    place = _place(entry)
     ece = entry["metrics"]["ece"]
     spec = frame(
         {
@@ -57,13 +89,10 @@ def _diagram_layers(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
     points = [dict(zip(names, row, strict=True)) for row in columns]
     axis_x = {"field": "confidence", "type": "quantitative", "scale": {"domain": [0, 1]}}
     axis_y = {"type": "quantitative", "scale": {"domain": [0, 1]}, "title": "share right"}
-    tips = [
-        {"field": "confidence", "type": "quantitative", "format": ".3f"},
-        {"field": "rate", "type": "quantitative", "format": ".3f", "title": "share right"},
-        {"field": "low", "type": "quantitative", "format": ".3f"},
-        {"field": "high", "type": "quantitative", "format": ".3f"},
-        {"field": "n", "type": "quantitative", "format": ","},
-    ]
+    shown = tips(
+        confidence=".3f", rate=".3f", low=".3f", high=".3f", n=",", lower=".2f", upper=".2f"
+    )
+    curve_shown = tips(confidence=".3f", rate=".3f", band_low=".3f", band_high=".3f")
     return [
         {
             "data": {"values": points},
@@ -72,6 +101,7 @@ def _diagram_layers(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "x": axis_x,
                 "y": {**axis_y, "field": "band_low"},
                 "y2": {"field": "band_high"},
+                "tooltip": curve_shown,
             },
         },
         {
@@ -82,7 +112,11 @@ def _diagram_layers(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "data": {"values": points},
             "mark": {"type": "line", "color": SECOND, "strokeWidth": 2},
-            "encoding": {"x": axis_x, "y": {**axis_y, "field": "rate"}},
+            "encoding": {
+                "x": axis_x,
+                "y": {**axis_y, "field": "rate"},
+                "tooltip": curve_shown,
+            },
         },
         {
             "data": {"values": reliability["bins"]},
@@ -96,7 +130,7 @@ def _diagram_layers(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             "data": {"values": reliability["bins"]},
             "mark": {"type": "point", "color": FIRST, "filled": True, "size": 45, "opacity": 1},
-            "encoding": {"x": axis_x, "y": {**axis_y, "field": "rate"}, "tooltip": tips},
+            "encoding": {"x": axis_x, "y": {**axis_y, "field": "rate"}, "tooltip": shown},
         },
     ]
 
@@ -125,6 +159,6 @@ def _histogram(counts: list[int]) -> dict[str, Any]:
                 "title": "rows",
                 "axis": {"tickCount": 2},
             },
-            "tooltip": [{"field": "rows", "type": "quantitative", "format": ","}],
+            "tooltip": tips(**{"from": ".2f", "to": ".2f", "rows": ","}),
         },
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import GREY, frame
 
 __all__ = ["figures"]
@@ -20,7 +21,8 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
     rows = [
         {
             "strategy": strategy["words"],
-            "step": place / max(len(strategy["curve"]) - 1, 1),
+            "place": place,
+            "count": len(strategy["curve"]),
             "setting": point["dial"],
             "cost": point["relative_cost"]["value"],
             "accuracy": point["accuracy"]["value"],
@@ -41,12 +43,7 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
     x = {"field": "cost", "type": "quantitative", "title": "cost, largest model = 1"}
     y = {"type": "quantitative", "scale": {"zero": False}, "title": "accuracy"}
     colour = {"field": "strategy", "type": "nominal", "title": None, "legend": {"labelLimit": 260}}
-    tips = [
-        {"field": "strategy", "type": "nominal"},
-        {"field": "setting", "type": "quantitative", "format": ".3f"},
-        {"field": "cost", "type": "quantitative", "format": ".3f"},
-        {"field": "accuracy", "type": "quantitative", "format": ".3f"},
-    ]
+    shown = tips("strategy", setting=".3~g", cost=".3f", accuracy=".3f", low=".3f", high=".3f")
     spec = frame(
         {
             "params": [
@@ -58,7 +55,7 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
                         "min": 0,
                         "max": 1,
                         "step": 0.02,
-                        "name": "threshold, from always-cheapest to always-largest ",
+                        "name": "Threshold, from one end of each curve to the other ",
                     },
                 }
             ],
@@ -71,18 +68,18 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
                         "y": {**y, "field": "accuracy"},
                         "color": colour,
                         "order": {"field": "cost", "type": "quantitative"},
-                        "tooltip": tips,
+                        "tooltip": shown,
                     },
                 },
                 {
                     "data": {"values": rows},
-                    "transform": [{"filter": "abs(datum.step - position) <= 0.025"}],
+                    "transform": [{"filter": "datum.place == round(position * (datum.count - 1))"}],
                     "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
                     "encoding": {
                         "x": x,
                         "y": {**y, "field": "accuracy"},
                         "color": colour,
-                        "tooltip": tips,
+                        "tooltip": shown,
                     },
                 },
                 {
@@ -91,17 +88,25 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
                     "encoding": {
                         "x": x,
                         "y": {**y, "field": "accuracy"},
-                        "tooltip": [{"field": "model", "type": "nominal"}],
+                        "tooltip": tips("model", cost=".3f", accuracy=".3f"),
                     },
                 },
             ],
+            # The page shows these numbers beside the slider; exports leave them out.
+            "usermeta": {
+                "readout": {
+                    "signal": "position",
+                    "columns": ["strategy", "setting", "cost", "accuracy", "low", "high"],
+                    "rows": rows,
+                }
+            },
         },
         width=460,
     )
     return Figure(
         f"cascade-{number}",
         "Accuracy against cost",
-        "Lines: strategies over all of their settings; dots: the setting chosen with the slider; "
-        "diamonds: each model alone. Up and left is better.",
+        "Lines: strategies over all of their settings; dots: the setting chosen with the slider, "
+        "with its numbers in the table; diamonds: each model alone. Up and left is better.",
         spec,
     )

@@ -6,62 +6,95 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.marks import names, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
 
-__all__ = ["figures"]
+__all__ = ["figures", "note"]
 
 _HISTOGRAMS_SHOWN = 3
+_LEAGUES_SHOWN = 3
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
-    """Return the scatter of raw against aligned gaps, and both-wrong histograms."""
-    found = [_scatter(document)]
-    detailed = [pair for pair in document["pairs"] if pair.get("shared")]
-    for number, pair in enumerate(detailed[:_HISTOGRAMS_SHOWN]):
-        if pair["shared"]["both_wrong"]["n"]:
-            found.append(_both_wrong(pair, number))
-    return found
+    """Return the scatter of raw against aligned gaps, the league, and both-wrong histograms."""
+    found = [_scatter(document), *_leagues(document)]
+    detailed = [
+        pair
+        for pair in document["pairs"]
+        if pair.get("shared") and pair["shared"]["both_wrong"]["n"]
+    ]
+    return found + [_both_wrong(pair, i) for i, pair in enumerate(detailed[:_HISTOGRAMS_SHOWN])]
+
+
+def note(document: Mapping[str, Any]) -> str:
+    """Say how many figures of pairs and methods are left out."""
+    pairs = sum(bool(pair.get("shared")) for pair in document["pairs"])
+    blocks = len(_blocks(document))
+    left_out = []
+    if pairs > _HISTOGRAMS_SHOWN:
+        left_out.append(f"shared blind spots of the first {_HISTOGRAMS_SHOWN} of {pairs} pairs")
+    if blocks > _LEAGUES_SHOWN:
+        left_out.append(f"leagues of the first {_LEAGUES_SHOWN} of {blocks} confidences")
+    return (
+        f"Shown: {', '.join(left_out)}; compare fewer models to see the others." if left_out else ""
+    )
 
 
 def _scatter(document: Mapping[str, Any]) -> Figure:
     rows = [
         {
             "pair": f"{pair['a']} - {pair['b']}",
+            "method": pair["method"],
             "raw": pair["gaps"]["raw"]["ece"]["value"],
             "aligned": pair["gaps"]["da"]["ece"]["value"],
+            "low": pair["gaps"]["da"]["ece"]["low"],
+            "high": pair["gaps"]["da"]["ece"]["high"],
             "accuracy": pair["accuracy_gap"]["value"],
-            "tie": "tie" if pair["ties"]["da"]["ece"] else "resolved",
+            "state": _state(pair),
         }
         for pair in document["pairs"]
     ]
-    zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": GREY}}
+    reach = max([abs(row[name]) for row in rows for name in ("raw", "aligned")] or [0.0]) * 1.15
+    reach = reach or 0.01
+    scale = {"domain": [-reach, reach], "nice": False}
+    x = {"field": "raw", "type": "quantitative", "title": "raw ECE gap", "scale": scale}
+    y = {"type": "quantitative", "title": "ECE gap at equal accuracy (DA)", "scale": scale}
+    colours = {
+        "domain": ["same order", "order turns round", "tie"],
+        "range": [FIRST, SECOND, GREY],
+    }
     spec = frame(
         {
             "layer": [
-                {**zero, "encoding": {"x": {"field": "zero", "type": "quantitative"}}},
-                {**zero, "encoding": {"y": {"field": "zero", "type": "quantitative"}}},
+                *_quadrants(reach, x, y),
                 {
                     "data": {"values": rows},
-                    "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.9},
+                    "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6, "color": GREY},
+                    "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+                },
+                {
+                    "data": {"values": rows},
+                    "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95},
                     "encoding": {
-                        "x": {"field": "raw", "type": "quantitative", "title": "raw ECE gap"},
-                        "y": {
-                            "field": "aligned",
-                            "type": "quantitative",
-                            "title": "ECE gap at equal accuracy (DA)",
-                        },
+                        "x": x,
+                        "y": {**y, "field": "aligned"},
                         "color": {
-                            "field": "tie",
+                            "field": "state",
                             "type": "nominal",
                             "title": None,
-                            "scale": {"domain": ["resolved", "tie"], "range": [FIRST, GREY]},
+                            "scale": colours,
+                            "legend": {"orient": "top"},
                         },
-                        "tooltip": [
-                            {"field": "pair", "type": "nominal"},
-                            {"field": "raw", "type": "quantitative", "format": "+.3f"},
-                            {"field": "aligned", "type": "quantitative", "format": "+.3f"},
-                            {"field": "accuracy", "type": "quantitative", "format": "+.3f"},
-                        ],
+                        "tooltip": tips(
+                            "pair",
+                            "method",
+                            "state",
+                            raw="+.3f",
+                            aligned="+.3f",
+                            low="+.3f",
+                            high="+.3f",
+                            accuracy="+.3f",
+                        ),
                     },
                 },
             ]
@@ -71,8 +104,109 @@ def _scatter(document: Mapping[str, Any]) -> Figure:
     return Figure(
         "gaps",
         "What is left of each gap at equal accuracy",
-        "Each point is a pair. In the upper left and lower right quadrants the order of the two "
-        "models turns round once accuracy is matched; grey points are ties for these labels.",
+        "Each point is a pair. In the shaded quadrants the order of the two models turns round "
+        "once accuracy is matched; grey points are ties for these labels. Lines: intervals of the "
+        "aligned gap.",
+        spec,
+    )
+
+
+def _state(pair: Mapping[str, Any]) -> str:
+    if pair["ties"]["da"]["ece"]:
+        return "tie"
+    return "order turns round" if pair["reversal"]["da"] else "same order"
+
+
+def _quadrants(reach: float, x: dict[str, Any], y: dict[str, Any]) -> list[dict[str, Any]]:
+    """Shade the quadrants in which the order turns round, and draw the axes."""
+    shaded = [
+        {"left": -reach, "right": 0, "bottom": 0, "top": reach},
+        {"left": 0, "right": reach, "bottom": -reach, "top": 0},
+    ]
+    zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": GREY}}
+    return [
+        {
+            "data": {"values": shaded},
+            "mark": {"type": "rect", "color": SECOND, "opacity": 0.1},
+            "encoding": {
+                "x": {**x, "field": "left"},
+                "x2": {"field": "right"},
+                "y": {**y, "field": "bottom"},
+                "y2": {"field": "top"},
+            },
+        },
+        {**zero, "encoding": {"x": {**x, "field": "zero"}}},
+        {**zero, "encoding": {"y": {**y, "field": "zero"}}},
+    ]
+
+
+def _blocks(document: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    return list(
+        dict.fromkeys((entry["method"], str(entry.get("group"))) for entry in document["results"])
+    )
+
+
+def _leagues(document: Mapping[str, Any]) -> list[Figure]:
+    found = []
+    for number, (method, group) in enumerate(_blocks(document)[:_LEAGUES_SHOWN]):
+        entries = [
+            entry
+            for entry in document["results"]
+            if (entry["method"], str(entry.get("group"))) == (method, group)
+        ]
+        found.append(_league(entries, number))
+    return found
+
+
+def _league(entries: list[Mapping[str, Any]], number: int) -> Figure:
+    ranked = sorted(entries, key=lambda entry: entry["views"]["da"]["ece"]["value"])
+    rows = [
+        {
+            "model": entry["model"],
+            "view": title,
+            **{name: entry["views"][view]["ece"][name] for name in ("value", "low", "high")},
+        }
+        for entry in ranked
+        for view, title in (("raw", "raw"), ("da", "at equal accuracy"))
+    ]
+    y = names("model")
+    x = {"type": "quantitative", "title": "ECE"}
+    offset = {"field": "view", "type": "nominal", "sort": None}
+    colour = {
+        "field": "view",
+        "type": "nominal",
+        "title": None,
+        "scale": {"domain": ["raw", "at equal accuracy"], "range": [GREY, FIRST]},
+        "legend": {"orient": "top"},
+    }
+    spec = frame(
+        {
+            "data": {"values": rows},
+            "encoding": {"y": y, "yOffset": offset, "color": colour},
+            "layer": [
+                {
+                    "mark": {"type": "rule", "strokeWidth": 1.5},
+                    "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}},
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+                    "encoding": {
+                        "x": {**x, "field": "value"},
+                        "tooltip": tips("model", "view", value=".3f", low=".3f", high=".3f"),
+                    },
+                },
+            ],
+        },
+        width=320,
+        height=max(34 * len(ranked), 80),
+    )
+    method = ranked[0]["method"]
+    group = " / ".join(str(value) for value in (ranked[0].get("group") or {}).values())
+    return Figure(
+        f"league-{number + 1}",
+        f"League by calibration at equal accuracy: {method}{': ' + group if group else ''}",
+        "Calibration error of each model, raw and at equal accuracy, with intervals; best at equal "
+        "accuracy first. Which neighbours are ties is said in the table.",
         spec,
     )
 
@@ -102,6 +236,7 @@ def _both_wrong(pair: Mapping[str, Any], number: int) -> Figure:
                     "scale": {"domain": [pair["a"], pair["b"]], "range": [FIRST, SECOND]},
                     "legend": {"orient": "top"},
                 },
+                "tooltip": tips("model", confidence=".3f", rows=","),
             },
         },
         height=180,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, THIRD, frame
 
 __all__ = ["figures"]
@@ -46,6 +47,7 @@ def _decomposition(entry: Mapping[str, Any], number: int) -> Figure:
                             "type": "quantitative",
                             "title": "Brier points",
                         },
+                        "tooltip": tips("part", value=".4f", low=".4f", high=".4f"),
                         "color": {
                             "field": "part",
                             "type": "nominal",
@@ -99,13 +101,7 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
         "axis": {"labelLimit": 320},
     }
     x = {"type": "quantitative", "title": "confidence (ring) and share right (dot)"}
-    tips = [
-        {"field": "rule", "type": "nominal"},
-        {"field": "n", "type": "quantitative", "format": ","},
-        {"field": "says", "type": "quantitative", "format": ".3f"},
-        {"field": "is", "type": "quantitative", "format": ".3f"},
-        {"field": "flag", "type": "nominal"},
-    ]
+    shown = tips("rule", "flag", n=",", says=".3f", **{"is": ".3f"}, low=".3f", high=".3f")
     spec = frame(
         {
             "data": {"values": rows},
@@ -116,11 +112,11 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
                 },
                 {
                     "mark": {"type": "point", "filled": True, "color": FIRST, "size": 60},
-                    "encoding": {"y": y, "x": {**x, "field": "is"}, "tooltip": tips},
+                    "encoding": {"y": y, "x": {**x, "field": "is"}, "tooltip": shown},
                 },
                 {
                     "mark": {"type": "point", "size": 70, "color": SECOND, "strokeWidth": 2},
-                    "encoding": {"y": y, "x": {**x, "field": "says"}, "tooltip": tips},
+                    "encoding": {"y": y, "x": {**x, "field": "says"}, "tooltip": shown},
                 },
             ],
         },
@@ -174,12 +170,21 @@ def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
                 {
                     "data": {"values": regions},
                     "mark": {"type": "line", "strokeWidth": 2},
-                    "encoding": {"x": x, "y": y, "color": colour},
+                    "encoding": {
+                        "x": x,
+                        "y": y,
+                        "color": colour,
+                        "tooltip": tips("rule", confidence=".3f", corrected=".3f"),
+                    },
                 },
                 {
                     "data": {"values": whole},
                     "mark": {"type": "line", "color": GREY, "strokeWidth": 3},
-                    "encoding": {"x": x, "y": y},
+                    "encoding": {
+                        "x": x,
+                        "y": y,
+                        "tooltip": tips("rule", confidence=".3f", corrected=".3f"),
+                    },
                 },
             ]
         },

@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.leaderboard import figures as leaderboard_figures
 from calibrant.report.figures.theme import FIRST, SECOND, frame
+from calibrant.report.figures.verification import floor_figure
 
 __all__ = ["figures"]
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
-    """Return the curve of labels against precision, passive and active."""
+    """Return labels against precision, what was measured, and the leaderboard."""
+    found = [*_labels(document), *_measured(document.get("measured") or [])]
+    if document.get("leaderboard"):
+        found += leaderboard_figures(document["leaderboard"])
+    return found
+
+
+def _labels(document: Mapping[str, Any]) -> list[Figure]:
     rows = [
         {"precision": point["precision"], "labels": point[key], "choice": name}
         for point in document["curve"]
@@ -53,3 +62,17 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
             spec,
         )
     ]
+
+
+def _measured(blocks: list[dict[str, Any]]) -> list[Figure]:
+    several = len({block["method"] for block in blocks}) > 1
+    rows = [
+        (
+            f"{block['model']} / {block['method']}" if several else str(block["model"]),
+            block["verification"]["resolution"]["ece"],
+            block["verification"],
+            block["verification"]["resolution"]["if_calibrated"],
+        )
+        for block in blocks
+    ]
+    return floor_figure(rows)

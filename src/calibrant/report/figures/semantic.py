@@ -53,6 +53,8 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
                             {"field": "draws", "type": "quantitative"},
                             {"field": "estimator", "type": "nominal"},
                             {"field": "value", "type": "quantitative", "format": ".3f"},
+                            {"field": "low", "type": "quantitative", "format": ".3f"},
+                            {"field": "high", "type": "quantitative", "format": ".3f"},
                         ],
                     },
                 },
@@ -81,8 +83,16 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         for name, key in (("Sem1-ECE", "sem1"), ("Sem2-ECE", "sem2"))
     ]
     bounds = [
-        {"at": block["boundaries"]["jensen"], "what": "Jensen-dominated below"},
-        {"at": block["boundaries"]["large_margin"], "what": "large margin above"},
+        {
+            "at": block["boundaries"]["jensen"],
+            "name": "low margin",
+            "what": "Jensen-dominated below",
+        },
+        {
+            "at": block["boundaries"]["large_margin"],
+            "name": "large margin",
+            "what": "large margin above",
+        },
     ]
     spec = frame(
         {
@@ -92,7 +102,19 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
                     "mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]},
                     "encoding": {
                         "x": {"field": "at", "type": "quantitative"},
-                        "tooltip": [{"field": "what", "type": "nominal"}],
+                        "tooltip": [
+                            {"field": "what", "type": "nominal"},
+                            {"field": "at", "type": "quantitative", "format": ".3f"},
+                        ],
+                    },
+                },
+                {
+                    "data": {"values": bounds},
+                    "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11},
+                    "encoding": {
+                        "x": {"field": "at", "type": "quantitative"},
+                        "y": {"value": 8},
+                        "text": {"field": "name", "type": "nominal"},
                     },
                 },
                 {
@@ -127,6 +149,7 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         f"margins-{number + 1}",
         f"{block['model']}: calibration error by margin",
         "The estimators agree where one meaning clearly leads (right of the second dashed line) "
-        "and part where the race is close (left of the first).",
+        "and part where the race is close (left of the first, where chance in the choice of the "
+        "mode dominates).",
         spec,
     )

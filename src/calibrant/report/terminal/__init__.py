@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,14 +12,25 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from calibrant.core.document import kind_of
+from calibrant.core.errors import SchemaError
+from calibrant.core.registry import did_you_mean
 from calibrant.report.blocks import Paragraph, Table
 
 __all__ = ["document_blocks", "render_markdown", "render_text", "terminal_blocks"]
 
 
 def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the neutral blocks of a document."""
-    module = importlib.import_module(f"calibrant.report.terminal.{kind_of(document)}")
+    """Return the neutral blocks of a document; a kind that has none is refused by name."""
+    kind = kind_of(document)
+    known = sorted(
+        entry.name for entry in pkgutil.iter_modules(__path__) if entry.name != "semantic"
+    )
+    if kind not in known:
+        raise SchemaError(
+            f"there is no report of documents calibrant.{kind}/1",
+            hint=did_you_mean(kind, known),
+        )
+    module = importlib.import_module(f"calibrant.report.terminal.{kind}")
     blocks: list[Paragraph | Table] = module.blocks(document)
     return blocks
 

@@ -13,6 +13,7 @@ __all__ = ["blocks"]
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
 _SENTENCES_SHOWN = 3
+_WORDS = {"no-evidence": "no evidence"}
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -24,13 +25,18 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         verdict = entry["verdict"]
         text = f"{_place(entry)}: {verdict['how']} {verdict['sure']} {verdict['next']}"
         parts.append(Paragraph(text, strong=len(results) == 1))
-    if len(results) > _SENTENCES_SHOWN:
-        parts.append(Paragraph(f"... and {len(results) - _SENTENCES_SHOWN} more below."))
-    if results:
-        parts += [_calibration(document), _scores(document)]
+    more = len(results) - _SENTENCES_SHOWN
+    if more > 0:
+        parts.append(Paragraph(f"The verdicts on the other {more:,} are in the table."))
+    calibrated = [entry for entry in results if entry["probability"]]
+    ranking = [entry for entry in results if not entry["probability"]]
+    if calibrated:
+        parts += [_calibration(document, calibrated), _scores(document, calibrated)]
+    if ranking:
+        parts.append(_ranking(document, ranking))
     verified = [entry for entry in results if entry.get("verification")]
     if verified:
-        parts.append(_verification(verified))
+        parts.append(_verification(document, verified))
     if document.get("sem_ece"):
         parts.extend(semantic_tables(document["sem_ece"]))
     parts.extend(_remarks(document))
@@ -53,19 +59,20 @@ def _place(entry: Mapping[str, Any]) -> str:
     return " / ".join(name for name in names if name)
 
 
-def _calibration(document: Mapping[str, Any]) -> Table:
+def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
         (
             _place(entry),
-            entry["verdict"]["calibration"],
+            _WORDS.get(entry["verdict"]["calibration"], entry["verdict"]["calibration"]),
             f"{entry['n']:,}",
             *(_metric(entry, name) for name in ("accuracy", "mean_confidence")),
             *(_metric(entry, name) for name, _ in _CALIBRATION),
         )
-        for entry in document["results"]
+        for entry in entries
     )
+    titles = tuple(title for _, title in _CALIBRATION)
     return Table(
-        ("model", "verdict", "n", "accuracy", "confidence", *(title for _, title in _CALIBRATION)),
+        (_subject(document), "verdict", "n", "accuracy", "confidence", *titles),
         rows,
         title=f"Audit of {document['source']}",
         note=f"{document['level']:.0%} intervals, {document['bins']} bins, seed {document['seed']}",
@@ -73,17 +80,37 @@ def _calibration(document: Mapping[str, Any]) -> Table:
     )
 
 
-def _scores(document: Mapping[str, Any]) -> Table:
+def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
-        (_place(entry), *(_metric(entry, name) for name, _ in _SCORES))
-        for entry in document["results"]
+        (_place(entry), *(_metric(entry, name) for name, _ in _SCORES)) for entry in entries
     )
     return Table(
-        ("model", *(title for _, title in _SCORES)),
+        (_subject(document), *(title for _, title in _SCORES)),
         rows,
         title="Scores and ranking",
         note="Brier, log loss and AURC: lower is better. AUROC: higher is better, 0.5 is chance.",
     )
+
+
+def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+    names = ("accuracy", "auroc", "aurc")
+    rows = tuple(
+        (_place(entry), f"{entry['n']:,}", *(_metric(entry, name) for name in names))
+        for entry in entries
+    )
+    return Table(
+        (_subject(document), "n", "accuracy", "AUROC", "AURC"),
+        rows,
+        title="Scores that are not probabilities",
+        note="They rank answers; a calibration error exists only after --recalibrate.",
+    )
+
+
+def _subject(document: Mapping[str, Any]) -> str:
+    """Name what a row is about: the method is left out where there is only one."""
+    several = any(entry["method"] for entry in document["results"])
+    grouped = any(entry.get("group") for entry in document["results"])
+    return "model" + (" / method" if several else "") + (" / group" if grouped else "")
 
 
 def _metric(entry: Mapping[str, Any], name: str) -> str:
@@ -92,7 +119,7 @@ def _metric(entry: Mapping[str, Any], name: str) -> str:
     return estimate_cell(entry["metrics"][name])
 
 
-def _verification(results: Sequence[Mapping[str, Any]]) -> Table:
+def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
         (
             _place(entry),
@@ -107,7 +134,7 @@ def _verification(results: Sequence[Mapping[str, Any]]) -> Table:
     )
     return Table(
         (
-            "model",
+            _subject(document),
             "error rate",
             "L",
             "passive floor",

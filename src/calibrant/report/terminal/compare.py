@@ -22,6 +22,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         Paragraph(f"{_place(pair)}{pair['verdict']}", strong=len(pairs) == 1)
         for pair in pairs[:_SENTENCES_SHOWN]
     ]
+    if len(pairs) > _SENTENCES_SHOWN:
+        more = len(pairs) - _SENTENCES_SHOWN
+        other = "one is" if more == 1 else f"{more:,} pairs are"
+        parts.append(Paragraph(f"The other {other} in the table."))
     parts.append(_league(document))
     parts.append(_pairs(pairs))
     parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
@@ -69,12 +73,13 @@ def _league(document: Mapping[str, Any]) -> Table:
             _place(entry) + entry["model"],
             estimate_cell(entry["accuracy"]),
             *(estimate_cell(entry["views"][view]["ece"]) for view in views),
+            _tied_with(entry, document["pairs"]),
         )
         for entry in ranked
     )
     titles = tuple(f"ECE {view.upper() if view != 'raw' else 'raw'}" for view in views)
     return Table(
-        ("model", "accuracy", *titles),
+        ("model", "accuracy", *titles, "tied with"),
         rows,
         title=f"Models of {document['source']}",
         note=(
@@ -82,6 +87,17 @@ def _league(document: Mapping[str, Any]) -> Table:
             "the outcome (corroborates). CA: all models score the same answers (diagnosis)."
         ),
     )
+
+
+def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many models these labels cannot tell from this one at equal accuracy."""
+    ties, others = 0, 0
+    for pair in pairs:
+        same = (pair["method"], pair["group"]) == (entry["method"], entry["group"])
+        if same and entry["model"] in (pair["a"], pair["b"]):
+            others += 1
+            ties += pair["ties"]["da"]["ece"]
+    return f"{ties} of {others}"
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:

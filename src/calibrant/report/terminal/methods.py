@@ -86,7 +86,9 @@ def _usable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
         (method, *(ours.get(model, "not available") for model in models))
         for method, ours in cells.items()
     )
-    return Table(("method", *models), rows, title="Questions that have the inputs")
+    return Table(
+        ("method", *models), rows, title="Questions that have the inputs", labels=1, folded=True
+    )
 
 
 def _unavailable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
@@ -101,4 +103,10 @@ def _unavailable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Tab
         (", ".join(names), "all" if len(where) == len(models) else ", ".join(where), reason)
         for reason, (names, where) in reasons.items()
     )
-    return Table(("not available", "models", "because"), rows, labels=3)
+    return Table(
+        ("not available", "models", "because"),
+        rows,
+        title="Methods without their inputs",
+        labels=3,
+        folded=True,
+    )

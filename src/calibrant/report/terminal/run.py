@@ -80,7 +80,7 @@ def _unavailable(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if not rows:
         return []
     title = "Methods that cannot be served"
-    return [Table(("model", "method", "because"), tuple(rows), title=title, labels=3)]
+    return [Table(("model", "method", "because"), tuple(rows), title=title, labels=3, folded=True)]
 
 
 # -- after a run -----------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _not_scored(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if not rows:
         return []
     title = "Methods without their inputs"
-    return [Table(("model", "method", "because"), rows, title=title, labels=3)]
+    return [Table(("model", "method", "because"), rows, title=title, labels=3, folded=True)]
 
 
 def _money(cost: float | None) -> str:
