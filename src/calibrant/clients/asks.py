@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
 
@@ -22,8 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """A request, what it is for, and how many independent draws of it are wanted.
 
     Parameters
@@ -55,8 +56,7 @@ class Ask:
             raise InputError(f"an ask wants at least one draw, got {self.draws}")
 
 
-@dataclass(frozen=True, slots=True)
-class LedgeredDraw:
+class LedgeredDraw(Struct, frozen=True):
     """One draw that is safe in the ledger.
 
     `cached` is true where it was there before this run; `cost` is None where no price is

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, TypeVar
 
-from calibrant.records.ledger import Ledger
+from calibrant.records.ledger import Claim, DrawRow, Ledger
 
 __all__ = ["GroupCommit"]
 
@@ -52,7 +52,10 @@ class GroupCommit:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._loop = asyncio.get_running_loop()
         self._queue: list[tuple[Callable[[], Any], asyncio.Future[Any], bool]] = []
+        self._kept: list[tuple[tuple[int, Sequence[DrawRow]], asyncio.Future[int]]] = []
+        self._claims: list[tuple[Claim, asyncio.Future[int | None]]] = []
         self._wake = asyncio.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._task = asyncio.create_task(self._run())
@@ -63,22 +66,40 @@ class GroupCommit:
 
     def submit(self, write: Callable[[], T], *, durable: bool = True) -> asyncio.Future[T]:
         """Return a future that is done when what `write` wrote is committed."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[T] = self._loop.create_future()
         self._queue.append((write, future, durable))
         self._wake.set()
         return future
+
+    def keep(self, attempt: int, rows: Sequence[DrawRow]) -> asyncio.Future[int]:
+        """Return a future of how many of these draws were new; see `Ledger.keep_all`."""
+        future: asyncio.Future[int] = self._loop.create_future()
+        self._kept.append(((attempt, rows), future))
+        self._wake.set()
+        return future
+
+    def claim(self, claim: Claim) -> asyncio.Future[int | None]:
+        """Return a future of the attempt's id, None where the draws are taken."""
+        future: asyncio.Future[int | None] = self._loop.create_future()
+        self._claims.append((claim, future))
+        self._wake.set()
+        return future
+
+    @property
+    def _waiting(self) -> bool:
+        return bool(self._queue or self._kept or self._claims)
 
     async def _close(self) -> None:
         self.submit(lambda: None)  # the last commit waits for the disk
         self._closing = True
         self._wake.set()
         await self._task
-        self._pool.shutdown(wait=False)
+        self._pool.shutdown()
 
     async def _run(self) -> None:
         beat = 0.0
-        while self._queue or not self._closing:
-            if not self._queue:
+        while self._waiting or not self._closing:
+            if not self._waiting:
                 self._wake.clear()
                 try:
                     async with asyncio.timeout(HEARTBEAT_S):
@@ -89,32 +110,40 @@ class GroupCommit:
             alive = now - beat > HEARTBEAT_S / 2
             if alive:
                 beat = now
-            if self._queue or alive:
+            if self._waiting or alive:
                 await self._flush(alive=alive)
                 await asyncio.sleep(0.0 if self._closing else LINGER_S)
 
     async def _flush(self, *, alive: bool) -> None:
         batch, self._queue = self._queue, []
-        self._unsafe = self._unsafe or any(durable for _, _, durable in batch)
+        kept, self._kept = self._kept, []
+        claims, self._claims = self._claims, []
+        futures = [item[1] for items in (batch, kept, claims) for item in items]
+        self._unsafe = self._unsafe or bool(kept) or any(durable for _, _, durable in batch)
         now = time.monotonic()
         to_disk = self._unsafe and (self._closing or now - self._on_disk > DISK_EVERY_S)
+        ledger = self._ledger
         try:
-            self._ledger.begin(durable=to_disk)
+            ledger.begin(durable=to_disk)
             if alive:
-                self._ledger.heartbeat()
-            results = [write() for write, _, _ in batch]
+                ledger.heartbeat()
+            # Claims come last: a draw that is kept in this very batch is taken.
+            results: list[Any] = [write() for write, _, _ in batch]
+            results += ledger.keep_all([item for item, _ in kept]) if kept else []
+            results += ledger.claim_all([claim for claim, _ in claims]) if claims else []
             if to_disk:
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._pool, self._ledger.commit)
+                await self._loop.run_in_executor(self._pool, ledger.commit)
                 self._on_disk, self._unsafe = now, False
+                if not self._closing:
+                    self._pool.submit(ledger.checkpoint)
             else:
-                self._ledger.commit()
+                ledger.commit()
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits
-            self._ledger.rollback()
-            for _, future, _ in batch:
+            ledger.rollback()
+            for future in futures:
                 if not future.done():
                     future.set_exception(error)
             return
-        for (_, future, _), result in zip(batch, results, strict=True):
+        for future, result in zip(futures, results, strict=True):
             if not future.done():
                 future.set_result(result)

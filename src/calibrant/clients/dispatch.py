@@ -158,16 +158,26 @@ class Dispatcher:
             by_purpose={purpose: dict(part) for purpose, part in by_purpose.items()},
         )
 
-    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, list[int], bool]]:
+    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, Sequence[int], bool]]:
         prepared = [self.prepare(ask) for ask in window]
-        ids = self.ledger.find([key for _, key in prepared])
-        known = [id_ for id_ in ids if id_ is not None]
-        held = self.ledger.held_by_id(known)
-        failed = {} if self.retry_failures else self.ledger.failures_by_id(known)
-        for ask, (request, _), id_ in zip(window, prepared, ids, strict=True):
-            have = held.get(id_, ()) if id_ is not None else ()
-            missing = [draw for draw in range(ask.draws) if draw not in have]
-            yield ask, request, missing, bool(missing) and id_ in failed
+        digests = [key.digest for _, key in prepared]
+        states = self.ledger.states(digests)
+        found = [states.get(digest) for digest in digests]
+        short = [
+            state.id
+            for ask, state in zip(window, found, strict=True)
+            if state is not None and (state.held < ask.draws or not state.unbroken)
+        ]
+        held = self.ledger.held_by_id(short) if short else {}
+        failed = self.ledger.failures_by_id(short) if short and not self.retry_failures else {}
+        for ask, (request, _), state in zip(window, prepared, found, strict=True):
+            missing: Sequence[int] = range(ask.draws)
+            if state is not None:
+                if state.unbroken:
+                    missing = missing[state.held :]
+                else:
+                    missing = [draw for draw in missing if draw not in held[state.id]]
+            yield ask, request, missing, bool(missing) and state is not None and state.id in failed
 
     def prepare(self, ask: Ask) -> tuple[Request, LedgerKey]:
         """Return the request as it is sent and the key of its draws."""

@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from calibrant.clients.answers import read_answer, typed_answer
 from calibrant.clients.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
 from calibrant.clients.openai import write_request
@@ -133,7 +135,10 @@ class EmbeddedClient:
         answer["model"] = self.resolve(request.model)
         asked = request.logprobs
         completions = read_answer(
-            typed_answer(answer), replace(request, logprobs=True), latency, one_choice_counted=True
+            typed_answer(answer),
+            structs.replace(request, logprobs=True),
+            latency,
+            one_choice_counted=True,
         )
         return completions if asked else [_without_logprobs(one) for one in completions]
 

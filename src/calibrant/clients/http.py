@@ -7,13 +7,13 @@ import os
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
+from msgspec.structs import replace
 
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.protocol import (

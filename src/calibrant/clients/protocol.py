@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
 from calibrant.clients.tokens import TokenLogprob
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
@@ -24,16 +28,16 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+# Requests are made by the million when a rerun is planned: a structure of msgspec is made ten
+# times as fast as a frozen dataclass, and the garbage collector does not visit it.
+class Message(Struct, frozen=True, gc=False):
     """One turn of a conversation; `role` is ``system``, ``user`` or ``assistant``."""
 
     role: str
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True, gc=False):
     """Everything that decides the distribution of the answer, and nothing else.
 
     Parameters
@@ -71,31 +75,19 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
-    sampler: Mapping[str, float] = field(default_factory=dict)
+    sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
 
     def with_sampler(self, base: Mapping[str, float]) -> Request:
         """Return the request with `base` under its own sampling settings.
-
-        Written out, because it is done for every request and `dataclasses.replace` is slow.
 
         Examples
         --------
         >>> Request("m", (), sampler={"top_p": 0.9}).with_sampler({"top_p": 1, "top_k": 0}).sampler
         {'top_p': 0.9, 'top_k': 0}
         """
-        return Request(
-            self.model,
-            self.messages,
-            self.n,
-            self.temperature,
-            self.max_tokens,
-            self.logprobs,
-            self.top_logprobs,
-            self.seed,
-            self.stop,
-            self.schema,
-            {**base, **self.sampler},
-        )
+        if base.keys() <= self.sampler.keys():
+            return self
+        return replace(self, sampler={**base, **self.sampler})
 
 
 @dataclass(frozen=True, slots=True)

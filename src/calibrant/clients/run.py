@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.codec import decode_completion, encode_completion
@@ -25,7 +27,7 @@ from calibrant.core.errors import (
     PermanentClientError,
     TransientClientError,
 )
-from calibrant.records.ledger import DrawRow, LedgerKey
+from calibrant.records.ledger import Claim, DrawRow, LedgerKey
 
 if TYPE_CHECKING:
     from calibrant.clients.budget import Reservation
@@ -204,8 +206,7 @@ class Run:
         until = asyncio.get_running_loop().time() + self._of.patience_s
         while draws:
             first, n = draws[0], len(split_draws(draws, self._of.chunk)[0])
-            claim = partial(self._ledger.claim, job.request_id, first_draw=first, n=n)
-            attempt = await self._commit.submit(claim, durable=False)
+            attempt = await self._commit.claim(Claim(job.request_id, first, n))
             if attempt is None:
                 draws = await self._left_by_others(job, draws)
                 continue
@@ -283,12 +284,7 @@ class Run:
             )
             for offset, (completion, cost) in enumerate(zip(completions, costs, strict=True))
         ]
-
-        def write() -> int:
-            self._ledger.end_attempt(attempt, "done")
-            return self._ledger.add_draws(rows)
-
-        added = await self._commit.submit(write)
+        added = await self._commit.keep(attempt, rows)
         for completion, cost in zip(completions, costs, strict=True):
             budget.spend(completion.usage, cost)
         if added == len(rows):

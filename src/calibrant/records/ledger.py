@@ -11,32 +11,41 @@ import os
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 from calibrant.core.errors import SchemaError
+from calibrant.records.ledger_lookup import LedgerLookup
 from calibrant.records.ledger_schema import (
     SCHEMA_VERSION,
     TABLES,
     Attempt,
+    Claim,
     DrawRow,
     Failure,
     LedgerKey,
+    RequestState,
     StoredDraw,
-    is_running,
     statements,
 )
 
-__all__ = ["Attempt", "DrawRow", "Failure", "Ledger", "LedgerKey", "StoredDraw"]
+__all__ = [
+    "Attempt",
+    "Claim",
+    "DrawRow",
+    "Failure",
+    "Ledger",
+    "LedgerKey",
+    "RequestState",
+    "StoredDraw",
+]
 
-BATCH = 500
-"""Keys per SQL statement; bounds both memory and the number of statement variables."""
-LIVE_FOR_S = 60.0
-"""A session whose heartbeat is older than this is taken for dead."""
+CHECKPOINT_PAGES = 16_000
+"""Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
 
 
-class Ledger:
+class Ledger(LedgerLookup):
     """An append-only SQLite file, safe with several processes on one study.
 
     Writing is done between `begin` and `commit`, so that many rows share one commit. The
@@ -107,7 +116,7 @@ class Ledger:
     def _prepare(self, db: sqlite3.Connection) -> None:
         if not self.read_only:
             db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA wal_autocheckpoint=4000")
+            db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
             db.execute("BEGIN IMMEDIATE")
             known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone()
             if known is None:
@@ -164,6 +173,14 @@ class Ledger:
         self._db.execute("COMMIT")
         self._session_is_new = False
 
+    def checkpoint(self) -> None:
+        """Fold the journal into the file as far as nobody is held up; any thread may call it."""
+        db = self._open("rw")
+        try:
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        finally:
+            db.close()
+
     def rollback(self) -> None:
         """Forget what was written since `begin`."""
         if self._db.in_transaction:
@@ -193,42 +210,63 @@ class Ledger:
 
     def register(self, keys: Sequence[LedgerKey]) -> list[int]:
         """Return the ids of the requests, adding those that are new."""
-        rows = [(key.digest, key.endpoint, key.model, key.purpose, key.body) for key in keys]
-        self._db.executemany(
+        add = (
             "INSERT INTO requests (digest, endpoint, model, purpose, body) "
-            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
-            rows,
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING RETURNING id"
         )
         find = "SELECT id FROM requests WHERE digest = ?"
-        return [self._db.execute(find, row[:1]).fetchone()[0] for row in rows]
+        ids = []
+        for key in keys:
+            digest = key.digest
+            row = (digest, key.endpoint, key.model, key.purpose, key.body)
+            new = self._db.execute(add, row).fetchone()
+            ids.append((new or self._db.execute(find, (digest,)).fetchone())[0])
+        return ids
 
     def claim(self, request_id: int, *, first_draw: int, n: int) -> int | None:
-        """Start an attempt unless one of its draws is held or being asked for by others.
+        """Start an attempt unless one of its draws is held or being asked for by others."""
+        return self.claim_all([Claim(request_id, first_draw, n)])[0]
+
+    def claim_all(self, claims: Sequence[Claim]) -> list[int | None]:
+        """Start the attempts; None for those of which a draw is held or asked for by others.
 
         Done under the write lock, so that two processes never buy the same draw.
         """
-        held = self._db.execute(
-            "SELECT 1 FROM draws WHERE request_id = ? AND draw >= ? AND draw < ? LIMIT 1",
-            (request_id, first_draw, first_draw + n),
-        ).fetchone()
-        if held is not None:
-            return None
         if self._others is None:
             self._others = self._live_sessions()
+        ids = [claim.request_id for claim in claims]
+        taken: dict[int, set[int]] = {}
+        marks = ",".join("?" * len(ids))
+        for request_id, draw in self._db.execute(
+            f"SELECT request_id, draw FROM draws WHERE request_id IN ({marks})", ids
+        ):
+            taken.setdefault(request_id, set()).add(draw)
         if self._others:
-            wanted = set(range(first_draw, first_draw + n))
-            if wanted & self.claimed_by_id([request_id]).get(request_id, set()):
-                return None
-        return self.start_attempt(request_id, first_draw=first_draw, n=n)
+            for request_id, draws in self.claimed_by_id(ids).items():
+                taken.setdefault(request_id, set()).update(draws)
+        free = [
+            taken.get(claim.request_id, _NOTHING).isdisjoint(
+                range(claim.first_draw, claim.first_draw + claim.n)
+            )
+            for claim in claims
+        ]
+        given = iter(self._start([claim for claim, good in zip(claims, free, strict=True) if good]))
+        return [next(given) if good else None for good in free]
 
     def start_attempt(self, request_id: int, *, first_draw: int, n: int) -> int:
         """Note that a call is about to be sent, and return its id."""
-        attempt = self._next_id()
-        self._db.execute(
+        return self._start([Claim(request_id, first_draw, n)])[0]
+
+    def _start(self, claims: Sequence[Claim]) -> list[int]:
+        ids, session, now = self._next_ids(len(claims)), self.session, time.time()
+        self._db.executemany(
             "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)",
-            (attempt, self.session, request_id, first_draw, n, time.time()),
+            [
+                (id_, session, claim.request_id, claim.first_draw, claim.n, now)
+                for id_, claim in zip(ids, claims, strict=True)
+            ],
         )
-        return attempt
+        return list(ids)
 
     def end_attempt(self, attempt: int, status: str, reason: str | None = None) -> None:
         """Note how a call ended: ``done``, ``transient``, ``permanent`` or ``abandoned``."""
@@ -236,14 +274,27 @@ class Ledger:
             "INSERT INTO attempt_ends VALUES (?, ?, ?, ?)", (attempt, time.time(), status, reason)
         )
 
-    def add_draws(self, rows: Sequence[DrawRow]) -> int:
-        """Write draws and return how many were new.
+    def keep_all(self, answered: Sequence[tuple[int, Sequence[DrawRow]]]) -> list[int]:
+        """End attempts with their draws, and return how many draws of each were new.
 
         A draw that another process has committed meanwhile stays as it is; the late answer is
         kept in the file but never used.
         """
         now = time.time()
-        ids = [self._next_id() for _ in rows]
+        self._db.executemany(
+            "INSERT INTO attempt_ends VALUES (?, ?, 'done', NULL)",
+            [(attempt, now) for attempt, _ in answered],
+        )
+        return self._add([rows for _, rows in answered])
+
+    def add_draws(self, rows: Sequence[DrawRow]) -> int:
+        """Write draws and return how many were new; see `keep_all`."""
+        return self._add([rows])[0]
+
+    def _add(self, groups: Sequence[Sequence[DrawRow]]) -> list[int]:
+        now = time.time()
+        rows = [row for group in groups for row in group]
+        ids = self._next_ids(len(rows))
         self._db.executemany(
             "INSERT INTO payloads VALUES (?, ?)",
             [(id_, row.payload) for id_, row in zip(ids, rows, strict=True)],
@@ -266,149 +317,31 @@ class Ledger:
                 for id_, row in zip(ids, rows, strict=True)
             ],
         )
-        return cursor.rowcount
+        if cursor.rowcount == len(rows):
+            return [len(group) for group in groups]
+        ends = list(accumulate(len(group) for group in groups))
+        query = "SELECT COUNT(*) FROM draws WHERE id >= ? AND id < ?"
+        return [
+            self._db.execute(query, (ids[0] + end - len(group), ids[0] + end)).fetchone()[0]
+            for group, end in zip(groups, ends, strict=True)
+        ]
 
     def add_failure(self, request_id: int, kind: str, message: str) -> None:
         """Set a request aside for good."""
         self._db.execute(
             "INSERT INTO failures VALUES (?, ?, ?, ?, ?)",
-            (self._next_id(), request_id, kind, message, time.time()),
+            (self._next_ids(1)[0], request_id, kind, message, time.time()),
         )
 
-    def _next_id(self) -> int:
+    def _next_ids(self, count: int) -> range:
         # Ids are given here, not by SQLite, so that rows can be batched; the session in the
         # high bits keeps two processes apart.
-        self._counter += 1
-        return (self.session << 40) | self._counter
+        first = (self.session << 40) + self._counter + 1
+        self._counter += count
+        return range(first, first + count)
 
-    # -- looking up ------------------------------------------------------------------------
 
-    def find(self, keys: Sequence[LedgerKey]) -> list[int | None]:
-        """Return the ids of requests that the ledger knows, None for the others."""
-        digests = [key.digest for key in keys]
-        found = self._ids(digests)
-        return [found.get(digest) for digest in digests]
-
-    def held(self, keys: Sequence[LedgerKey]) -> list[set[int]]:
-        """Return, for each key, the indices of the draws that are committed."""
-        ids = self.find(keys)
-        held = self.held_by_id([id_ for id_ in ids if id_ is not None])
-        return [held.get(id_, set()) if id_ is not None else set() for id_ in ids]
-
-    def held_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
-        """Return the committed draw indices of each request that has any."""
-        held: dict[int, set[int]] = {}
-        query = "SELECT request_id, draw FROM draws WHERE request_id IN ({})"
-        for request_id, draw in self._in_batches(query, request_ids):
-            held.setdefault(request_id, set()).add(draw)
-        return held
-
-    def claimed_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
-        """Return the draw indices that other live sessions are asking for right now."""
-        live = self._live_sessions()
-        if not live:
-            return {}
-        claimed: dict[int, set[int]] = {}
-        query = (
-            "SELECT a.request_id, a.first_draw, a.n, a.session_id FROM attempts a "
-            "LEFT JOIN attempt_ends e ON e.attempt_id = a.id "
-            "WHERE a.request_id IN ({}) AND e.attempt_id IS NULL"
-        )
-        for request_id, first, n, session in self._in_batches(query, request_ids):
-            if session in live:
-                claimed.setdefault(request_id, set()).update(range(first, first + n))
-        return claimed
-
-    def failures_by_id(self, request_ids: Sequence[int]) -> dict[int, Failure]:
-        """Return the last failure of each request that has one."""
-        query = (
-            "SELECT request_id, kind, message FROM failures WHERE request_id IN ({}) ORDER BY id"
-        )
-        return {row[0]: Failure(*row) for row in self._in_batches(query, request_ids)}
-
-    def draws(
-        self, request_ids: Sequence[int], *, below: int | None = None
-    ) -> Iterator[StoredDraw]:
-        """Yield the draws of these requests with their payload, by request and draw index.
-
-        Only indices under `below` are read where it is given.
-        """
-        limit = "" if below is None else f" AND d.draw < {int(below)}"
-        query = (
-            "SELECT d.request_id, d.draw, p.body, d.answered_by, d.prompt_tokens, "
-            "d.completion_tokens, d.cost FROM draws d JOIN payloads p ON p.id = d.id "
-            f"WHERE d.request_id IN ({{}}){limit} ORDER BY d.request_id, d.draw"
-        )
-        for row in self._in_batches(query, request_ids):
-            yield StoredDraw(*row)
-
-    def requests(self, *, purpose: str | None = None) -> Iterator[tuple[int, LedgerKey]]:
-        """Yield every request that was ever registered, with its id."""
-        query = "SELECT id, endpoint, model, purpose, body FROM requests"
-        args: tuple[Any, ...] = ()
-        if purpose is not None:
-            query, args = query + " WHERE purpose = ?", (purpose,)
-        for row in self._reader.execute(query + " ORDER BY id", args):
-            yield row[0], LedgerKey(*row[1:])
-
-    def failures(self) -> list[tuple[LedgerKey, Failure]]:
-        """Return every request that was set aside, with the last reason."""
-        last = dict[int, Failure]()
-        for row in self._reader.execute(
-            "SELECT request_id, kind, message FROM failures ORDER BY id"
-        ):
-            last[row[0]] = Failure(*row)
-        return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
-
-    def in_flight(self) -> list[Attempt]:
-        """Return the calls that were sent and have no recorded end."""
-        live = self._live_sessions(others=False)
-        rows = self._reader.execute(
-            "SELECT a.id, r.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "
-            "FROM attempts a JOIN requests r ON r.id = a.request_id "
-            "WHERE a.id NOT IN (SELECT attempt_id FROM attempt_ends) ORDER BY a.id"
-        )
-        return [
-            Attempt(id_, request, purpose, model, first, n, started, session in live)
-            for id_, request, purpose, model, first, n, started, session in rows
-        ]
-
-    def totals(self) -> dict[str, float]:
-        """Return calls, draws, tokens and known cost of all that is in the ledger."""
-        draws, prompt, completion, cost, unpriced = self._reader.execute(
-            "SELECT COUNT(*), TOTAL(prompt_tokens), TOTAL(completion_tokens), TOTAL(cost), "
-            "COUNT(*) - COUNT(cost) FROM draws"
-        ).fetchone()
-        calls = self._reader.execute("SELECT COUNT(*) FROM attempts").fetchone()[0]
-        return {
-            "calls": calls,
-            "draws": draws,
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "cost": cost,
-            "draws_without_price": unpriced,
-        }
-
-    def _ids(self, digests: Sequence[bytes]) -> dict[bytes, int]:
-        query = "SELECT digest, id FROM requests WHERE digest IN ({})"
-        return dict(self._in_batches(query, digests))
-
-    def _in_batches(self, query: str, values: Sequence[Any]) -> Iterator[Any]:
-        for start in range(0, len(values), BATCH):
-            batch = values[start : start + BATCH]
-            yield from self._reader.execute(query.format(",".join("?" * len(batch))), batch)
-
-    def _live_sessions(self, *, others: bool = True) -> set[int]:
-        rows = self._reader.execute(
-            "SELECT id, pid, host FROM sessions WHERE ended_at IS NULL AND seen_at > ?",
-            (time.time() - LIVE_FOR_S,),
-        )
-        here = socket.gethostname()
-        return {
-            id_
-            for id_, pid, host in rows
-            if (host != here or is_running(pid)) and not (others and id_ == self._session)
-        }
+_NOTHING: frozenset[int] = frozenset()
 
 
 class _Writing:

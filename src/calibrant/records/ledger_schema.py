@@ -7,14 +7,17 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "SCHEMA_VERSION",
     "TABLES",
     "Attempt",
+    "Claim",
     "DrawRow",
     "Failure",
     "LedgerKey",
+    "RequestState",
     "StoredDraw",
     "is_running",
     "statements",
@@ -58,8 +61,7 @@ CREATE INDEX failures_by_request ON failures (request_id);
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerKey:
+class LedgerKey(NamedTuple):
     """One request under one purpose; with a draw index it names one draw for ever.
 
     Parameters
@@ -104,6 +106,27 @@ class DrawRow:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
+
+
+class Claim(NamedTuple):
+    """Draws of a request that a call is about to be sent for."""
+
+    request_id: int
+    first_draw: int
+    n: int
+
+
+class RequestState(NamedTuple):
+    """A request that the ledger knows: how many of its draws are held, and the last of them."""
+
+    id: int
+    held: int
+    last: int | None
+
+    @property
+    def unbroken(self) -> bool:
+        """Whether the draws held are the first ones, without a gap."""
+        return self.held == 0 or self.last == self.held - 1
 
 
 @dataclass(frozen=True, slots=True)

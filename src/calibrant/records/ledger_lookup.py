@@ -1,0 +1,171 @@
+"""Reading a ledger: what is held, what failed, what is under way, what it cost."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from calibrant.records.ledger_schema import (
+    Attempt,
+    Failure,
+    LedgerKey,
+    RequestState,
+    StoredDraw,
+    is_running,
+)
+
+__all__ = ["LedgerLookup"]
+
+BATCH = 500
+"""Keys per SQL statement; bounds both memory and the number of statement variables."""
+LIVE_FOR_S = 60.0
+"""A session whose heartbeat is older than this is taken for dead."""
+
+
+class LedgerLookup:
+    """The reading half of a ledger; it sees what is committed and never waits for a writer."""
+
+    _reader: sqlite3.Connection
+    _session: int | None
+
+    def find(self, keys: Sequence[LedgerKey]) -> list[int | None]:
+        """Return the ids of requests that the ledger knows, None for the others."""
+        digests = [key.digest for key in keys]
+        found = self._ids(digests)
+        return [found.get(digest) for digest in digests]
+
+    def held(self, keys: Sequence[LedgerKey]) -> list[set[int]]:
+        """Return, for each key, the indices of the draws that are committed."""
+        ids = self.find(keys)
+        held = self.held_by_id([id_ for id_ in ids if id_ is not None])
+        return [held.get(id_, set()) if id_ is not None else set() for id_ in ids]
+
+    def held_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
+        """Return the committed draw indices of each request that has any."""
+        held: dict[int, set[int]] = {}
+        query = "SELECT request_id, draw FROM draws WHERE request_id IN ({})"
+        for request_id, draw in self._in_batches(query, request_ids):
+            held.setdefault(request_id, set()).add(draw)
+        return held
+
+    def claimed_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
+        """Return the draw indices that other live sessions are asking for right now."""
+        live = self._live_sessions()
+        if not live:
+            return {}
+        claimed: dict[int, set[int]] = {}
+        query = (
+            "SELECT a.request_id, a.first_draw, a.n, a.session_id FROM attempts a "
+            "LEFT JOIN attempt_ends e ON e.attempt_id = a.id "
+            "WHERE a.request_id IN ({}) AND e.attempt_id IS NULL"
+        )
+        for request_id, first, n, session in self._in_batches(query, request_ids):
+            if session in live:
+                claimed.setdefault(request_id, set()).update(range(first, first + n))
+        return claimed
+
+    def failures_by_id(self, request_ids: Sequence[int]) -> dict[int, Failure]:
+        """Return the last failure of each request that has one."""
+        query = (
+            "SELECT request_id, kind, message FROM failures WHERE request_id IN ({}) ORDER BY id"
+        )
+        return {row[0]: Failure(*row) for row in self._in_batches(query, request_ids)}
+
+    def draws(
+        self, request_ids: Sequence[int], *, below: int | None = None
+    ) -> Iterator[StoredDraw]:
+        """Yield the draws of these requests with their payload, by request and draw index.
+
+        Only indices under `below` are read where it is given.
+        """
+        limit = "" if below is None else f" AND d.draw < {int(below)}"
+        query = (
+            "SELECT d.request_id, d.draw, p.body, d.answered_by, d.prompt_tokens, "
+            "d.completion_tokens, d.cost FROM draws d JOIN payloads p ON p.id = d.id "
+            f"WHERE d.request_id IN ({{}}){limit} ORDER BY d.request_id, d.draw"
+        )
+        for row in self._in_batches(query, request_ids):
+            yield StoredDraw(*row)
+
+    def requests(self, *, purpose: str | None = None) -> Iterator[tuple[int, LedgerKey]]:
+        """Yield every request that was ever registered, with its id."""
+        query = "SELECT id, endpoint, model, purpose, body FROM requests"
+        args: tuple[Any, ...] = ()
+        if purpose is not None:
+            query, args = query + " WHERE purpose = ?", (purpose,)
+        for row in self._reader.execute(query + " ORDER BY id", args):
+            yield row[0], LedgerKey(*row[1:])
+
+    def failures(self) -> list[tuple[LedgerKey, Failure]]:
+        """Return every request that was set aside, with the last reason."""
+        last = dict[int, Failure]()
+        for row in self._reader.execute(
+            "SELECT request_id, kind, message FROM failures ORDER BY id"
+        ):
+            last[row[0]] = Failure(*row)
+        return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
+
+    def in_flight(self) -> list[Attempt]:
+        """Return the calls that were sent and have no recorded end."""
+        live = self._live_sessions(others=False)
+        rows = self._reader.execute(
+            "SELECT a.id, r.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "
+            "FROM attempts a JOIN requests r ON r.id = a.request_id "
+            "WHERE a.id NOT IN (SELECT attempt_id FROM attempt_ends) ORDER BY a.id"
+        )
+        return [
+            Attempt(id_, request, purpose, model, first, n, started, session in live)
+            for id_, request, purpose, model, first, n, started, session in rows
+        ]
+
+    def totals(self) -> dict[str, float]:
+        """Return calls, draws, tokens and known cost of all that is in the ledger."""
+        draws, prompt, completion, cost, unpriced = self._reader.execute(
+            "SELECT COUNT(*), TOTAL(prompt_tokens), TOTAL(completion_tokens), TOTAL(cost), "
+            "COUNT(*) - COUNT(cost) FROM draws"
+        ).fetchone()
+        calls = self._reader.execute("SELECT COUNT(*) FROM attempts").fetchone()[0]
+        return {
+            "calls": calls,
+            "draws": draws,
+            "prompt_tokens": prompt,
+            "completion_tokens": completion,
+            "cost": cost,
+            "draws_without_price": unpriced,
+        }
+
+    def states(self, digests: Sequence[bytes]) -> dict[bytes, RequestState]:
+        """Return what is held of the requests that the ledger knows, by the digest of the key.
+
+        One grouped query instead of a row per draw: this is what planning a rerun over a
+        million draws is made of.
+        """
+        query = (
+            "SELECT r.digest, r.id, COUNT(d.draw), MAX(d.draw) FROM requests r "
+            "LEFT JOIN draws d ON d.request_id = r.id WHERE r.digest IN ({}) GROUP BY r.id"
+        )
+        return {row[0]: RequestState(*row[1:]) for row in self._in_batches(query, digests)}
+
+    def _ids(self, digests: Sequence[bytes]) -> dict[bytes, int]:
+        query = "SELECT digest, id FROM requests WHERE digest IN ({})"
+        return dict(self._in_batches(query, digests))
+
+    def _in_batches(self, query: str, values: Sequence[Any]) -> Iterator[Any]:
+        for start in range(0, len(values), BATCH):
+            batch = values[start : start + BATCH]
+            yield from self._reader.execute(query.format(",".join("?" * len(batch))), batch)
+
+    def _live_sessions(self, *, others: bool = True) -> set[int]:
+        rows = self._reader.execute(
+            "SELECT id, pid, host FROM sessions WHERE ended_at IS NULL AND seen_at > ?",
+            (time.time() - LIVE_FOR_S,),
+        )
+        here = socket.gethostname()
+        return {
+            id_
+            for id_, pid, host in rows
+            if (host != here or is_running(pid)) and not (others and id_ == self._session)
+        }
