@@ -15,6 +15,8 @@ from calibrant.api.audit_block import audit_block
 from calibrant.api.foreign import ForeignTables, foreign_tables
 from calibrant.api.result import Result
 from calibrant.api.semantic import draws_with_classes, semantic_blocks
+from calibrant.api.streamed_audit import streamed_audit
+from calibrant.api.streaming import is_streamed
 from calibrant.confidence import methods
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -49,6 +51,7 @@ def audit(
     graded: bool = False,
     scale: str = "fraction",
     repeats: bool = False,
+    engine: str | None = None,
     seed: int = 0,
 ) -> Result:
     """Audit confidences against outcomes.
@@ -77,6 +80,11 @@ def audit(
         Rules for the rows, see `calibrant.records.load_scores`. By default a table stops at the
         first row that breaks a rule, and a study, where refusals and unreadable confidences are
         part of the record, drops and counts them.
+    engine
+        Read the table in parts and never whole: ``local`` (threads), ``ray`` or
+        ``ray://HOST:PORT``. By default a table of more than five million rows is streamed by
+        ``local`` and a smaller one is read into memory; the document says which under
+        ``reading``.
     seed
         The same seed gives the same bytes.
 
@@ -95,6 +103,21 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
+    rules = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
+    if is_streamed(data, engine, rules):
+        names = {"confidence": confidence, "correct": correct, "model": model, "method": method}
+        return streamed_audit(
+            data,
+            engine=engine,
+            columns={**names, "question": question, "answer": answer},
+            by=tuple(by),
+            bins=bins,
+            level=level,
+            resamples=resamples,
+            on_invalid=on_invalid,
+            scale=scale,
+            seed=seed,
+        )
     ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
     log = None if _is_array(data) else foreign_tables(data, options=ReadOptions(scale=scale))
     draws = None if _is_array(data) else draws_with_classes(data if log is None else log)
@@ -110,6 +133,7 @@ def audit(
         "bins": bins,
         "resamples": resamples,
         "recalibrated": recalibrate,
+        "reading": {"way": "in memory"},
     }
     if log is not None:
         _require_usable(log)

@@ -16,6 +16,7 @@ from calibrant.cli.options import (
     By,
     ConfidenceColumn,
     CorrectColumn,
+    EngineName,
     HtmlPath,
     Inputs,
     JsonPath,
@@ -69,6 +70,7 @@ def command(
         Path | None,
         typer.Option(metavar="PATH", help="Write the checks of --fail-if as a JUnit report."),
     ] = None,
+    engine: EngineName = None,
     json: JsonPath = None,
     html: HtmlPath = None,
     seed: Seed = 0,
@@ -93,6 +95,7 @@ def command(
         graded=graded,
         scale=scale,
         repeats=repeats,
+        engine=engine,
         seed=seed,
     )
     emit(result, json=json, html=html)

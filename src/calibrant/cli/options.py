@@ -12,6 +12,7 @@ __all__ = [
     "By",
     "ConfidenceColumn",
     "CorrectColumn",
+    "EngineName",
     "HtmlPath",
     "Inputs",
     "JsonPath",
@@ -35,6 +36,14 @@ JsonPath = Annotated[
 ]
 HtmlPath = Annotated[
     Path | None, typer.Option("--html", metavar="PATH", help="Write a self-contained report.")
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="local|ray|ray://HOST:PORT",
+        help="Read the table in parts: in threads, or on a Ray cluster.",
+    ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same bytes.")]
 By = Annotated[

@@ -1,0 +1,235 @@
+"""An audit of a table of any size: parts are summed by an engine, the sums are merged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import calibrant
+from calibrant.api.engines import Engine, LocalEngine, engine_named
+from calibrant.api.streaming import Streamed, staged, sum_plan
+from calibrant.core.errors import InputError, UndefinedMetricWarning
+from calibrant.core.rng import named_stream
+from calibrant.records.batches import Part, is_url, parquet_files, table_parts
+from calibrant.records.part_sums import PartSums, SumPlan, model_blocks, sum_part
+from calibrant.stats.mergeable import CellSums
+
+if TYPE_CHECKING:
+    from calibrant.api.result import Result
+
+__all__ = ["streamed_audit"]
+
+_CURVE_POINTS = 100
+_HISTOGRAM_BINS = 20
+# The sketch that counts distinct ids is off by about 1 %; more repeats than this are certain.
+_SURELY_REPEATED = 1.05
+
+
+def streamed_audit(
+    data: str | Path,
+    *,
+    engine: str | None,
+    columns: Mapping[str, str | None],
+    by: tuple[str, ...] = (),
+    bins: int = 15,
+    level: float = 0.95,
+    resamples: int = 1000,
+    on_invalid: str | None = None,
+    scale: str = "fraction",
+    seed: int = 0,
+) -> Result:
+    """Audit a table in one pass over its parts; the document does not depend on the engine.
+
+    Parameters
+    ----------
+    data
+        A parquet file, a folder or glob of them, a URL, or a csv or jsonl file.
+    engine
+        ``local``, ``ray``, ``ray://HOST:PORT`` or None.
+    columns
+        Column names by role, or None for the names of the scores schema.
+    by, bins, level, resamples, on_invalid, scale, seed
+        As for `audit`.
+    """
+    runner = engine_named(engine)
+    with staged(str(data)) as source:
+        streamed = sum_plan(
+            source,
+            bins=bins,
+            by=tuple(by),
+            percent=scale == "percent",
+            drop=on_invalid == "drop",
+            columns=columns,
+        )
+        parts = table_parts(source, streamed.plan.columns)
+        if not parts:
+            raise InputError("the table has no rows", source=str(data))
+        total = _summed(parts, streamed.plan, runner, shown=str(data), staged=source)
+        if not total.blocks:
+            counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
+            raise InputError(f"no row keeps the rules: {counts}", source=str(data))
+        _refuse_scores(total, str(data))
+        _refuse_repeats(streamed, total)
+    entries = _entries(total, streamed.plan, level=level, resamples=resamples, seed=seed)
+    from calibrant.api.result import Result
+
+    return Result(
+        {
+            "schema": "calibrant.audit/1",
+            "version": calibrant.__version__,
+            "source": str(data),
+            "seed": seed,
+            "level": level,
+            "bins": bins,
+            "resamples": resamples,
+            "recalibrated": None,
+            "reading": {
+                "way": "streamed",
+                "rows": total.rows,
+                "parts": len(parts),
+                "cells": streamed.plan.grid.cells,
+            },
+            "dropped": total.dropped,
+            "dropped_rows": total.dropped_rows,
+            "results": entries,
+            "sem_ece": [],
+        }
+    )
+
+
+def _summed(
+    parts: list[Part], plan: SumPlan, engine: Engine, *, shown: str, staged: str
+) -> PartSums:
+    """Return the sums of all parts; rows of a rewritten text table are named after the table."""
+    total = PartSums()
+    results = engine.map(partial(sum_part, plan=plan), parts)
+    try:
+        for part in results:
+            total.add(part)
+    except InputError as error:
+        source = shown if error.source == staged else error.source
+        raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
+    if staged != shown and shown not in staged:
+        total.dropped_rows = {
+            rule: [name.replace(staged, shown, 1) for name in names]
+            for rule, names in total.dropped_rows.items()
+        }
+    return total
+
+
+def _refuse_scores(total: PartSums, source: str) -> None:
+    """Refuse methods that rank answers without being a probability."""
+    from calibrant.confidence import methods
+
+    ranking = {entry["name"] for entry in methods() if not entry["probability"]}
+    found = sorted({key[1] for key in total.blocks} & ranking)
+    if found:
+        raise InputError(
+            f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",
+            source=source,
+            hint="leave its rows out, or audit it in memory, without --engine",
+        )
+
+
+def _refuse_repeats(streamed: Streamed, total: PartSums) -> None:
+    """Refuse a table whose questions come up again and again: its rows are no separate draws."""
+    question = streamed.question
+    files = parquet_files(streamed.source)
+    if question is None or is_url(streamed.source):
+        return
+    import polars as pl
+
+    scan = pl.scan_parquet(files, hive_partitioning=False)
+    if question not in scan.collect_schema().names():
+        return
+    distinct = scan.select(pl.col(question).approx_n_unique()).collect(engine="streaming").item()
+    plan = streamed.plan
+    largest = max(
+        int(sums.rows.sum()) for sums in model_blocks(total.blocks, plan.by, plan.grid).values()
+    )
+    if largest > _SURELY_REPEATED * distinct:
+        raise InputError(
+            f"a model has {largest:,} rows for about {distinct:,} questions: rows of one question "
+            "depend on each other, and a streamed audit takes every row as a draw of its own",
+            source=streamed.source,
+            hint="keep one row per question, or use --repeats without --engine, in memory",
+        )
+
+
+def _entries(
+    total: PartSums, plan: SumPlan, *, level: float, resamples: int, seed: int
+) -> list[dict[str, Any]]:
+    """Return a block per (model, method), each followed by its groups."""
+    blocks: list[tuple[dict[str, str], CellSums]] = []
+    for (model, method), sums in model_blocks(total.blocks, plan.by, plan.grid).items():
+        keys = {"model": model, "method": method}
+        blocks.append((keys, sums))
+        for column in plan.by:
+            blocks += [
+                ({**keys, column: key[3]}, found)
+                for key, found in sorted(total.blocks.items(), key=lambda item: item[0])
+                if key[:3] == (model, method, column)
+            ]
+    made = partial(_entry, plan=plan, level=level, resamples=resamples, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return list(LocalEngine().map(made, blocks))
+
+
+def _entry(
+    block: tuple[dict[str, str], CellSums],
+    *,
+    plan: SumPlan,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> dict[str, Any]:
+    from calibrant.api.verdict import audit_verdict
+    from calibrant.metrics.streamed import CellBlock
+    from calibrant.planning.streamed import verification_from_cells
+
+    keys, sums = block
+    stream = named_stream(seed, *keys.items())
+    cells = CellBlock(sums, plan.grid, level=level, resamples=resamples, rng=stream)
+    group = {name: key for name, key in keys.items() if name not in ("model", "method")}
+    metrics = cells.estimates()
+    test = cells.calibration_test(stream)
+    diagram = cells.reliability_bins()
+    curve = cells.reliability_curve(_CURVE_POINTS, stream)
+    entry: dict[str, Any] = {
+        "model": keys["model"],
+        "method": keys["method"],
+        "group": group or None,
+        "n": cells.n,
+        "questions": cells.n,
+        "probability": True,
+        "metrics": metrics,
+        "sketch_error": cells.errors(),
+        "calibration_test": {
+            "expected_ece": test.expected,
+            "high_ece": test.high,
+            "p_value": test.p_value,
+            "simulations": test.simulations,
+        },
+        "reliability": {
+            "bins": diagram.to_dict(),
+            "curve": curve.to_dict(),
+            "histogram": cells.histogram(_HISTOGRAM_BINS),
+        },
+        "verification": verification_from_cells(**cells.verification_sums(), rng=stream),
+        "notes": _notes(metrics, plan),
+    }
+    entry["verdict"] = audit_verdict(entry)
+    return entry
+
+
+def _notes(metrics: Mapping[str, Any], plan: SumPlan) -> list[str]:
+    notes = [
+        f"streamed: every row is one question, and confidences within 1/{plan.grid.cells:,} of "
+        "each other are ranked as equal; sketch_error bounds what that can change"
+    ]
+    undefined = [name for name, found in metrics.items() if found.interval == "undefined"]
+    return notes + [f"{name} is undefined: all answers are the same" for name in undefined]

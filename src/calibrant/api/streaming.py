@@ -1,0 +1,194 @@
+"""Which tables are streamed, and how their columns are found."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.records.batches import Columns, is_url, opened_file, parquet_files, partition_of
+from calibrant.records.part_sums import SumPlan
+from calibrant.records.study import Study
+from calibrant.records.tables import file_format
+from calibrant.stats.mergeable import cell_grid
+
+__all__ = ["STREAM_ROWS", "Streamed", "is_streamed", "staged", "sum_plan"]
+
+# A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
+STREAM_ROWS = 5_000_000
+STREAM_BYTES = 512 * 1024**2
+# What needs all rows of a question, a model or a table at once.
+_IN_MEMORY = ("weights", "recalibrate", "graded", "repeats")
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """A table to stream: where it is, its columns, and the column of question ids if any."""
+
+    source: str
+    plan: SumPlan
+    question: str | None
+
+
+def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bool:
+    """Return whether this input is streamed; an engine that was asked for cannot be ignored.
+
+    Parameters
+    ----------
+    data
+        What is audited.
+    engine
+        The engine asked for, or None.
+    options
+        Options of the audit by name; some need the whole table in memory.
+    """
+    needs = next((name for name in _IN_MEMORY if options.get(name)), None)
+    path = isinstance(data, str | Path)
+    if engine is not None:
+        if needs is not None:
+            raise InputError(
+                f"--engine reads a table once, in parts, and --{needs} needs all of it",
+                hint="leave out --engine to work in memory",
+            )
+        if not path or Study.is_study(data):
+            raise InputError(
+                "--engine takes one table: a file, a folder or glob of parquet files, or a URL",
+                hint="put the tables of several models into one folder, model=NAME/*.parquet",
+            )
+        return True
+    if path and is_url(str(data)):
+        if needs is not None:
+            raise InputError(f"a table behind a URL is streamed, and --{needs} needs all of it")
+        return True
+    return path and needs is None and _is_large(str(data))
+
+
+def _is_large(source: str) -> bool:
+    """Return whether a local table is too large to be read at once."""
+    if find_spec("pyarrow") is None or Study.is_study(source):
+        return False
+    path = Path(source)
+    try:
+        if path.is_file() and file_format(path) != "parquet":
+            return path.stat().st_size > STREAM_BYTES and file_format(path) in ("csv", "jsonl")
+        files = parquet_files(source)
+        return _rows(files) > STREAM_ROWS and "weights" not in _names(files, source)
+    except (InputError, OSError):
+        # What cannot be read is reported where it is read.
+        return False
+
+
+def _rows(files: list[str]) -> int:
+    import pyarrow.parquet as parquet
+
+    return sum(parquet.read_metadata(file).num_rows for file in files)
+
+
+@contextmanager
+def staged(source: str) -> Iterator[str]:
+    """Yield the table as parquet: itself, or a text table rewritten to a temporary file."""
+    path = Path(source)
+    if is_url(source) or not path.is_file() or file_format(path) == "parquet":
+        yield source
+        return
+    kind = file_format(path)
+    if kind == "json":
+        raise InputError("a json array cannot be streamed", source=source, hint="save it as jsonl")
+    with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
+        copy = Path(folder) / "table.parquet"
+        try:
+            scan = pl.scan_csv if kind == "csv" else pl.scan_ndjson
+            scan(path, infer_schema_length=None).sink_parquet(copy, compression="lz4")
+        except PolarsError as error:
+            raise InputError(f"the table cannot be read: {error}", source=source) from None
+        yield str(copy)
+
+
+def sum_plan(
+    source: str,
+    *,
+    bins: int,
+    by: tuple[str, ...],
+    percent: bool,
+    drop: bool,
+    columns: Mapping[str, str | None],
+) -> Streamed:
+    """Find the columns of a table and return what is to be summed.
+
+    Parameters
+    ----------
+    columns
+        Column names by role (confidence, correct, model, method, question, answer) or None.
+    """
+    files = parquet_files(source)
+    names = _names(files, source)
+    wanted = columns["confidence"] or "confidence"
+    chosen = (wanted,) if wanted in names else tuple(part.strip() for part in wanted.split(","))
+    for name in chosen:
+        _required("confidence", name, names, source)
+    for name in by:
+        _required("by", name, names, source)
+    if "weights" in names:
+        raise InputError(
+            "the table has a column 'weights', which a streamed audit cannot use",
+            source=source,
+            hint="leave out --engine to work in memory, or rename the column",
+        )
+    model, method = (_optional(role, columns[role], names, source) for role in ("model", "method"))
+    question, answer = (
+        _optional(role, columns[short], names, source)
+        for role, short in (("question_id", "question"), ("answer", "answer"))
+    )
+    labels = tuple(dict.fromkeys(name for name in (model, method, *by) if name is not None))
+    read = Columns(
+        chosen,
+        _required("correct", columns["correct"], names, source),
+        labels,
+        None if answer is None or _never_null(answer, files) else answer,
+    )
+    plan = SumPlan(read, cell_grid(bins), model, method, by, percent, drop)
+    return Streamed(source, plan, question)
+
+
+def _names(files: list[str], source: str) -> list[str]:
+    with opened_file(files[0]) as opened:
+        return [*opened.schema_arrow.names, *partition_of(files[0], source)]
+
+
+def _required(role: str, name: str | None, names: list[str], source: str) -> str:
+    wanted = name or role
+    if wanted not in names:
+        raise InputError(
+            f"there is no column {wanted!r} for {role}",
+            source=source,
+            hint=did_you_mean(wanted, names),
+        )
+    return wanted
+
+
+def _optional(role: str, name: str | None, names: list[str], source: str) -> str | None:
+    if name is not None:
+        return _required(role, name, names, source)
+    return role if role in names else None
+
+
+def _never_null(column: str, files: list[str]) -> bool:
+    """Return whether the files' own statistics say that the column has no missing value."""
+    for file in files:
+        with opened_file(file) as opened:
+            metadata = opened.metadata
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            parts = map(group.column, range(group.num_columns))
+            held = [part.statistics for part in parts if part.path_in_schema == column]
+            if not all(found and found.has_null_count and not found.null_count for found in held):
+                return False
+    return True

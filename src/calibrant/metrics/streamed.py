@@ -1,0 +1,378 @@
+"""Every metric with its interval from merged cell sums, and what the cells leave uncertain.
+
+The definitions are those of `calibrant.metrics.block`; only where its values come from differs.
+What a cell of width w cannot tell is bounded, not guessed: `errors` states by how much each value
+may differ from that of the rows themselves, and every interval is widened by it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from calibrant.core.estimate import Estimate
+from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
+from calibrant.metrics.block import Block
+from calibrant.metrics.corp import ReliabilityCurve, merged_cells
+from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
+from calibrant.metrics.estimates import DEFAULT
+from calibrant.metrics.gap_intervals import GapModel
+from calibrant.metrics.inputs import Checked
+from calibrant.metrics.perfect import CalibrationTest, calibration_test
+from calibrant.metrics.smooth import SmoothGrids
+from calibrant.metrics.smooth_interval import smooth_interval
+from calibrant.stats.binning import FloatArray, width_edges
+from calibrant.stats.intervals import wald_interval
+from calibrant.stats.isotonic import isotonic_fit
+from calibrant.stats.mergeable import (
+    LOSS_UNIT,
+    OFFSET_BITS,
+    SQUARE_UNIT,
+    STEEP_CELLS,
+    CellGrid,
+    CellSums,
+)
+from calibrant.stats.units import Units
+
+__all__ = ["CellBlock"]
+
+# Absolute integrals of the first and second derivative of a Gaussian kernel of width 1.
+_FIRST, _SECOND = math.sqrt(2 / math.pi), 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
+# Cells and draws of the band of the reliability curve, as in `reliability_curve`.
+_BAND_CELLS, _BAND_DRAWS = 512, 200
+
+
+class CellBlock(Block):
+    """One block of rows, known by its cell sums.
+
+    Each cell and outcome stands for its rows: the weight is their number, the confidence the mean
+    of the cell. Ranking ties all rows of a cell, and ECE, its halves and the means are exact.
+    """
+
+    def __init__(
+        self,
+        sums: CellSums,
+        grid: CellGrid,
+        *,
+        level: float,
+        resamples: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self.sums, self.grid = sums, grid
+        self.n = int(sums.rows.sum())
+        self.bins, self.level, self.resamples = grid.bins, level, resamples
+        self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
+        self.confidence_sums = sums.confidence_sums(grid)
+        outcome, cell = np.nonzero(sums.rows)
+        self.cell, self.outcome = cell, outcome
+        both = sums.rows.sum(axis=0)
+        centre = self.confidence_sums.sum(axis=0)[cell] / both[cell]
+        self.counts: FloatArray = sums.rows[outcome, cell].astype(np.float64)
+        self.data = Checked(self._inside(centre), outcome.astype(np.float64), self.counts)
+        self.units = Units(None, self.n, self.n)
+        self.one_class = bool(outcome.min() == outcome.max())
+        self.graded = False
+
+    def _inside(self, values: FloatArray) -> FloatArray:
+        """Keep means in their own cells, which rounding in the last digit might miss."""
+        edges = width_edges(self.grid.cells)
+        lower = edges[self.cell]
+        upper = np.nextafter(edges[np.minimum(self.cell + 1, self.grid.cells)], 0)
+        return np.where(self.cell == self.grid.cells, 1.0, np.clip(values, lower, upper))
+
+    @cached_property
+    def own_mean(self) -> FloatArray:
+        """Mean confidence of each cell and outcome by itself."""
+        return self._inside(
+            self.confidence_sums[self.outcome, self.cell] / self.sums.rows[self.outcome, self.cell]
+        )
+
+    @property
+    def width(self) -> float:
+        """Width of a cell."""
+        return 1 / self.grid.cells
+
+    def estimates(self) -> dict[str, Estimate]:
+        """Return every metric; ends are moved out by what the cells leave uncertain."""
+        found = {name: self.estimate(name) for name in DEFAULT}
+        for name, error in self.errors().items():
+            estimate = found[name]
+            if math.isfinite(estimate.value):
+                high = estimate.high + error
+                found[name] = replace(
+                    estimate,
+                    low=max(estimate.low - error, 0.0),
+                    high=high if name == "log_loss" else min(high, 1.0),
+                )
+        found["confidence_gap"] = self.confidence_gap()
+        return found
+
+    def confidence_gap(self) -> Estimate:
+        """Return mean confidence minus accuracy, exact, with Student's interval."""
+        confidence, y, _ = self.data
+        value = float(self.counts @ (confidence - y)) / self.n
+        if self.n < 2:
+            return Estimate(value, math.nan, math.nan, self.n, self.level, interval="none")
+        low, high = wald_interval(
+            value, self.error(confidence - y - value), self.level, units=self.n
+        )
+        return Estimate(value, low, high, self.n, self.level, interval="student")
+
+    # Where the sums of rows come from.
+
+    def error(self, influence: FloatArray) -> float:
+        """Return the standard error of a statistic from its influence: each row is a draw."""
+        second = float(self.counts @ np.square(influence))
+        return math.sqrt(second * self.n / max(self.n - 1, 1)) / self.n
+
+    @cached_property
+    def gaps(self) -> GapModel:
+        """Sums over bins; placed exactly, summed exactly."""
+        grid, bins = self.grid, self.bins
+        rows = grid.by_bin(self.sums.rows.sum(axis=0), bins).astype(np.float64)
+        held = rows > 0
+        confidence = grid.by_bin(self.confidence_sums.sum(axis=0), bins)[held] / rows[held]
+        cells = np.zeros(grid.stride)
+        np.add.at(
+            cells,
+            self.cell,
+            self.counts * (self.data.confidence * (1 - self.data.confidence)),
+        )
+        edges = width_edges(bins)
+        stats = BinStats(
+            lower=edges[:-1][held],
+            upper=edges[1:][held],
+            rows=rows[held],
+            mass=rows[held] / self.n,
+            confidence=confidence,
+            rate=grid.by_bin(self.sums.rows[1], bins)[held] / rows[held],
+            spread=grid.by_bin(cells, bins)[held] / rows[held],
+            effective=rows[held],
+        )
+        return GapModel(stats, self.n, 1.0, None)
+
+    @cached_property
+    def corp_ends(self) -> CorpIntervals:
+        """Intervals of MCB and DSC."""
+        return corp_intervals(
+            self.distinct,
+            self.corp_parts,
+            rows=self.n,
+            inflation=1.0,
+            level=self.level,
+            rng=self.streams["corp"],
+        )
+
+    @cached_property
+    def grids(self) -> SmoothGrids:
+        """Residuals on the grids of smooth ECE, each cell and outcome at its own mean."""
+        return SmoothGrids(Checked(self.own_mean, self.data.correct, self.counts))
+
+    def _smooth_ece(self) -> tuple[float, float, float, str]:
+        value, low, high = smooth_interval(
+            self.grids,
+            rows=self.n,
+            inflation=1.0,
+            level=self.level,
+            resamples=self.resamples,
+            rng=self.streams["smooth"],
+        )
+        if self.one_class:
+            low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
+        return value, low, min(high, 1.0), "test-inversion"
+
+    def _brier(self) -> tuple[float, float, float, str]:
+        y = self.data.correct
+        # Rows of a cell vary by at most a quarter of its squared width; half of that is added.
+        spread = np.where(self.cell == self.grid.cells, 0.0, self.width**2 / 8)
+        right, wrong = (self.own_mean - y) ** 2, (self.own_mean - (1 - y)) ** 2
+        value, low, high, how = self._mean_interval(right + spread, wrong + spread)
+        return value, low, min(high, 1.0), how
+
+    @cached_property
+    def losses(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean log loss of each cell and outcome, its mean square, and how far it may be off.
+
+        The loss is convex, so that its mean over a cell lies between the loss at the mean and
+        the chord; the middle is taken. Steep cells carry the sum of their rows' own losses.
+        """
+        y = self.data.correct.astype(bool)
+        edges = width_edges(self.grid.cells)
+        lower = edges[np.minimum(self.cell, self.grid.cells - 1)]
+        upper = edges[np.minimum(self.cell + 1, self.grid.cells)]
+        steep = np.where(y, self.cell < STEEP_CELLS, self.cell >= self.grid.cells - STEEP_CELLS)
+        # From here on the probability that was given to what happened.
+        given = np.where(y, self.own_mean, 1 - self.own_mean)
+        near, far = np.where(y, lower, 1 - upper), np.where(y, upper, 1 - lower)
+        safe = np.where(steep, 0.5, given)
+        near, far = np.where(steep, 0.5, near), np.where(steep, 0.5, far)
+        share = np.clip((safe - near) * self.grid.cells, 0.0, 1.0)
+        at_mean = -np.log(safe)
+        chord = -(1 - share) * np.log(near) - share * np.log(far)
+        loss, slack = (at_mean + chord) / 2, np.maximum(chord - at_mean, 0.0) / 2
+        square = loss**2
+        for outcome in (0, 1):
+            ours = steep & (self.outcome == outcome)
+            rows = float(self.counts[ours].sum())
+            if rows:
+                loss[ours] = float(self.sums.loss[outcome]) * LOSS_UNIT / rows
+                square[ours] = float(self.sums.squares[outcome]) * SQUARE_UNIT / rows
+                slack[ours] = LOSS_UNIT / 2
+        return loss, square, slack
+
+    def _log_loss(self) -> tuple[float, float, float, str]:
+        if self.sums.certain.any():
+            return math.inf, math.inf, math.inf, "certain and wrong"
+        loss, square, _ = self.losses
+        value = float(self.counts @ loss) / self.n
+        if self.one_class or self.n < 2:
+            # What the other outcome would cost is not in the sums; its bound is the unseen share.
+            turned = special.xlogy(1.0, np.abs(1 - self.data.correct - self.own_mean))
+            return self._mean_interval(loss, -turned)
+        second = max(float(self.counts @ square) / self.n - value**2, 0.0)
+        low, high = wald_interval(
+            value, math.sqrt(second / max(self.n - 1, 1)), self.level, units=self.n
+        )
+        return value, max(low, 0.0), high, "unit-variance"
+
+    # What the cells leave uncertain.
+
+    def errors(self) -> dict[str, float]:
+        """Return, by metric, how far its value may be from that of the rows themselves."""
+        quantum = self.width * 2.0**-OFFSET_BITS
+        exact = dict.fromkeys(
+            ("ece", "ece_debiased", "over_confidence", "under_confidence", "mean_confidence"),
+            quantum,
+        )
+        risk = self._risk_error()
+        return {
+            **exact,
+            "brier": self.width**2 / 8 + 2 * quantum,
+            "log_loss": float(self.counts @ self.losses[2]) / self.n,
+            "smooth_ece": self._smooth_error(),
+            "auroc": self._area_error(),
+            "auprc": self._precision_error(),
+            "aurc": risk,
+            "e_aurc": risk,
+        }
+
+    def _smooth_error(self) -> float:
+        """Return the error of putting every row at its cell's mean, at the chosen bandwidth.
+
+        The mean of the shift is 0, so that only the second derivative of the kernel acts, on a
+        variance of at most w^2/4; the grid of linear pieces of step h adds as much again on w h/4.
+        """
+        bandwidth = self.grids.bandwidth()
+        step = 1 / 5120 if bandwidth < 0.01 else 1 / 1000
+        variance = self.width**2 / 4
+        moved = variance * (_FIRST / bandwidth + _SECOND / (2 * bandwidth**2))
+        return moved + self.width * step * _SECOND / (8 * bandwidth**2)
+
+    @cached_property
+    def _unordered(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return hits and misses per cell from the highest down, and 1 where their order is lost.
+
+        It is not lost where all rows of a cell are equal, as they are for confidences in round
+        numbers: then the sums of right and of wrong rows are whole multiples of one position.
+        Other rows pass this test with a chance below one in a million.
+        """
+        misses, hits = self.sums.rows[:, ::-1]
+        of_miss, of_hit = self.sums.offsets[:, ::-1]
+        some_miss, some_hit = np.maximum(misses, 1), np.maximum(hits, 1)
+        equal = (
+            (of_miss % some_miss == 0)
+            & (of_hit % some_hit == 0)
+            & (of_miss // some_miss == of_hit // some_hit)
+        )
+        lost = (misses > 0) & (hits > 0) & ~equal
+        lost[0] = False
+        return hits.astype(np.float64), misses.astype(np.float64), lost.astype(np.float64)
+
+    def _area_error(self) -> float:
+        """Return half the share of (right, wrong) pairs that fall into one cell."""
+        hits, misses, lost = self._unordered
+        pairs = float(hits.sum() * misses.sum())
+        return float((hits * lost) @ misses) / (2 * pairs) if pairs else 0.0
+
+    def _precision_error(self) -> float:
+        """Return the most that the order inside cells can move the average precision."""
+        hits, misses, lost = self._unordered
+        total, held = hits.sum(), lost > 0
+        if not held.any():
+            return 0.0
+        before, above = (np.cumsum(part) - part for part in (hits, hits + misses))
+        hits, misses, before, above = (part[held] for part in (hits, misses, before, above))
+        value = (before + hits) / (above + hits + misses)
+        most = (before + hits) / (above + hits)
+        least = (before + 1) / (above + misses + 1)
+        share = hits / total
+        return float(max(share @ (most - value), share @ (value - least)))
+
+    def _risk_error(self) -> float:
+        """Return the most that the order inside cells can move the area under risk-coverage."""
+        hits, misses, lost = self._unordered
+        rows = hits + misses
+        above = np.cumsum(rows) - rows
+        # Among the first places of a cell at most min(hits, misses) errors are misplaced.
+        places = special.digamma(above + rows + 1) - special.digamma(above + 1)
+        return float((np.minimum(hits, misses) * lost) @ places) / self.n
+
+    # Evidence beside the metrics.
+
+    def calibration_test(self, rng: np.random.Generator) -> CalibrationTest:
+        """Return the test of perfect calibration; whole weights are repeated rows."""
+        confidence, correct, _ = self.data
+        found = calibration_test(confidence, correct, bins=self.bins, weights=self.counts, rng=rng)
+        return replace(found, n=self.n)
+
+    def reliability_bins(self) -> ReliabilityBins:
+        """Return the bins of the reliability diagram."""
+        confidence, correct, _ = self.data
+        found = reliability_bins(
+            confidence, correct, bins=self.bins, level=self.level, weights=self.counts
+        )
+        return replace(found, n=self.gaps.stats.rows)
+
+    def reliability_curve(self, points: int, rng: np.random.Generator) -> ReliabilityCurve:
+        """Return the curve by isotonic regression over cells, with the band of all rows."""
+        sums = self.distinct
+        fitted = isotonic_fit(sums.weight, sums.outcome)
+        shown = np.unique(np.linspace(0, sums.weight.size - 1, points).round().astype(np.intp))
+        low, high = self._calibrated_band(sums.confidence[shown], rng)
+        parts = np.add.reduceat(sums.weight, shown) / self.n
+        return ReliabilityCurve(
+            sums.confidence[shown], fitted[shown], low, high, parts, self.n, self.level
+        )
+
+    def _calibrated_band(
+        self, at: FloatArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return where the curve would lie at `at` if the confidences were right."""
+        cells = merged_cells(self.distinct, _BAND_CELLS)
+        trials = cells.weight.astype(np.int64)
+        drawn = rng.binomial(trials, cells.confidence, size=(_BAND_DRAWS, trials.size))
+        curves = np.stack([isotonic_fit(cells.weight, row.astype(np.float64)) for row in drawn])
+        low, high = np.quantile(curves, [(1 - self.level) / 2, (1 + self.level) / 2], axis=0)
+        nearest = np.searchsorted(cells.confidence, at).clip(0, trials.size - 1)
+        return low[nearest], high[nearest]
+
+    def histogram(self, bins: int) -> list[int]:
+        """Return rows per bin of equal width."""
+        counts: list[int] = self.grid.by_bin(self.sums.rows.sum(axis=0), bins).tolist()
+        return counts
+
+    def verification_sums(self) -> dict[str, Any]:
+        """Return what the verification block needs: sums over 60 cells, and means with weights."""
+        rows, confidence = self.sums.rows, self.confidence_sums.sum(axis=0)
+        return {
+            "rows": self.grid.by_bin(rows.sum(axis=0), 60).astype(np.float64),
+            "hits": self.grid.by_bin(rows[1], 60).astype(np.float64),
+            "confidence": self.grid.by_bin(confidence, 60),
+            "means": self.data.confidence,
+            "counts": self.counts,
+        }
