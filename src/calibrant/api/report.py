@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import calibrant
-from calibrant.api.analysis import analyse, write_report
+from calibrant.api.analysis import analyse
 from calibrant.api.audit import audit
 from calibrant.api.result import Result
+from calibrant.api.study_page import write_study_page
 from calibrant.core.document import load_document
 from calibrant.core.errors import InputError
 from calibrant.records import Study
@@ -42,7 +43,7 @@ def report(
     figures
         Folder for every figure, in every one of `formats` (svg, png, pdf).
     title
-        Title of the page.
+        Title of the page; a single study has its name, and its questions on the page.
     seed
         Seed of an audit that is made on the way.
 
@@ -64,7 +65,7 @@ def report(
         else:
             documents.append(audit(path, seed=seed).to_dict())
     if html is not None:
-        written.append(_write(html, render_html(documents, title=title or "calibrant report")))
+        written.append(_write(html, _page(paths, documents, title)))
     if markdown is not None:
         written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
     if figures is not None:
@@ -77,8 +78,17 @@ def report(
 def _study_documents(study: Study, seed: int, written: list[str]) -> list[dict[str, Any]]:
     if not study.results() and study.has("scores"):
         analyse(study.path, seed=seed)
-    written.append(str(write_report(study)))
+    written.append(str(write_study_page(study)))
     return list(study.results().values())
+
+
+def _page(
+    paths: Sequence[str | Path], documents: Sequence[dict[str, Any]], title: str | None
+) -> str:
+    """Return the page: that of a single study has its questions and its own title."""
+    if len(paths) == 1 and Study.is_study(paths[0]) and title is None:
+        return Study(paths[0]).report_path.read_text(encoding="utf-8")
+    return render_html(documents, title=title or "calibrant report")
 
 
 def _write(path: str | Path, text: str) -> str:

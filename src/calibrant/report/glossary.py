@@ -179,6 +179,15 @@ GLOSSARY: dict[str, Term] = {
     "gold alone": Term("Estimate from people's labels alone."),
     "judge alone": Term("The judge's own number; it has no valid interval."),
     "gold labels saved": Term("Labels of people that the judge's verdicts replace."),
+    "miscalibrated": Term("What these labels say: verified, or not shown.", page="verification"),
+    "questions x draws": Term("Questions, and answers drawn for each of them."),
+    # -- generated questions
+    "subjects": Term("Different things that the questions ask about.", page="bench"),
+    "answers": Term("Number of answers."),
+    "sets": Term("Different sets of right answers.", page="bench"),
+    "built": Term("Questions that the facts allow, before the choice.", page="bench"),
+    "used": Term("Questions chosen.", page="bench"),
+    "number": Term("How many."),
     "draws": Term("Number of answers or replies that were asked for or drawn."),
 }
 

@@ -166,7 +166,7 @@ function readyTables() {
       for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(words);
     });
   }
-  for (const button of document.querySelectorAll("button.more")) {
+  for (const button of document.querySelectorAll("button.more[data-table]")) {
     const table = byId(button.dataset.table), closed = button.textContent;
     button.addEventListener("click", () => {
       const whole = table.classList.toggle("whole");
@@ -216,15 +216,20 @@ function readyBrowser() {
   if (!holder) return;
   const data = JSON.parse(byId("questions-data").textContent);
   const input = byId("questions-filter"), kind = byId("questions-kind"), count = byId("questions-count");
-  const show = () => {
+  const show = (most) => {
     const words = input.value.toLowerCase(), wanted = KINDS[kind.value];
     const found = data.filter((q) => q.search.includes(words) && wanted(modesOf(q)));
-    holder.replaceChildren(...found.slice(0, 50).map(questionBox));
-    count.textContent = `${found.length} of ${data.length} questions` + (found.length > 50 ? ", the first 50 shown" : "");
+    holder.replaceChildren(...found.slice(0, most).map(questionBox));
+    count.textContent = `${found.length} of ${data.length} questions` + (found.length > most ? `, the first ${most} shown` : "");
+    if (found.length <= most) return;
+    const more = made("button", "Show more questions", "more");
+    more.type = "button";
+    more.addEventListener("click", () => show(most + 50));
+    holder.append(more);
   };
-  input.addEventListener("input", show);
-  kind.addEventListener("input", show);
-  show();
+  input.addEventListener("input", () => show(10));
+  kind.addEventListener("input", () => show(10));
+  show(10);
 }
 window.addEventListener("beforeprint", () => { for (const box of document.querySelectorAll("details.later")) box.open = true; });
 readyCharts();

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console, RenderableType
 from rich.table import Table as RichTable
@@ -59,7 +59,9 @@ def _rich(block: Paragraph | Table) -> RenderableType:
         return Text(block.text, style="bold" if block.strong else "")
     table = RichTable(title=block.title, title_justify="left", caption=block.note)
     for position, name in enumerate(block.columns):
-        table.add_column(name, justify="left" if position < block.labels else "right")
+        justify: Literal["left", "right"] = "left" if position < block.labels else "right"
+        # Fold, never cut: a name that ends in dots is no name.
+        table.add_column(name, justify=justify, overflow="fold")
     for row in block.rows:
         table.add_row(*(Text(cell) for cell in row))
     return table

@@ -13,7 +13,12 @@ __all__ = ["blocks"]
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
 _SENTENCES_SHOWN = 3
-_WORDS = {"no-evidence": "no evidence"}
+# With a space, so that narrow columns break between the words.
+_WORDS = {
+    "no-evidence": "no evidence",
+    "over-confident": "over confident",
+    "under-confident": "under confident",
+}
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -27,7 +32,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         parts.append(Paragraph(text, strong=len(results) == 1))
     more = len(results) - _SENTENCES_SHOWN
     if more > 0:
-        parts.append(Paragraph(f"The verdicts on the other {more:,} are in the table."))
+        other = "verdict is" if more == 1 else f"{more:,} verdicts are"
+        parts.append(Paragraph(f"The other {other} in the tables."))
     calibrated = [entry for entry in results if entry["probability"]]
     ranking = [entry for entry in results if not entry["probability"]]
     if calibrated:

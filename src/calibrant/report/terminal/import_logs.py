@@ -30,10 +30,12 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
     draws = sum(entry["draws"] for entry in results)
     unreadable = sum(entry["unreadable"] for entry in results)
+    # A table of confidences has rows, and no replies.
+    read = f"{draws:,} draws" if draws else f"{sum(e['scores'] for e in results):,} rows"
     if not unreadable:
-        return Paragraph(f"All of it was read: {draws:,} draws.", strong=True)
+        return Paragraph(f"All of it was read: {read}.", strong=True)
     return Paragraph(
-        f"{draws:,} draws were read; {unreadable:,} parts could not be read and are listed.",
+        f"{read} were read; {unreadable:,} parts could not be read and are listed.",
         strong=True,
     )
 
@@ -59,10 +61,17 @@ def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
 
 def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
-        (entry["model"], entry["method"], f"{entry['n']:,}", f"{entry['graded']:,}")
+        (
+            entry["model"],
+            entry["method"],
+            "a probability" if entry["probability"] else "ranks only",
+            f"{entry['n']:,}",
+            f"{entry['graded']:,}",
+        )
         for entry in scores
     )
-    return Table(("model", "method", "rows", "with grade"), rows, title="Confidences", labels=2)
+    columns = ("model", "method", "score", "rows", "with grade")
+    return Table(columns, rows, title="Confidences", labels=3)
 
 
 def _problems(results: Sequence[Mapping[str, Any]]) -> Table:

@@ -62,13 +62,13 @@ def _doubts(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Say what a reader should look at: contradictions, mixed meanings, masked instructions."""
     parts: list[Paragraph | Table] = []
     doubts = (
-        ("conflicts", "pairs of answers were both joined and kept apart by different steps"),
-        ("mixed_classes", "meanings hold both right and wrong answers"),
-        ("instructions_masked", "answers held instructions to a judge, which were masked"),
+        ("conflicts", "Pairs of answers that different steps both joined and kept apart"),
+        ("mixed_classes", "Meanings that hold both right and wrong answers"),
+        ("instructions_masked", "Answers that held instructions to a judge, which were masked"),
     )
     for name, words in doubts:
         if document[name]:
-            parts.append(Paragraph(f"{document[name]:,} {words}."))
+            parts.append(Paragraph(f"{words}: {document[name]:,}."))
     if document["judge_asymmetric"]:
         parts.append(Paragraph("The judge's verdict depended on the order for some pairs."))
     if document["texts_mended"]:

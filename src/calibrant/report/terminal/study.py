@@ -1,0 +1,86 @@
+"""Who was asked what, how often, at what cost: the provenance of a study's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table, number_cell
+
+__all__ = ["blocks"]
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the blocks of a ``calibrant.study/1`` document."""
+    parts: list[Paragraph | Table] = [Paragraph(_sentence(document), strong=True)]
+    if document["asked"]:
+        parts.append(_asked(document["asked"]))
+    if document["prompts"]:
+        parts.append(_prompts(document["prompts"]))
+    if document["graders"]:
+        rows = tuple((name, f"{count:,}") for name, count in document["graders"].items())
+        parts.append(Table(("grader", "answers"), rows, title="Who graded"))
+    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
+    parts.append(Paragraph(f"Made with {versions}."))
+    return parts
+
+
+def _sentence(document: Mapping[str, Any]) -> str:
+    models = ", ".join(
+        f"{entry['model']} ({entry['name_at_endpoint']} by {entry['client']}, temperature "
+        f"{entry['temperature']:g})"
+        for entry in document["models"]
+    )
+    draws = sum(entry["draws"] for entry in document["asked"])
+    costs = [entry.get("cost") for entry in document["asked"]]
+    known = [cost for cost in costs if cost is not None]
+    price = f"${sum(known):,.2f}" if costs and len(known) == len(costs) else "an unknown cost"
+    seed = "" if document["seed"] is None else f", seed {document['seed']}"
+    return (
+        f"{document['name']}: {models or 'models not stated'}; {draws:,} draws for {price}{seed}."
+    )
+
+
+def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            str(entry["model"]),
+            str(entry["purpose"]),
+            f"{entry['draws']:,}",
+            number_cell(entry.get("prompt_tokens")),
+            number_cell(entry.get("completion_tokens")),
+            number_cell(entry.get("cut_off")),
+            "unknown" if entry.get("cost") is None else f"${entry['cost']:,.2f}",
+        )
+        for entry in entries
+    )
+    return Table(
+        ("model", "purpose", "draws", "prompt tokens", "reply tokens", "cut off", "cost"),
+        rows,
+        title="What was asked",
+        note="'Cut off': replies that reached their longest length.",
+        labels=2,
+    )
+
+
+def _prompts(entries: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            entry["purpose"],
+            entry["prompt"],
+            ", ".join(entry["models"]),
+            entry["system"],
+            entry["user"],
+            str(entry["examples"]),
+            str(entry["max_tokens"]),
+        )
+        for entry in entries
+    )
+    return Table(
+        ("purpose", "prompt", "models", "system", "user", "examples", "most tokens"),
+        rows,
+        title="Prompts",
+        note="Names in braces are filled in for each question; worked examples go before it.",
+        labels=5,
+        folded=True,
+    )

@@ -1,0 +1,45 @@
+"""Every number of a report explains itself: its column has a term in the glossary."""
+
+import re
+
+import pytest
+from documents import KINDS, document_of
+
+from calibrant.core.document import plain
+from calibrant.report.blocks import Table
+from calibrant.report.glossary import GLOSSARY, explain
+from calibrant.report.terminal import document_blocks
+
+# Columns named by the data: numbers of answers, mixes of them, models, and counts of things.
+NAMED_BY_DATA = re.compile(
+    r"k=|change k=|\[\d|accuracy against |rank moves at |.*\bECE gap$|regime$|flag$|\d+ pairs$"
+)
+
+
+def columns():
+    found = {}
+    for kind in KINDS:
+        for block in document_blocks(plain(document_of(kind))):
+            if isinstance(block, Table):
+                for name in block.columns[block.labels :]:
+                    found.setdefault(name, kind)
+    return found
+
+
+@pytest.mark.parametrize(("name", "kind"), sorted(columns().items()))
+def test_a_column_of_numbers_is_explained(name, kind):
+    assert explain(name) or NAMED_BY_DATA.match(name), f"{name!r} of {kind} is not in the glossary"
+
+
+def test_terms_are_sentences():
+    for name, term in GLOSSARY.items():
+        assert term.words[0].isupper(), name
+        assert term.words.endswith("."), name
+
+
+def test_terms_that_name_a_page_name_one_that_exists():
+    from places import ROOT
+
+    pages = {term.page for term in GLOSSARY.values() if term.page}
+    missing = [page for page in pages if not (ROOT / "docs" / f"{page}.md").is_file()]
+    assert missing == []
