@@ -7,6 +7,9 @@ import importlib
 import os
 import platform
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -99,6 +102,37 @@ def peak_bytes(work: Callable[[], Any]) -> int:
     finally:
         tracemalloc.stop()
     return max(0, peak - before)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a command took: wall and CPU seconds, peak memory in bytes."""
+
+    wall: float
+    cpu: float
+    peak: int
+
+
+def run_command(command: Sequence[str]) -> Usage:
+    """Run a command of this environment to its end, and say what it took.
+
+    A command that fails ends the benchmark with what it printed.
+    """
+    program = Path(sys.executable).parent / command[0]
+    with tempfile.TemporaryFile() as printed:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            [str(program), *command[1:]], stdout=printed, stderr=subprocess.STDOUT
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            printed.seek(0)
+            raise RuntimeError(printed.read().decode(errors="replace")[-2000:])
+    # Linux counts the peak in kilobytes, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * unit)
 
 
 def peer(module: str) -> ModuleType | None:

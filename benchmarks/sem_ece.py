@@ -1,16 +1,12 @@
-"""Sem-ECE and comparisons at size, against a plain loop."""
+"""Sem-ECE at size, against a plain loop."""
 
 from __future__ import annotations
 
 import time
-from itertools import islice
 
 import numpy as np
 
 from benchmarks.harness import Page, median_seconds, seconds
-from calibrant.comparison.aligned import Aligned, Candidates
-from calibrant.comparison.engine import Comparer
-from calibrant.comparison.resampled import resample_counts
 from calibrant.metrics import sem_ece
 
 QUESTIONS, DRAWS, CLASSES, SPLITS, RESAMPLES = 20_000, 50, 8, 200, 1_000
@@ -63,39 +59,7 @@ def semantic(page: Page) -> None:
     page.table("Sem1-ECE and Sem2-ECE with intervals", ["mode", "calibrant", "loop", "ratio"], rows)
 
 
-def comparison(page: Page) -> None:
-    rows = []
-    for questions in (3_000, 6_000, 12_000):
-        rng = np.random.default_rng(0)
-        models = 80
-        skill = np.linspace(0.3, 0.9, models)[:, None]
-        correct = (rng.random((models, questions)) < skill).astype(float)
-        noise = 0.1 * rng.standard_normal(correct.shape)
-        aligned = Aligned(
-            tuple(f"m{i}" for i in range(models)),
-            np.arange(questions).astype(str),
-            np.clip(0.6 + 0.3 * correct + noise, 0, 1),
-            correct,
-            {},
-        )
-        pool = Candidates(
-            rng.random((models, models, questions), dtype=np.float32),
-            correct,
-            np.tile(np.arange(models)[:, None], (1, questions)),
-        )
-        began = time.perf_counter()
-        comparer = Comparer(aligned, resample_counts(questions, RESAMPLES, 0), candidates=pool)
-        ready = time.perf_counter() - began
-        began = time.perf_counter()
-        done = sum(1 for _ in islice(comparer.pairs(), 120))
-        each = (time.perf_counter() - began) / done
-        rows.append([questions, seconds(ready), seconds(each), seconds(ready + 3_160 * each)])
-    page.text("80 models, 3,160 pairs, four views, 1,000 paired bootstraps; 120 pairs timed.")
-    page.table("All pairs", ["questions", "preparation", "per pair", "all pairs"], rows)
-
-
 def main() -> None:
-    page = Page("sem_ece", "Sem-ECE and comparisons at size", packages=["numpy", "scipy"])
+    page = Page("sem_ece", "Sem-ECE at size", packages=["numpy", "scipy"])
     semantic(page)
-    comparison(page)
     page.write()

@@ -146,6 +146,38 @@ def test_align_candidates_keeps_complete_questions():
     assert pool.confidence.shape == (2, 2, 2)
 
 
+@pytest.mark.parametrize("rows_at_once", [1, 3, 1000])
+def test_candidates_are_put_in_their_places_whatever_their_order(rows_at_once, monkeypatch):
+    """Shuffled rows, strangers, a null, and a second score for a place: the first one stays."""
+    monkeypatch.setattr("calibrant.comparison.aligned._SLICE", rows_at_once)
+    rng = np.random.default_rng(1)
+    expected = rng.random((2, 2, 4))
+    rows = [
+        {
+            "question_id": f"q{i}",
+            "judge": f"m{j}",
+            "author": f"m{a}",
+            "confidence": expected[j, a, i],
+            "answer": "same" if i == 2 else f"{a}",
+        }
+        for i in range(4)
+        for j in range(2)
+        for a in range(2)
+    ]
+    rows = [rows[i] for i in rng.permutation(16)]
+    strange = [{**rows[0], "judge": "m9"}, {**rows[0], "question_id": "q9"}]
+    empty, again = {**rows[0], "confidence": None}, {**rows[0], "confidence": 0.987}
+    table = pl.DataFrame([empty, *strange, *rows, again])
+    aligned = align_models(
+        scores_table(np.full((2, 4), 0.5), np.array([[1, 0, 1, 0], [0, 0, 1, 1]]))
+    )
+    pool, part = align_candidates(table, aligned)
+    order = [int(name[1]) for name in part.questions]
+    np.testing.assert_array_equal(pool.confidence, expected[:, :, order])
+    shared = pool.identity[0] == pool.identity[1]
+    assert shared.tolist() == [number == 2 for number in order]
+
+
 class TestErrors:
     def test_no_question_in_common(self):
         table = pl.DataFrame(

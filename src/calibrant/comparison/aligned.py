@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -149,70 +149,65 @@ def align_candidates(candidates: pl.DataFrame, aligned: Aligned) -> tuple[Candid
     tuple
         The candidates, and the models on the same questions.
     """
-    models = aligned.models
-    judge, author = (_places(candidates[name], models) for name in ("judge", "author"))
-    question = _places(candidates["question_id"], aligned.questions.tolist())
-    confidence = candidates["confidence"].to_numpy().astype(np.float64, copy=False)
-    known = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(confidence)
-    shape = (len(models), len(models), aligned.questions.size)
-    pool = np.full(shape, np.nan)
-    _scatter(pool, (judge, author, question), confidence, known)
-    keep = np.flatnonzero(~np.isnan(pool).any(axis=(0, 1)))
+    models, questions = aligned.models, aligned.questions.tolist()
+    confidence = np.full((len(models), len(models), len(questions)), np.nan)
+    answers = np.repeat(np.arange(len(models))[:, None], len(questions), axis=1)
+    wanted = {"judge": models, "author": models, "question_id": questions}
+    texts = [name for name in (*wanted, "answer") if name in candidates.columns]
+    table = candidates.with_columns(pl.col(texts).cast(pl.Categorical))
+    lookups = {name: _lookup(table[name], values) for name, values in wanted.items()}
+    # From the end to the start: of several scores for one place the first stays.
+    for start in reversed(range(0, table.height, _SLICE)):
+        part = table.slice(start, _SLICE)
+        judge, author, question = (_places(part[name], lookups[name]) for name in wanted)
+        scores = part["confidence"].to_numpy()
+        known = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(scores)
+        rows = np.flatnonzero(known)[::-1]
+        confidence[judge[rows], author[rows], question[rows]] = scores[rows]
+        if "answer" in part.columns:
+            answers[author[rows], question[rows]] = _codes(part["answer"])[rows]
+    keep = np.flatnonzero(~np.isnan(confidence).any(axis=(0, 1)))
     if keep.size == 0:
         raise InputError(
-            f"no common question has all {shape[0] ** 2} scores (every model on every model's"
+            f"no common question has all {len(models) ** 2} scores (every model on every model's"
             " answer)",
             hint="score every candidate with every model, or leave the candidates out",
         )
-    answers = np.repeat(np.arange(shape[0])[:, None], shape[2], axis=1)
-    if "answer" in candidates.columns:
-        codes = _codes(candidates["answer"])
-        _scatter(answers, (author, question), codes, known)
-    if keep.size < shape[2]:
-        pool, answers = pool[:, :, keep], answers[:, keep]
-    part = Aligned(
+    if keep.size < len(questions):
+        confidence, answers = confidence[:, :, keep], answers[:, keep]
+    part_models = Aligned(
         models,
         aligned.questions[keep],
         aligned.confidence[:, keep],
         aligned.correct[:, keep],
         aligned.left_out,
     )
-    return Candidates(pool, part.correct, _identity(answers)), part
+    return Candidates(confidence, part_models.correct, _identity(answers)), part_models
 
 
-def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
-    """Return a number per distinct text; -1 for none."""
-    return values.cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+def _lookup(values: pl.Series, wanted: Sequence[str]) -> npt.NDArray[np.int32]:
+    """Return, by category code, the place in `wanted`; -1 where it is not there.
 
-
-def _places(values: pl.Series, wanted: Sequence[str]) -> npt.NDArray[np.int32]:
-    """Return the place of each value in `wanted`, -1 where it is not there.
-
-    Distinct values are looked up once, so that tens of millions of rows stay cheap.
+    Distinct values are looked up once, so that tens of millions of rows stay cheap. The last
+    entry is for nulls.
     """
-    column = values.cast(pl.Categorical)
-    distinct = column.drop_nulls().unique()
+    distinct = values.drop_nulls().unique()
     place_of = {name: place for place, name in enumerate(wanted)}
     codes = distinct.to_physical().to_numpy()
-    # The entry after the largest code is for nulls.
     lookup = np.full(int(codes.max(initial=0)) + 2, -1, dtype=np.int32)
     lookup[codes] = [place_of.get(name, -1) for name in distinct.cast(pl.String)]
-    rows = column.to_physical().fill_null(lookup.size - 1).to_numpy()
+    return lookup
+
+
+def _places(values: pl.Series, lookup: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    rows = values.to_physical().fill_null(lookup.size - 1).to_numpy()
     found: npt.NDArray[np.int32] = lookup[rows]
     return found
 
 
-def _scatter(
-    table: npt.NDArray[Any],
-    place: tuple[npt.NDArray[np.int32], ...],
-    values: npt.NDArray[Any],
-    known: npt.NDArray[np.bool_],
-) -> None:
-    """Write the known values to their places; of several for one place the first stays."""
-    for stop in range(values.size, 0, -_SLICE):
-        part = slice(max(stop - _SLICE, 0), stop)
-        rows = np.flatnonzero(known[part])[::-1]
-        table[tuple(axis[part][rows] for axis in place)] = values[part][rows]
+def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+    """Return a number per distinct text; -1 for none."""
+    return values.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
 
 
 def _identity(answers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -86,35 +86,39 @@ def self_preference(
     judge that answers better is not called biased for saying so. Answers that the judge gave
     itself do not count as another's.
     """
-    models = len(aligned.models)
     counts = resamples.counts.astype(np.float64)
+    size = int(aligned.questions.size)
     rows = []
-    for judge in range(models):
-        parts = []
-        for grade in (1.0, 0.0):
-            own = (pool.correct[judge] == grade).astype(np.float64)
-            others = np.vstack(
-                [
-                    (pool.correct[m] == grade) & (pool.identity[m] != pool.identity[judge])
-                    for m in range(models)
-                    if m != judge
-                ]
-            ).astype(np.float64)
-            scores = np.vstack([pool.confidence[judge, m] for m in range(models) if m != judge])
-            with np.errstate(invalid="ignore", divide="ignore"):
-                mine = ((own * pool.confidence[judge, judge]) @ counts) / (own @ counts)
-                theirs = ((others * scores).sum(axis=0) @ counts) / (others.sum(axis=0) @ counts)
-            parts.append(mine - theirs)
-        size = aligned.questions.size
+    for judge, name in enumerate(aligned.models):
+        # One product for both grades: the counts are read once per judge.
+        sums = np.vstack([_own_and_others(pool, judge, grade) for grade in (1.0, 0.0)]) @ counts
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = sums[0::2] / sums[1::2]
+        parts = (means[0] - means[1], means[2] - means[3])
         rows.append(
             {
-                "judge": aligned.models[judge],
+                "judge": name,
                 "bias": interval((parts[0] + parts[1]) / 2, size, level=level),
                 "on_right": interval(parts[0], size, level=level),
                 "on_wrong": interval(parts[1], size, level=level),
             }
         )
     return rows
+
+
+def _own_and_others(pool: Candidates, judge: int, grade: float) -> Floats:
+    """Return per question a judge's confidence and count: own answers, then others'."""
+    graded = pool.correct == grade
+    own = graded[judge].astype(np.float64)
+    foreign = graded & (pool.identity != pool.identity[judge])
+    return np.vstack(
+        [
+            own * pool.confidence[judge, judge],
+            own,
+            np.where(foreign, pool.confidence[judge], 0.0).sum(axis=0),
+            foreign.sum(axis=0, dtype=np.float64),
+        ]
+    )
 
 
 def exchangeability(aligned: Aligned, a: int, b: int) -> list[dict[str, Any]]:

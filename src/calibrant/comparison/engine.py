@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
@@ -138,15 +138,16 @@ class Comparer:
         Instance-aligned: questions on which all share the outcome. Distribution-aligned: one
         common target. Candidate-aligned: the pool of all answers.
         """
-        with threadpool_limits(1):
-            _, _, views = self._views(tuple(range(len(self.aligned.models))))
+        members = tuple(range(len(self.aligned.models)))
+        with threadpool_limits(1), ThreadPoolExecutor(_THREADS) as pool:
+            _, _, views = self._views(members, pool.map)
         return [
             {name: scores[m] for name, scores in views.items()}
             for m in range(len(self.aligned.models))
         ]
 
     def _views(
-        self, members: tuple[int, ...]
+        self, members: tuple[int, ...], each: Callable[..., Iterable[Sums]] = map
     ) -> tuple[npt.NDArray[np.bool_], Floats, dict[str, list[ViewScores]]]:
         """Return shared outcomes, target accuracy and the scores of all members by view."""
         same = shared_outcome(self.aligned.correct[list(members)])
@@ -163,7 +164,8 @@ class Comparer:
             "ia": [_scores(sums) for sums in aligned],
         }
         if self.candidates is not None:
-            views["ca"] = [_scores(self._judged(m, members)) for m in members]
+            judged = each(lambda judge: self._judged(judge, members), members)
+            views["ca"] = [_scores(sums) for sums in judged]
         return same, goal, views
 
     def target_curve(self, model: int, targets: Floats) -> Floats:
