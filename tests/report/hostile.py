@@ -43,7 +43,6 @@ def hostile_questions():
             "text": text,
             "answers": [{"model": text, "answer": text, "draws": 3, "correct": True}],
             "scores": text,
-            "search": text.lower(),
         }
         for place, text in enumerate(TEXTS)
     ]

@@ -1,7 +1,5 @@
 """The page in a real browser: charts drawn, nothing requested, hostile text inert."""
 
-import shutil
-
 import numpy as np
 import pytest
 from colours import contrast, palette_of
@@ -13,33 +11,6 @@ from calibrant.report import render_html
 from calibrant.report.blocks import Table
 
 pytestmark = pytest.mark.browser
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("NO BROWSER: install Debian's chromium and chromium-driver to run these tests")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield found
-    found.quit()
 
 
 def open_page(browser, page, folder):
@@ -245,7 +216,6 @@ def test_questions_can_be_chosen_by_grade(browser, audited, tmp_path):
                 for i, right in enumerate(found)
             ],
             "scores": "m0 verb: 0.5",
-            "search": name,
         }
         for name, found in grades.items()
     ]

@@ -51,7 +51,7 @@ def test_the_policy_allows_only_the_two_scripts_of_the_page(document):
 
 
 def test_hostile_text_never_becomes_a_tag(document):
-    plain = {tag for tag, _ in tags_of(render_html([document], questions=[{"search": ""}]))}
+    plain = {tag for tag, _ in tags_of(render_html([document], questions=[{"id": ""}]))}
     page = render_html([hostile_document()], questions=hostile_questions(), questions_note="x")
     assert {tag for tag, _ in tags_of(page)} <= plain
     assert page.count("<script") == page.count("</script>")

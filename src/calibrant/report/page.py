@@ -47,6 +47,7 @@ _TITLES = {
 _LONG = ("reliability", "results", "pairs", "sem_ece", "groups", "curve", "prompts")
 _ROWS_SHOWN = 12
 _FIGURES_SHOWN = 6
+_BROWSER_BYTES = 6_000_000
 
 
 def render_html(
@@ -197,9 +198,23 @@ def _figure(figure: Figure, name: str) -> dict[str, Any]:
 
 
 def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any] | None:
+    """Return the rows of the browser, as many as keep the page small, and what they are."""
     if not questions:
         return None
-    return {"note": note, "json": _json(list(questions))}
+    rows, size = [], 0
+    for question in questions:
+        # The page builds the text to search in itself, which halves its size.
+        row = {name: value for name, value in question.items() if name != "search"}
+        size += len(orjson.dumps(row))
+        if size > _BROWSER_BYTES:
+            break
+        rows.append(row)
+    if len(rows) < len(questions):
+        note += (
+            f" Only the first {len(rows):,} of these {len(questions):,} are on this page, which "
+            "must stay small; the study's tables hold them all."
+        )
+    return {"note": note.strip(), "json": _json(rows)}
 
 
 def _settings(document: Mapping[str, Any]) -> dict[str, str]:

@@ -215,10 +215,11 @@ function readyBrowser() {
   const holder = byId("questions");
   if (!holder) return;
   const data = JSON.parse(byId("questions-data").textContent);
+  const searched = data.map((q) => [q.id, q.text, q.scores, ...q.answers.map((a) => a.answer)].join(" ").toLowerCase());
   const input = byId("questions-filter"), kind = byId("questions-kind"), count = byId("questions-count");
   const show = (most) => {
     const words = input.value.toLowerCase(), wanted = KINDS[kind.value];
-    const found = data.filter((q) => q.search.includes(words) && wanted(modesOf(q)));
+    const found = data.filter((q, place) => searched[place].includes(words) && wanted(modesOf(q)));
     holder.replaceChildren(...found.slice(0, most).map(questionBox));
     count.textContent = `${found.length} of ${data.length} questions` + (found.length > most ? `, the first ${most} shown` : "");
     if (found.length <= most) return;

@@ -35,7 +35,8 @@ def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
     if not unreadable:
         return Paragraph(f"All of it was read: {read}.", strong=True)
     return Paragraph(
-        f"{read} were read; {unreadable:,} parts could not be read and are listed.",
+        f"{read} were read; {unreadable:,} {'part' if unreadable == 1 else 'parts'} could not be "
+        f"read and {'is' if unreadable == 1 else 'are'} listed.",
         strong=True,
     )
 

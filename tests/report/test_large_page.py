@@ -1,0 +1,53 @@
+"""20,000 questions x 20 draws: the page stays small and says what it leaves out."""
+
+import pytest
+from benchmarks._report_study import write_large_study
+
+from calibrant.api.audit import audit
+from calibrant.api.report import report
+from calibrant.report import render_html
+
+MOST_BYTES = 15_000_000
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large") / "study"
+    study = write_large_study(folder, questions=20_000, draws=20)
+    study.write_result("audit", audit(study.path, resamples=50).to_dict())
+    report(study.path, html=folder / "page.html")
+    return (folder / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_a_large_study_stays_small(page):
+    assert len(page.encode()) < MOST_BYTES
+
+
+def test_the_page_says_that_it_shows_a_part(page):
+    assert "The first 2,000 of 20,000 questions." in page
+
+
+def test_long_texts_and_many_confidences_do_not_make_a_page_large():
+    scores = "; ".join(f"model {i} / some_method_{i}: 0.123" for i in range(150))
+    answers = [{"model": "m", "answer": "x" * 300, "draws": 1, "correct": None}] * 12
+    rows = [
+        {"id": f"q{i}", "text": "y" * 300, "answers": answers, "scores": scores}
+        for i in range(2_000)
+    ]
+    text = render_html([{"schema": "calibrant.report/1", "written": []}], questions=rows)
+    assert len(text.encode()) < MOST_BYTES
+    assert "Only the first" in text
+    assert "of these 2,000 are on this page" in text
+
+
+@pytest.mark.browser
+def test_the_large_page_opens_and_finds_a_question(page, browser, tmp_path):
+    from test_browser import open_page
+
+    open_page(browser, page, tmp_path)
+    browser.execute_script(
+        "const f = document.getElementById('questions-filter'); f.value = 'question q1999:';"
+        "f.dispatchEvent(new Event('input'))"
+    )
+    count = browser.execute_script("return document.getElementById('questions-count').textContent")
+    assert count.startswith("1 of 2000")
