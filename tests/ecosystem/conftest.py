@@ -9,6 +9,7 @@ collect_ignore = [
     "inspect_tasks.py",
     "lm_eval_run.py",
     "make_fixtures.py",
+    "polygraph_run.py",
     "read_with_inspect.py",
     "uqlm_table.py",
 ]

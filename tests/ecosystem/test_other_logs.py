@@ -1,4 +1,4 @@
-"""HELM run folders, batch outputs, judged answers, and tables of uncertainty packages."""
+"""HELM run folders, batch outputs and judged answers."""
 
 import json
 import math
@@ -94,21 +94,3 @@ def test_judged_answers_state_percentages(tmp_path):
     assert (block["method"], block["n"]) == ("verb", 6)
     assert block["metrics"]["ece"]["value"] == pytest.approx(expected)
     assert audited["dropped"] == {"unreadable_in_log": 1}
-
-
-def test_tables_of_uncertainty_packages_are_plain_tables():
-    # The layout is that of uqlm's own result class; the grade is the user's own column.
-    path = HELM.parent / "uqlm.csv"
-    table = pl.read_csv(path)
-    assert {"prompt", "response", "sampled_responses"} < set(table.columns)
-    result = cal.audit(
-        path,
-        "response_correct",
-        confidence="exact_match,noncontradiction",
-        question="prompt",
-        resamples=50,
-    )
-    found = {block["method"]: block["metrics"]["brier"]["value"] for block in result["results"]}
-    for name in ("exact_match", "noncontradiction"):
-        expected = ((table[name] - table["response_correct"]) ** 2).mean()
-        assert found[name] == pytest.approx(expected)

@@ -1,30 +1,38 @@
-"""Write a table with uqlm's own result class: `uqlm_table.py RESULTS_MODULE FILE`.
+"""Run uqlm's black-box quantifier on a fake chat model: `uqlm_table.py FILE`.
 
-uqlm as a whole needs torch; the module that lays out its results does not, and is loaded by path.
+Needs uqlm and torch. The grades are what a user adds to the table.
 """
 
-import importlib.util
+import asyncio
 import random
 import sys
 
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from uqlm import BlackBoxUQ
 
-def main(module_path, target):
-    spec = importlib.util.spec_from_file_location("uqlm_results", module_path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    rng = random.Random(2)
-    sampled = [[rng.choice("aaab") for _ in range(5)] for _ in range(30)]
-    data = {
-        "prompts": [f"question {i}" for i in range(30)],
-        "responses": ["a"] * 30,
-        "sampled_responses": sampled,
-        "exact_match": [row.count("a") / 5 for row in sampled],
-        "noncontradiction": [round(0.5 + 0.1 * row.count("a"), 2) for row in sampled],
-    }
-    frame = module.UQResult({"data": data, "metadata": {}}).to_df()
-    frame["response_correct"] = [int(rng.random() < 0.7) for _ in range(30)]
+
+class Chat(GenericFakeChatModel):
+    """uqlm reads and sets the temperature of its model."""
+
+    temperature: float = 1.0
+
+
+def replies(rng):
+    while True:
+        yield AIMessage(content=rng.choice(["Paris", "Paris", "Paris", "Rome", "I think Rome"]))
+
+
+def main(target):
+    prompts = [f"Question {i}: what is the capital of France?" for i in range(30)]
+    quantifier = BlackBoxUQ(
+        llm=Chat(messages=replies(random.Random(2))), scorers=["exact_match"], use_best=False
+    )
+    result = asyncio.run(quantifier.generate_and_score(prompts=prompts, num_responses=5))
+    frame = result.to_df()
+    frame["response_correct"] = (frame["response"] == "Paris").astype(int)
     frame.to_csv(target, index=False)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1])

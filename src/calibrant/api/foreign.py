@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,11 @@ class ForeignTables:
     semantics: pl.DataFrame
     scores: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+    @property
+    def ranking(self) -> frozenset[str]:
+        """The methods whose score is no probability and only ranks."""
+        return frozenset().union(*(log.ranking for log in self.logs))
 
     @property
     def repeated(self) -> bool:
@@ -96,12 +101,36 @@ def is_foreign(data: Any) -> bool:
     return all(found)
 
 
-def foreign_tables(data: Any, *, options: ReadOptions | None = None) -> ForeignTables | None:
-    """Return the tables of the logs, or None where the data is no foreign log."""
+def foreign_tables(
+    data: Any, *, options: ReadOptions | None = None, ranked: bool = False
+) -> ForeignTables | None:
+    """Return the tables of the logs, or None where the data is no foreign log.
+
+    Parameters
+    ----------
+    data
+        A path, or a list of paths.
+    options
+        How the logs are read.
+    ranked
+        Keep the scores that only rank. A caller that takes every score for a probability leaves
+        them out, and a note says so.
+    """
     if not is_foreign(data):
         return None
     paths = [data] if isinstance(data, str | Path) else list(data)
-    return tables_of([read_log(path, options=options) for path in paths])
+    tables = tables_of([read_log(path, options=options) for path in paths])
+    return tables if ranked or not tables.ranking else _probabilities(tables)
+
+
+def _probabilities(tables: ForeignTables) -> ForeignTables:
+    names = sorted(tables.ranking)
+    note = (
+        f"{', '.join(names)} are no probabilities and are left out: import the log, and "
+        "recalibrate them"
+    )
+    kept = tables.scores.filter(~pl.col("method").is_in(names))
+    return replace(tables, scores=kept, notes=(*tables.notes, note))
 
 
 def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
@@ -116,7 +145,7 @@ def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
     questions = pl.concat(
         [_named(log.questions.with_columns(task="domain"), several).drop("task") for log in logs]
     ).unique("question_id", keep="first", maintain_order=True)
-    stated = pl.concat([_named(log.scores, several) for log in logs])
+    stated = pl.concat([_named(log.scores, several) for log in logs], how="diagonal_relaxed")
     _refuse_percentages(stated, logs)
     semantics = _semantics(draws, questions)
     notes = [note for log in logs for note in log.notes]
@@ -149,7 +178,8 @@ def _refuse_repeated(draws: pl.DataFrame, logs: Sequence[ForeignLog]) -> None:
 
 def _refuse_percentages(scores: pl.DataFrame, logs: Sequence[ForeignLog]) -> None:
     """Refuse confidences above 1 as a whole: dropping some of them would hide a wrong scale."""
-    above = scores.filter(pl.col("confidence") > 1)
+    ranking = [method for log in logs for method in log.ranking]
+    above = scores.filter((pl.col("confidence") > 1) & ~pl.col("method").is_in(ranking))
     if above.height:
         row = above.row(0, named=True)
         raise InputError(
@@ -239,7 +269,8 @@ def _from_repeats(
         scored = scored.filter(pl.col("method") != "consistency")
         notes.append(
             f"consistency is left out: the most frequent answer of {ungraded.height} questions "
-            "has no grade in the log, and those are not a random part (add a majority filter)"
+            "has no grade in the log, and those are not a random part (add a majority filter, or "
+            "grade every answer)"
         )
     tasks = draws.select(*_UNIT, "task").unique(_UNIT, keep="first", maintain_order=True)
     return scored.select(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ def import_logs(
     grade: str | None = None,
     filter: str | None = None,
     scale: str = "fraction",
+    columns: Mapping[str, str] | None = None,
 ) -> Result:
     """Read foreign logs, and write their tables where `out` is given.
 
@@ -48,6 +49,9 @@ def import_logs(
         Filter of lm-eval whose rows are used.
     scale
         ``"percent"`` where the logs state confidences as percentages.
+    columns
+        Names of the columns of a plain table, by role: confidence, correct, question, model,
+        method, answer.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def import_logs(
     if scale not in ("fraction", "percent"):
         raise InputError(f"scale must be one of fraction, percent, got {scale!r}")
     paths = [logs] if isinstance(logs, str | Path) else list(logs)
-    options = ReadOptions(grade=grade, filter=filter, scale=scale)
+    options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns or {})
     read = [read_log(path, kind=kind, options=options) for path in paths]
     tables = tables_of(read)
     written = [] if out is None else _write(tables, Path(out))
@@ -66,7 +70,7 @@ def import_logs(
             "schema": "calibrant.import_logs/1",
             "version": calibrant.__version__,
             "results": [_entry(log) for log in read],
-            "scores": _counted(tables.scores),
+            "scores": _counted(tables),
             "notes": list(tables.notes),
             "written": [str(path) for path in written],
         }
@@ -78,10 +82,13 @@ def _entry(log: ForeignLog) -> dict[str, Any]:
     return {
         "source": log.source,
         "kind": log.kind,
-        "models": log.draws["model"].unique(maintain_order=True).to_list(),
+        "models": (log.draws if log.draws.height else log.scores)["model"]
+        .unique(maintain_order=True)
+        .to_list(),
         "tasks": log.draws["task"].unique(maintain_order=True).drop_nulls().to_list(),
         "questions": log.questions.height,
         "draws": log.draws.height,
+        "scores": log.scores.height,
         "expected": log.expected,
         "ungraded": dict(ungraded.value_counts(sort=True).iter_rows()),
         "unreadable": len(log.problems),
@@ -92,10 +99,11 @@ def _entry(log: ForeignLog) -> dict[str, Any]:
     }
 
 
-def _counted(scores: pl.DataFrame) -> list[dict[str, Any]]:
-    counted = scores.group_by("model", "method", maintain_order=True).agg(
+def _counted(tables: ForeignTables) -> list[dict[str, Any]]:
+    counted = tables.scores.group_by("model", "method", maintain_order=True).agg(
         pl.len().alias("n"),
         pl.col("correct").is_not_null().sum().alias("graded"),
+        ~pl.col("method").first().is_in(list(tables.ranking)).alias("probability"),
     )
     return counted.to_dicts()
 

@@ -9,7 +9,15 @@ import typer
 
 from calibrant.api.import_logs import import_logs
 from calibrant.cli.emit import emit
-from calibrant.cli.options import JsonPath
+from calibrant.cli.options import (
+    AnswerColumn,
+    ConfidenceColumn,
+    CorrectColumn,
+    JsonPath,
+    MethodColumn,
+    ModelColumn,
+    QuestionColumn,
+)
 from calibrant.core.errors import ClaimFailed
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -44,10 +52,32 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 where a part could not be read.")
     ] = False,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    question: QuestionColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    answer: AnswerColumn = None,
     json: JsonPath = None,
 ) -> None:
-    """Turn the logs of other tools into calibrant's tables."""
-    result = import_logs(logs, out, kind=kind, grade=grade, filter=filter_name, scale=scale)
+    """Turn the logs of other tools, or plain tables, into calibrant's tables."""
+    roles = {
+        "confidence": confidence,
+        "correct": correct,
+        "question": question,
+        "model": model,
+        "method": method,
+        "answer": answer,
+    }
+    result = import_logs(
+        logs,
+        out,
+        kind=kind,
+        grade=grade,
+        filter=filter_name,
+        scale=scale,
+        columns={role: column for role, column in roles.items() if column is not None},
+    )
     emit(result, json=json)
     unreadable = sum(entry["unreadable"] for entry in result["results"])
     if strict and unreadable:

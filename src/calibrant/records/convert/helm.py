@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import load_json
+from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
 
@@ -32,39 +32,80 @@ def is_helm(path: Path) -> bool:
 def read_helm(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a run folder."""
     builder = LogBuilder(KIND, str(path))
-    state = _load(path / _STATE)
-    grades = _grades(path, builder, options)
-    task = _load(path / "run_spec.json").get("name") if (path / "run_spec.json").is_file() else None
-    requests = state.get("request_states") or []
-    builder.expected = len(requests)
+    requests = _load(path / _STATE, builder, rows="request_states")
+    if not requests:
+        raise InputError("no request of the run can be read", source=str(path / _STATE))
+    whole = not builder.problems
+    stats = _load(path / _STATS, builder) if (path / _STATS).is_file() else None
+    grades = _grades(stats, builder, options)
+    task = _task(path, builder)
+    builder.expected = len(requests) if whole else None
+    seen: set[_Key] = set()
     for number, request in enumerate(requests, start=1):
         try:
-            _add_request(builder, request, grades, str(task or path.name))
+            seen.add(_add_request(builder, request, grades, task))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             builder.problem(f"request {number}", f"not the layout of a request: {error!r}")
+    if not whole:
+        _note_missing(builder, stats or [], seen)
     return builder.finish()
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, builder: LogBuilder, *, rows: str | None = None) -> list[Any]:
+    """Return the rows of a JSON file; of a damaged one those before the damage."""
+    data = path.read_bytes()
     try:
-        return load_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"the file cannot be read: {error}", source=str(path)) from None
+        found = load_json(data)
+        found = found.get(rows) if rows and isinstance(found, dict) else found
+    except ValueError as error:
+        read = readable_rows(data) if rows is None else readable_samples(data, rows=rows).get(rows)
+        found = read or []
+        builder.problem(path.name, f"the JSON is damaged: {error}; {len(found)} rows before it")
+    return found if isinstance(found, list) else []
+
+
+def _task(path: Path, builder: LogBuilder) -> str:
+    place = path / "run_spec.json"
+    if place.is_file():
+        try:
+            spec = load_json(place.read_bytes())
+            return str(spec["name"])
+        except (ValueError, KeyError, TypeError) as error:
+            builder.note(f"run_spec.json cannot be read ({error!r:.60}): the folder names the task")
+    return path.name
+
+
+def _note_missing(builder: LogBuilder, stats: list[Any], seen: set[_Key]) -> None:
+    """List what was graded and is not among the requests that can be read."""
+    for entry in stats:
+        try:
+            key = _key(entry, entry["instance_id"])
+        except (KeyError, TypeError, AttributeError, ValueError):
+            continue
+        if key not in seen:
+            name, perturbation, trial = key
+            place = f"instance {name}{f':{perturbation}' if perturbation else ''}, trial {trial}"
+            builder.problem(place, f"graded, but not in {_STATE}")
 
 
 def _grades(
-    path: Path, builder: LogBuilder, options: ReadOptions
+    stats: list[Any] | None, builder: LogBuilder, options: ReadOptions
 ) -> dict[_Key, tuple[float | None, str]]:
-    if not (path / _STATS).is_file():
+    if stats is None:
         builder.problem(_STATS, "not in the folder: nothing is graded")
         return {}
     found: dict[_Key, tuple[float | None, str]] = {}
-    for entry in _load(path / _STATS):
-        means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
+    for row, entry in enumerate(stats, start=1):
+        try:
+            means = {stat["name"]["name"]: stat.get("mean") for stat in entry["stats"]}
+            key = _key(entry, entry["instance_id"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            builder.problem(f"{_STATS}, row {row}", f"not the layout of grades: {error!r}")
+            continue
         for name in [options.grade] if options.grade else _GRADES:
             number = finite_number(means.get(name))
             if number is not None and 0.0 <= number <= 1.0:
-                found.setdefault(_key(entry, entry["instance_id"]), (number, str(name)))
+                found.setdefault(key, (number, str(name)))
     return found
 
 
@@ -78,18 +119,19 @@ def _add_request(
     request: Mapping[str, Any],
     grades: Mapping[_Key, tuple[float | None, str]],
     task: str,
-) -> None:
+) -> _Key:
+    """Add a request as draws, and return which one it is."""
     instance = request["instance"]
     trial = int(request["train_trial_index"])
     name, perturbation, _ = key = _key({**instance, "train_trial_index": trial}, instance["id"])
     question = f"{name}:{perturbation}" if perturbation else name
     if request.get("reference_index") is not None:
         builder.problem(f"instance {question}", "options asked one by one are not read")
-        return
+        return key
     result = request.get("result") or {}
     if not result.get("success", True):
         builder.problem(f"instance {question}", f"the request failed: {result.get('error')}")
-        return
+        return key
     mapping = request.get("output_mapping") or {}
     builder.question(
         question_id=question,
@@ -118,6 +160,7 @@ def _add_request(
         if tokens and max(tokens) <= 0.0 and math.isfinite(total):
             builder.score(**row, method="perplexity", confidence=math.exp(total / len(tokens)))
             builder.score(**row, method="sequence_probability", confidence=math.exp(total))
+    return key
 
 
 def _references(instance: Mapping[str, Any]) -> list[list[str]] | None:

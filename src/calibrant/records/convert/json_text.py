@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import orjson
 
 from calibrant.records.convert.log import LogBuilder
 
-__all__ = ["json_lines", "load_json", "readable_samples"]
+__all__ = ["json_lines", "load_json", "readable_rows", "readable_samples"]
 
 
 def load_json(data: bytes) -> Any:
@@ -46,8 +47,15 @@ def json_lines(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str,
                 builder.problem(f"line {number}", "not an object")
 
 
-def readable_samples(data: bytes) -> dict[str, Any]:
-    """Return what can be read of a JSON log that is cut: its first fields and whole samples.
+def readable_samples(data: bytes, *, rows: str = "samples") -> dict[str, Any]:
+    """Return what can be read of a JSON object that is damaged: its first fields and whole rows.
+
+    Parameters
+    ----------
+    data
+        The text.
+    rows
+        The field that holds a list of rows, of which every whole one before the damage is read.
 
     Examples
     --------
@@ -63,17 +71,37 @@ def readable_samples(data: bytes) -> dict[str, Any]:
             place = _skip(text, place, " \t\r\n,")
             key, place = decoder.raw_decode(text, place)
             place = _skip(text, place, " \t\r\n:")
-            if key == "samples" and text[place : place + 1] == "[":
-                place += 1
-                samples = found.setdefault("samples", [])
-                while text[(place := _skip(text, place, " \t\r\n,")) : place + 1] not in ("]", ""):
-                    sample, place = decoder.raw_decode(text, place)
-                    samples.append(sample)
-                place += 1
+            if key == rows and text[place : place + 1] == "[":
+                place = _read_rows(text, place + 1, decoder, found.setdefault(rows, []))
             else:
                 found[key], place = decoder.raw_decode(text, place)
     except (json.JSONDecodeError, TypeError):
         return found
+
+
+def readable_rows(data: bytes) -> list[Any]:
+    """Return the whole rows before the damage of a JSON list.
+
+    Examples
+    --------
+    >>> readable_rows(b'[{"id": 1}, {"id": 2}, {"i')
+    [{'id': 1}, {'id': 2}]
+    """
+    text = data.decode("utf-8", errors="replace")
+    found: list[Any] = []
+    start = _skip(text, 0, "\ufeff \t\r\n")
+    if text[start : start + 1] == "[":
+        with contextlib.suppress(json.JSONDecodeError):
+            _read_rows(text, start + 1, json.JSONDecoder(), found)
+    return found
+
+
+def _read_rows(text: str, place: int, decoder: json.JSONDecoder, found: list[Any]) -> int:
+    """Append the rows of a list to `found`, and return the place after its end."""
+    while text[(place := _skip(text, place, " \t\r\n,")) : place + 1] not in ("]", ""):
+        row, place = decoder.raw_decode(text, place)
+        found.append(row)
+    return place + 1
 
 
 def _skip(text: str, place: int, marks: str) -> int:

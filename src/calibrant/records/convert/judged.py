@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import load_json
+from calibrant.records.convert.json_text import load_json, readable_samples
 from calibrant.records.convert.log import ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
 
@@ -18,28 +18,43 @@ __all__ = ["is_judged", "read_judged"]
 
 KIND = "hle"
 _GRADES = {"yes": 1.0, "no": 0.0}
+_JUDGED = b'"judge_response"'
 
 
 def is_judged(head: bytes) -> bool:
     """Return whether the beginning of a file is that of judged answers."""
-    return head.lstrip().startswith(b"{") and b'"judge_response"' in head
+    return head.lstrip().startswith(b"{") and _JUDGED in head
 
 
 def read_judged(path: Path, options: ReadOptions) -> ForeignLog:
     """Read judged answers; entries that the judge has not answered are listed."""
     builder = LogBuilder(KIND, str(path))
-    try:
-        entries = load_json(path.read_bytes())
-    except ValueError as error:
-        raise InputError(f"the JSON is damaged: {error}", source=str(path)) from None
-    builder.expected = len(entries)
-    for question, entry in entries.items():
+    for question, entry in _entries(path, builder).items():
         judged = entry.get("judge_response") if isinstance(entry, dict) else None
         if not isinstance(judged, dict):
             builder.problem(f"question {question}", "not judged")
             continue
         _add(builder, str(question), entry, judged, options)
     return builder.finish()
+
+
+def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
+    """Return the entries; of a damaged file those before the damage, and a count of the rest."""
+    data = path.read_bytes()
+    try:
+        entries = load_json(data)
+    except ValueError as error:
+        entries = readable_samples(data, rows="")
+        read = sum(isinstance(e, dict) and "judge_response" in e for e in entries.values())
+        lost = max(data.count(_JUDGED) - read, 1)
+        builder.problem(
+            path.name,
+            f"the JSON is damaged: {error}; at least {lost} of its entries cannot be read",
+        )
+    if not isinstance(entries, dict) or not entries:
+        raise InputError("no entry of the file can be read", source=str(path))
+    builder.expected = len(entries) if not builder.problems else None
+    return entries
 
 
 def _add(

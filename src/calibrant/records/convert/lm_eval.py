@@ -59,7 +59,7 @@ def is_lm_eval(row: Mapping[str, Any]) -> bool:
 def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a samples file; model and expected size come from the results file beside it."""
     builder = LogBuilder(KIND, str(path))
-    run = _run(path)
+    run = _run(path, builder)
     builder.expected = run.expected
     documents: dict[str, _Document] = {}
     filters: list[str] = []
@@ -70,8 +70,16 @@ def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
         name = str(row.get("filter", "none"))
         if name not in filters:
             filters.append(name)
-        documents.setdefault(str(row["doc_id"]), _Document()).rows.append(row)
+        document = documents.setdefault(str(row["doc_id"]), _Document())
+        if any(str(known.get("filter", "none")) == name for known in document.rows):
+            builder.problem(
+                f"line {number}",
+                f"doc_id {row['doc_id']} of the filter {name!r} is there already: left out",
+            )
+            continue
+        document.rows.append(row)
     _check_filter(filters, options, path)
+    _note_missing_filters(builder, documents, filters)
     for question, document in documents.items():
         try:
             _add_document(builder, question, document, run, options)
@@ -88,6 +96,24 @@ def read_lm_eval(path: Path, options: ReadOptions) -> ForeignLog:
     return builder.finish()
 
 
+def _note_missing_filters(
+    builder: LogBuilder, documents: Mapping[str, _Document], filters: Sequence[str]
+) -> None:
+    """List the filters that do not have a row for every question: their grades are lost."""
+    for name in filters:
+        without = [
+            question
+            for question, document in documents.items()
+            if not any(str(row.get("filter", "none")) == name for row in document.rows)
+        ]
+        if without:
+            builder.problem(
+                f"filter {name}",
+                f"no row for {len(without)} of the {len(documents)} questions: doc_id "
+                f"{', '.join(without[:5])}{', ..' if len(without) > 5 else ''}",
+            )
+
+
 def _check_filter(filters: Sequence[str], options: ReadOptions, path: Path) -> None:
     if options.filter is not None and options.filter not in filters:
         raise InputError(
@@ -97,7 +123,7 @@ def _check_filter(filters: Sequence[str], options: ReadOptions, path: Path) -> N
         )
 
 
-def _run(path: Path) -> _Run:
+def _run(path: Path, builder: LogBuilder) -> _Run:
     match = _NAME.fullmatch(path.name)
     run = _Run(match["task"] if match else path.stem.removeprefix("samples_"))
     if match is None:
@@ -105,7 +131,14 @@ def _run(path: Path) -> _Run:
     beside = path.with_name(f"results_{match['time']}.json")
     try:
         results = load_json(beside.read_bytes())
-    except (OSError, ValueError):
+        if not isinstance(results, dict):
+            raise ValueError("not an object")
+    except (OSError, ValueError) as error:
+        if beside.is_file():
+            builder.note(
+                f"{beside.name} cannot be read ({error!s:.60}): the model's name is that of the "
+                "folder, and how many questions the run had is not known"
+            )
         # The harness names the folder after the model.
         run.model = path.resolve().parent.name
         return run

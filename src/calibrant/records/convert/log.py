@@ -88,6 +88,8 @@ class ForeignLog:
         Parts that could not be read.
     notes
         What a reader of the result should know.
+    ranking
+        Methods whose score is no probability and only ranks.
     """
 
     kind: str
@@ -98,6 +100,7 @@ class ForeignLog:
     expected: int | None = None
     problems: Sequence[Problem] = ()
     notes: Sequence[str] = ()
+    ranking: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -117,6 +120,7 @@ class LogBuilder:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     expected: int | None = None
+    ranking: set[str] = field(default_factory=set)
     _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
@@ -158,6 +162,7 @@ class LogBuilder:
             expected=self.expected,
             problems=tuple(self.problems),
             notes=tuple(self.notes),
+            ranking=frozenset(self.ranking),
         )
 
     def _add(self, table: str, columns: Mapping[str, pl.DataType], row: dict[str, Any]) -> None:

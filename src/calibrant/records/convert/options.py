@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 __all__ = ["ReadOptions"]
 
@@ -20,6 +21,9 @@ class ReadOptions:
         The filter of lm-eval whose rows are used; None takes the first.
     scale
         ``"fraction"``, or ``"percent"`` where the log states confidences as percentages.
+    columns
+        Names of the columns of a plain table, by role: confidence, correct, question, model,
+        method, answer.
     texts
         Keep the replies; an audit does not need them where the log names the answers.
     """
@@ -27,6 +31,7 @@ class ReadOptions:
     grade: str | None = None
     filter: str | None = None
     scale: str = "fraction"
+    columns: Mapping[str, str] = field(default_factory=dict)
     texts: bool = True
 
     def fraction(self, confidence: float) -> float:

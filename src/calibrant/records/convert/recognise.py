@@ -16,6 +16,8 @@ from calibrant.records.convert.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.openai_batch import is_openai_batch, read_openai_batch
 from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.polygraph import is_polygraph, read_polygraph
+from calibrant.records.convert.tables import is_table, is_uqlm, read_plain_table, read_uqlm
 
 __all__ = ["READERS", "Reader", "read_log", "recognise"]
 
@@ -40,6 +42,9 @@ READERS: dict[str, Reader] = {
         Reader("helm", "HELM run folder", read_helm),
         Reader("openai-batch", "batch output of an OpenAI-style endpoint", read_openai_batch),
         Reader("hle", "judged answers in the manner of HLE", read_judged),
+        Reader("lm-polygraph", "saved manager of LM-Polygraph", read_polygraph),
+        Reader("uqlm", "result table of uqlm", read_uqlm),
+        Reader("table", "table of confidences and outcomes", read_plain_table),
     )
 }
 
@@ -47,7 +52,7 @@ READERS: dict[str, Reader] = {
 def recognise(path: str | Path) -> Reader | None:
     """Return the reader of a foreign log, or None where the path is no log that is known.
 
-    Only the content counts, not the name.
+    Only the content counts, not the name. Tables are no logs: verbs read them as they are.
     """
     place = Path(path)
     if is_helm(place):
@@ -57,7 +62,7 @@ def recognise(path: str | Path) -> Reader | None:
     with place.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(b"PK\x03\x04"):
-        return READERS["inspect"] if is_inspect_archive(place) else None
+        return _reader_of_archive(place)
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text.startswith(b"{"):
         return None
@@ -67,6 +72,20 @@ def recognise(path: str | Path) -> Reader | None:
         return READERS["hle"]
     row = _first_row(place)
     return None if row is None else _reader_of_row(row)
+
+
+def _reader_of_archive(path: Path) -> Reader | None:
+    if is_inspect_archive(path):
+        return READERS["inspect"]
+    return READERS["lm-polygraph"] if is_polygraph(path) else None
+
+
+def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
+    if not path.is_file():
+        return None
+    if is_uqlm(path):
+        return READERS["uqlm"]
+    return READERS["table"] if options.columns or is_table(path) else None
 
 
 def _reader_of_row(row: Mapping[str, Any]) -> Reader | None:
@@ -109,12 +128,14 @@ def read_log(
         raise InputError("there is no such file", source=str(path), hint="check the path")
     if kind is not None and kind not in READERS:
         raise InputError(f"there is no kind of log {kind!r}", hint=f"known: {', '.join(READERS)}")
-    reader = recognise(place) if kind is None else READERS[kind]
+    chosen = options or ReadOptions()
+    found = READERS[kind] if kind is not None else recognise(place)
+    reader = found or _reader_of_table(place, chosen)
     if reader is None:
         raise InputError(
             "not a log of a known tool",
             source=str(path),
-            hint=f"known: {', '.join(entry.what for entry in READERS.values())}; a table (csv, "
-            "jsonl, parquet) needs no import",
+            hint=f"known: {', '.join(entry.what for entry in READERS.values())}; for a table (csv, "
+            "jsonl, parquet) name its columns: --confidence COL --correct COL",
         )
-    return reader.read(place, options or ReadOptions())
+    return reader.read(place, chosen)
