@@ -166,3 +166,123 @@ def test_a_value_of_another_type_costs_its_own_row_only(tmp_path):
     assert read.draws.height == 10
     assert len(read.problems) == 2
     assert all("another type" in problem.reason for problem in read.problems)
+
+
+# -- the other kinds -----------------------------------------------------------------------------
+
+
+def helm_folder(tmp_path, **damage):
+    """Copy the HELM fixture; `damage` maps the stem of a file to a function of its bytes."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for source in (FIXTURE.parent / "helm").iterdir():
+        change = damage.get(source.stem, bytes)
+        (folder / source.name).write_bytes(change(source.read_bytes()))
+    return folder
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.99])
+def test_a_helm_run_cut_short_names_what_was_graded_and_is_not_there(tmp_path, share):
+    folder = helm_folder(tmp_path, scenario_state=lambda data: data[: int(len(data) * share)])
+    log = read_log(folder)
+    assert log.expected is None
+    assert 0 < log.draws.height < 12 or share == 0.99
+    missing = [problem for problem in log.problems if "graded, but not in" in problem.reason]
+    assert log.draws.height + len(missing) == 12
+    assert log.problems[0].place == "scenario_state.json"
+    audited = cal.audit(folder, resamples=20)
+    assert audited["dropped"]["unreadable_in_log"] == len(log.problems)
+
+
+def test_helm_grades_cut_short_leave_draws_without_a_grade(tmp_path):
+    folder = helm_folder(tmp_path, per_instance_stats=lambda data: data[: len(data) // 2])
+    log = read_log(folder)
+    assert log.draws.height == 12
+    ungraded = log.draws["correct"].null_count()
+    assert 0 < ungraded < 12
+    assert log.problems[0].place == "per_instance_stats.json"
+    assert f"{12 - ungraded} rows before it" in log.problems[0].reason
+
+
+def test_a_helm_run_whose_specification_is_damaged(tmp_path):
+    folder = helm_folder(tmp_path, run_spec=lambda data: data[:10])
+    log = read_log(folder)
+    assert log.draws.height == 12
+    assert set(log.draws["task"]) == {"run"}
+    assert any("run_spec.json" in note for note in log.notes)
+
+
+def judged_file(tmp_path, count):
+    judged = {"model_answer": "7", "correct_answer": "7", "correct": "yes", "confidence": 80}
+    entry = {"model": "m", "response": "7", "judge_response": judged}
+    path = tmp_path / "judged.json"
+    path.write_text(json.dumps({f"q{i}": entry for i in range(count)}))
+    return path
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
+def test_judged_answers_cut_short(tmp_path, share):
+    path = judged_file(tmp_path, 40)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    log = read_log(path)
+    assert log.draws.height == pytest.approx(40 * share, abs=1)
+    assert len(log.problems) == 1
+    assert "the JSON is damaged" in log.problems[0].reason
+
+
+def test_judged_answers_damaged_in_the_middle_are_counted(tmp_path):
+    path = judged_file(tmp_path, 40)
+    data = path.read_bytes().replace(b'"q30": {', b'"q30": @', 1)
+    path.write_bytes(data)
+    log = read_log(path)
+    assert log.draws.height == 30
+    assert "at least 10 of its entries" in log.problems[0].reason
+
+
+def test_a_batch_output_cut_short(tmp_path):
+    choice = {"index": 0, "message": {"content": "x"}, "finish_reason": "stop"}
+    body = {"model": "m", "choices": [choice]}
+    rows = [
+        {"custom_id": str(i), "response": {"status_code": 200, "body": body}} for i in range(10)
+    ]
+    rows[4]["response"]["body"] = {"model": "m"}
+    path = tmp_path / "output.jsonl"
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_text(text[: len(text) - 30])
+    log = read_log(path)
+    assert log.draws.height == 8
+    assert [problem.place for problem in log.problems] == ["line 5", "line 10"]
+
+
+def lm_eval_copy(lm_eval_file, tmp_path, change, results=bytes):
+    source = lm_eval_file("tiny_open")
+    beside = next(source.parent.glob("results_*.json"))
+    (tmp_path / beside.name).write_bytes(results(beside.read_bytes()))
+    path = tmp_path / source.name
+    path.write_bytes(b"".join(change(source.read_bytes().splitlines(keepends=True))))
+    return path
+
+
+def test_lm_eval_rows_of_one_filter_missing(lm_eval_file, tmp_path):
+    path = lm_eval_copy(lm_eval_file, tmp_path, lambda lines: lines[:-3])
+    log = read_log(path)
+    # Every question is there, but three have lost the grade of their majority answer.
+    assert log.questions.height == 20
+    (problem,) = log.problems
+    assert problem.place == "filter majority"
+    assert "3 of the 20 questions" in problem.reason
+
+
+def test_lm_eval_rows_twice(lm_eval_file, tmp_path):
+    path = lm_eval_copy(lm_eval_file, tmp_path, lambda lines: [*lines, lines[0]])
+    log = read_log(path)
+    assert log.draws.height == 100
+    assert [problem.place for problem in log.problems] == ["line 41"]
+
+
+def test_lm_eval_results_damaged(lm_eval_file, tmp_path):
+    path = lm_eval_copy(lm_eval_file, tmp_path, list, results=lambda data: data[:50])
+    log = read_log(path)
+    assert log.expected is None
+    assert any("cannot be read" in note for note in log.notes)

@@ -46,11 +46,11 @@ def _entries(path: Path, builder: LogBuilder) -> dict[str, Any]:
     except ValueError as error:
         entries = readable_samples(data, rows="")
         read = sum(isinstance(e, dict) and "judge_response" in e for e in entries.values())
-        lost = max(data.count(_JUDGED) - read, 1)
-        builder.problem(
-            path.name,
-            f"the JSON is damaged: {error}; at least {lost} of its entries cannot be read",
+        lost = data.count(_JUDGED) - read
+        rest = (
+            f"at least {lost} of its entries cannot be read" if lost else "its end may be missing"
         )
+        builder.problem(path.name, f"the JSON is damaged: {error}; {rest}")
     if not isinstance(entries, dict) or not entries:
         raise InputError("no entry of the file can be read", source=str(path))
     builder.expected = len(entries) if not builder.problems else None
