@@ -31,6 +31,7 @@ class SmoothGrids:
         self._data = data
         self._sums: dict[int, GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
+        self._errors: dict[float, float] = {}
 
     def sums(self, points: int) -> GridSums:
         """Return the sums on a grid of `points` points."""
@@ -43,11 +44,15 @@ class SmoothGrids:
 
     def error(self, bandwidth: float) -> float:
         """Return the smoothed calibration error at a bandwidth."""
+        if bandwidth in self._errors:
+            return self._errors[bandwidth]
         points = grid_points(bandwidth)
         sums = self.sums(points)
         if points not in self._spectra:
             self._spectra[points] = SmoothingPlan.transform(sums.residual)
-        return smoothing_plan(bandwidth).error(self._spectra[points], sums.weight)
+        found = smoothing_plan(bandwidth).error(self._spectra[points], sums.weight)
+        self._errors[bandwidth] = found
+        return found
 
     def bandwidth(self) -> float:
         """Return the bandwidth that equals its own error."""
