@@ -12,7 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import Any, cast
 
 from benchmarks.harness import ROOT, Page
 
@@ -86,39 +88,68 @@ def compare(page: Page, url: str, size: int, concurrency: int, *, share: float =
             f"{one['rate']:.0f}",
             f"{own['rate'] / one['rate']:.2f}",
             f"{one['cpu_ms']:.2f}",
+            f"{one['cpu_ms'] / own['cpu_ms']:.2f}",
             f"{one['memory_mb']:.0f}",
         )
         for name, one in medians.items()
     ]
     page.table(
         f"Concurrency {concurrency}, replies of {size / 1e3:.0f} kB after 50 ms",
-        ["client", "calls / s", "calibrant is faster by", "CPU ms / call", "memory MB"],
+        [
+            "client",
+            "calls / s",
+            "calibrant's rate / its rate",
+            "CPU ms / call",
+            "its CPU / calibrant's",
+            "memory MB",
+        ],
         rows,
     )
 
 
-def big_ledger(page: Page, questions: int = 50_000, draws: int = 20) -> None:
-    """Fill a ledger, then open it again and plan a rerun, in a process of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "ledger.sqlite"
-        fill(path, questions, draws)
-        code = (
-            "from benchmarks.clients import plan_rerun; "
-            f"plan_rerun({str(path)!r}, {questions}, {draws})"
+SHAPES = ((50_000, 20, 1000), (1_000_000, 1, 200))
+"""Requests, draws of each, and bytes of an answer: few requests of many draws, and the reverse."""
+
+
+def big_ledgers(page: Page) -> None:
+    """Fill a ledger with a million draws, then plan a rerun of all of it, in its own process."""
+    rows = []
+    for questions, draws, size in SHAPES:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "ledger.sqlite"
+            fill(path, questions, draws, b"x" * size)
+            code = (
+                "from benchmarks.clients import plan_rerun; "
+                f"plan_rerun({str(path)!r}, {questions}, {draws})"
+            )
+            done = subprocess.run(
+                [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+            )
+            seconds, cpu, memory = map(float, done.stdout.split())
+            file_mb = path.stat().st_size / 1e6
+        rows.append(
+            (
+                f"{questions:,} x {draws}",
+                f"{file_mb:.0f}",
+                f"{seconds:.2f}",
+                f"{cpu:.2f}",
+                f"{memory:.0f}",
+            )
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-        )
-        seconds, memory = map(float, done.stdout.split())
-        size = path.stat().st_size / 1e6
     page.table(
         "A rerun over a full ledger",
-        ["draws", "file MB", "open and plan s", "memory of the whole process MB"],
-        [(f"{questions * draws:,}", f"{size:.0f}", f"{seconds:.2f}", f"{memory:.0f}")],
+        [
+            "requests x draws",
+            "file MB",
+            "open and plan, s",
+            "CPU s",
+            "memory of the whole process, MB",
+        ],
+        rows,
     )
 
 
-def make_asks(questions: int, draws: int) -> Iterator[object]:
+def make_asks(questions: int, draws: int) -> Iterator[Any]:
     from calibrant.clients import Ask, Message, Request
 
     for number in range(questions):
@@ -126,24 +157,24 @@ def make_asks(questions: int, draws: int) -> Iterator[object]:
         yield Ask(Request("bench", messages, logprobs=True, seed=0), "answer", draws, number)
 
 
-def fill(path: Path, questions: int, draws: int) -> None:
+def fill(path: Path, questions: int, draws: int, payload: bytes = b"x" * 1000) -> None:
     from calibrant.clients import Dispatcher, open_client
-    from calibrant.records.ledger import DrawRow, Ledger
+    from calibrant.records.ledger import Claim, DrawRow, Ledger
 
     client = open_client({"kind": "vllm"})
-    payload = b"x" * 1000
+    asks = make_asks(questions, draws)
     with Ledger(path) as ledger:
         dispatcher = Dispatcher(client, ledger)
-        keys = [dispatcher.prepare(ask)[1] for ask in make_asks(questions, draws)]
-        for start in range(0, questions, 2000):
+        while keys := [dispatcher.prepare(ask)[1] for ask in islice(asks, 2000)]:
             with ledger.writing():
-                for request in ledger.register(keys[start : start + 2000]):
-                    attempt = ledger.start_attempt(request, first_draw=0, n=draws)
-                    ledger.add_draws(
-                        [DrawRow(request, draw, attempt, payload, "bench", 9, 9, 0.0)
-                         for draw in range(draws)]
-                    )  # fmt: skip
-                    ledger.end_attempt(attempt, "done")
+                requests = ledger.register(keys)
+                claims = [Claim(request, 0, draws) for request in requests]
+                attempts = cast("list[int]", ledger.claim_all(claims))
+                ledger.keep_all(
+                    [(attempt, [DrawRow(request, draw, attempt, payload, "bench", 9, 9, 0.0)
+                                for draw in range(draws)])
+                     for request, attempt in zip(requests, attempts, strict=True)]
+                )  # fmt: skip
 
 
 def plan_rerun(path: str, questions: int, draws: int) -> None:
@@ -151,16 +182,16 @@ def plan_rerun(path: str, questions: int, draws: int) -> None:
     from calibrant.records.ledger import Ledger
 
     client = open_client({"kind": "vllm"})
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     with Ledger(path) as ledger:
         plan = Dispatcher(client, ledger).plan(make_asks(questions, draws))
-    seconds = time.perf_counter() - started
+    seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     assert plan.draws_held == plan.draws_wanted == questions * draws
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(seconds, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def main() -> None:
-    page = Page("clients", "Clients and ledger", packages=["aiohttp", "orjson"])
+    page = Page("clients", "Clients and ledger", packages=["aiohttp", "orjson", "msgspec"])
     page.text(
         "Every client runs in a process of its own against the same endpoint, a bare asyncio "
         "server with a prepared reply in another process. Rates are medians of "
@@ -174,7 +205,7 @@ def main() -> None:
             compare(page, url, size, concurrency)
     with endpoint(100, 20) as (url, size):
         compare(page, url, size, 64, share=0.2)
-    big_ledger(page)
+    big_ledgers(page)
     page.write()
 
 

@@ -128,12 +128,14 @@ class Dispatcher:
             for ask, request, missing, failed in self._missing(window):
                 part = by_purpose.get(ask.purpose)
                 if part is None:
-                    part = by_purpose[ask.purpose] = Counter(calls=0)
+                    part = by_purpose[ask.purpose] = Counter(calls=0, draws_missing=0)
                 part["asks"] += 1
                 part["draws_wanted"] += ask.draws
+                if not missing:
+                    continue
                 part["draws_missing"] += len(missing)
-                total["set_aside"] += failed
-                if not missing or failed:
+                if failed:
+                    total["set_aside"] += 1
                     continue
                 calls = len(split_draws(missing, self.chunk))
                 part["calls"] += calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from calibrant.clients.tokens import TokenLogprob, logprob_values
+from calibrant.clients.tokens import TokenLogprob, TokenLogprobs, logprob_values
 from calibrant.core.errors import PermanentClientError
 
 __all__ = ["check_logprobs", "refusal"]
@@ -71,13 +71,21 @@ def _certainty_shown(logprobs: Sequence[TokenLogprob]) -> bool:
 
 
 def _bad_alternatives(logprobs: Sequence[TokenLogprob]) -> str | None:
+    if isinstance(logprobs, TokenLogprobs) and logprobs.shown is None:
+        return None
     # An endpoint that does not compute alternatives shows it at once: a few tokens are enough.
-    for position, entry in enumerate(logprobs[:4], start=1):
-        if len(entry.top) > 1:
-            total = sum(math.exp(value) for _, value in entry.top)
-            if total > 1.0 + EXCESS:
-                return (
-                    f"the alternatives of token {position} of {len(logprobs)} have "
-                    f"probabilities that add up to {total:.3g}"
-                )
+    for index in range(min(4, len(logprobs))):
+        values = _shown_values(logprobs, index)
+        if len(values) > 1 and sum(map(math.exp, values)) > 1.0 + EXCESS:
+            return (
+                f"the alternatives of token {index + 1} of {len(logprobs)} have "
+                f"probabilities that add up to {sum(map(math.exp, values)):.3g}"
+            )
     return None
+
+
+def _shown_values(logprobs: Sequence[TokenLogprob], index: int) -> list[float]:
+    if isinstance(logprobs, TokenLogprobs):
+        shown = logprobs.shown[index] if logprobs.shown else None
+        return [one.logprob for one in shown or ()]
+    return [value for _, value in logprobs[index].top]

@@ -84,6 +84,9 @@ class Ledger(LedgerLookup):
         self._db = self._connect()
         # Readers see what is committed, and never wait for a commit that another thread makes.
         self._reader = self._db if read_only else self._open("ro")
+        # Keys are digests, so looking them up jumps about in the index: of a million requests
+        # it fits into this many kB. The cache grows only as far as it is used.
+        self._reader.execute("PRAGMA cache_size=-65536")
         self._session: int | None = None
         self._session_is_new = False
         self._counter = 0

@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 __all__ = [
@@ -90,8 +91,13 @@ class LedgerKey(NamedTuple):
     @property
     def digest(self) -> bytes:
         """Sixteen bytes that stand for the key and the schema version."""
-        head = "\x1f".join((str(SCHEMA_VERSION), self.endpoint, self.model, self.purpose))
-        return hashlib.blake2b(head.encode() + b"\x1f" + self.body, digest_size=16).digest()
+        head = _head(self.endpoint, self.model, self.purpose)
+        return hashlib.blake2b(head + self.body, digest_size=16).digest()
+
+
+@lru_cache(maxsize=256)
+def _head(endpoint: str, model: str, purpose: str) -> bytes:
+    return "\x1f".join((str(SCHEMA_VERSION), endpoint, model, purpose, "")).encode()
 
 
 @dataclass(frozen=True, slots=True)
