@@ -37,7 +37,7 @@ DENSITY_FLOOR = 1e-4
 # Bandwidths below this are not told apart; the search is on 2 to the power of ten steps.
 FINEST_BANDWIDTH = 1e-3
 HALVINGS = 10
-_STEPS = 2**HALVINGS
+_STEPS = 1 << HALVINGS
 _FIRST_GUESS = _STEPS // 16
 
 
