@@ -1,10 +1,11 @@
 """Exports, read back with the tools that they are meant for."""
 
-import importlib.util
+import json
 import sys
 import types
 from xml.etree import ElementTree
 
+import jsonschema
 import numpy as np
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 import calibrant as cal
 from calibrant.api.exports import (
+    to_every_eval_ever,
     to_frame,
     to_junit,
     to_mlflow,
@@ -69,19 +71,6 @@ def test_model_index_is_yaml_with_every_interval(audit):
     assert all("n = 300" in metric["name"] for metric in metrics.values())
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("huggingface_hub") is None,
-    reason="FRAMEWORK ABSENT: huggingface_hub is not installed; the YAML is checked instead",
-)
-def test_the_hub_reads_the_model_index(audit):
-    from huggingface_hub.repocard_data import model_index_to_eval_results
-
-    card = yaml.safe_load(to_model_index(audit, model="m", dataset="D", dataset_type="d/e"))
-    name, results = model_index_to_eval_results(card["model-index"])
-    assert name == "m"
-    assert {result.metric_type for result in results} >= {"ece", "brier", "auroc"}
-
-
 def test_card_section_is_markdown(audit):
     text = to_model_card(audit)
     assert text.startswith("## Calibration")
@@ -102,27 +91,86 @@ def test_mlflow_gets_numbers_and_the_document(audit, monkeypatch):
     assert logged["document"]["schema"] == "calibrant.audit/1"
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("mlflow") is None,
-    reason="FRAMEWORK ABSENT: mlflow is not installed; a stand-in is tested instead",
-)
-@pytest.mark.filterwarnings("default")
-def test_a_real_mlflow_run(audit, tmp_path, monkeypatch):
-    import mlflow
-
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
-    with mlflow.start_run() as run:
-        to_mlflow(audit)
-    metrics = mlflow.get_run(run.info.run_id).data.metrics
-    ece = audit["results"][0]["metrics"]["ece"]["value"]
-    assert ece in metrics.values()
-
-
 def test_mlflow_absent_names_the_install_command(audit, monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingDependencyError, match="pip install"):
         to_mlflow(audit)
+
+
+TEXT, NUMBER = {"type": "string"}, {"type": "number"}
+
+
+def fields(**properties):
+    """A JSON schema of an object whose named fields are all required."""
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+INTERVAL = fields(lower=NUMBER, upper=NUMBER, confidence_level=NUMBER)
+SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+# The required fields of Every Eval Ever 0.2.1; a continuous score must state its range.
+EVERY_EVAL_EVER = fields(
+    schema_version={"const": "0.2.1"},
+    evaluation_id=TEXT,
+    retrieved_timestamp=TEXT,
+    source_metadata=fields(
+        source_type={"enum": ["documentation", "evaluation_run"]},
+        source_organization_name=TEXT,
+        evaluator_relationship={"enum": ["first_party", "third_party", "collaborative", "other"]},
+    ),
+    eval_library=fields(name=TEXT, version=TEXT),
+    model_info=fields(name=TEXT, id=TEXT),
+    evaluation_results={
+        "type": "array",
+        "minItems": 1,
+        "items": fields(
+            evaluation_name=TEXT,
+            source_data=fields(dataset_name=TEXT, source_type={"const": "other"}),
+            metric_config=fields(
+                lower_is_better={"type": "boolean"},
+                score_type={"const": "continuous"},
+                min_score=NUMBER,
+                max_score=NUMBER,
+            ),
+            score_details=fields(
+                score=SHARE,
+                uncertainty=fields(num_samples={"type": "integer"}, confidence_interval=INTERVAL),
+            ),
+        ),
+    },
+) | {"additionalProperties": False}
+
+
+def test_records_of_every_eval_ever(audit, tmp_path):
+    about = {"dataset": "D", "organization": "me", "relationship": "third_party"}
+    path = tmp_path / "records.jsonl"
+    text = to_every_eval_ever(audit, path, timestamp=7, **about)
+    assert path.read_text(encoding="utf-8") == text
+    (record,) = map(json.loads, text.splitlines())
+    jsonschema.validate(record, EVERY_EVAL_EVER)
+    found = {entry["evaluation_name"]: entry for entry in record["evaluation_results"]}
+    ece = audit["results"][0]["metrics"]["ece"]
+    entry = found["D: ece (confidence)"]
+    assert entry["score_details"]["score"] == ece["value"]
+    assert entry["score_details"]["uncertainty"]["num_samples"] == 300
+    assert entry["score_details"]["uncertainty"]["confidence_interval"] == {
+        "lower": ece["low"],
+        "upper": ece["high"],
+        "confidence_level": 0.95,
+    }
+    assert entry["metric_config"]["lower_is_better"]
+    assert not found["D: auroc (confidence)"]["metric_config"]["lower_is_better"]
+    with pytest.raises(InputError, match="third_party"):
+        to_every_eval_ever(audit, **about | {"relationship": "friend"})
+
+
+def test_an_undefined_measure_is_left_out_of_the_record():
+    audit = cal.audit([0.5, 0.6, 0.7], [1, 1, 1], resamples=20)
+    assert audit["results"][0]["metrics"]["auroc"]["value"] is None
+    about = {"dataset": "D", "organization": "me", "relationship": "other"}
+    record = json.loads(to_every_eval_ever(audit, **about))
+    names = [entry["evaluation_name"] for entry in record["evaluation_results"]]
+    assert "D: auroc (confidence)" not in names
+    assert "D: brier (confidence)" in names
 
 
 def test_every_metric_has_a_scorer():

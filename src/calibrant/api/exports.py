@@ -1,7 +1,9 @@
-"""Results in the formats of other tools: checks as JUnit XML, model cards, MLflow."""
+"""Results in the formats of other tools: tables, JUnit XML, model cards, MLflow and more."""
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,9 +12,25 @@ import polars as pl
 from calibrant.api.claims import failed_claims, parse_claim
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
-from calibrant.report.exports import Check, card_snippet, junit_xml, log_to_mlflow, model_index
+from calibrant.report.exports import (
+    RELATIONSHIPS,
+    Check,
+    card_snippet,
+    every_eval_ever_records,
+    junit_xml,
+    log_to_mlflow,
+    model_index,
+)
 
-__all__ = ["to_frame", "to_junit", "to_mlflow", "to_model_card", "to_model_index", "to_table"]
+__all__ = [
+    "to_every_eval_ever",
+    "to_frame",
+    "to_junit",
+    "to_mlflow",
+    "to_model_card",
+    "to_model_index",
+    "to_table",
+]
 
 
 _COLUMNS: dict[str, type[pl.DataType]] = {
@@ -67,6 +85,55 @@ def to_table(result: Result, path: str | Path) -> None:
             f"a table is written as .parquet, .csv or .jsonl, got {place.suffix!r}",
             source=str(path),
         )
+
+
+def to_every_eval_ever(
+    result: Result,
+    path: str | Path | None = None,
+    *,
+    dataset: str,
+    organization: str,
+    relationship: str,
+    timestamp: int | None = None,
+) -> str:
+    """Return the records of Every Eval Ever as JSON lines, one per model, and write them.
+
+    Parameters
+    ----------
+    result
+        An audit.
+    path
+        File to write, if any.
+    dataset, organization
+        Name of the questions; who made the evaluation.
+    relationship
+        What the evaluator is to the model's maker: first_party, third_party, collaborative or
+        other.
+    timestamp
+        Seconds since 1970; None is now.
+
+    Examples
+    --------
+    >>> import calibrant as cal
+    >>> audit = cal.audit([0.9, 0.8, 0.7, 0.9], [1, 0, 1, 1], resamples=20)
+    >>> about = {"dataset": "d", "organization": "me", "relationship": "third_party"}
+    >>> json.loads(to_every_eval_ever(audit, timestamp=0, **about))["evaluation_id"]
+    'd/model/0'
+    """
+    if relationship not in RELATIONSHIPS:
+        known = ", ".join(RELATIONSHIPS)
+        raise InputError(f"the relationship must be one of {known}, got {relationship!r}")
+    records = every_eval_ever_records(
+        result.to_dict(),
+        dataset=dataset,
+        organization=organization,
+        relationship=relationship,
+        timestamp=int(time.time()) if timestamp is None else timestamp,
+    )
+    text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 
 def to_junit(result: Result, claims: Sequence[str], path: str | Path | None = None) -> str:
