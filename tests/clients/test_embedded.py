@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from calibrant.clients import Ask, Dispatcher, Message, Request, open_client, open_embedder
+from calibrant.clients.prefixes import PrefixCache
 from calibrant.clients.weights import weights_path
 from calibrant.core.errors import CapabilityError, InputError, MissingDependencyError
 from calibrant.records.ledger import Ledger
@@ -140,6 +141,87 @@ def test_through_the_ledger_a_second_run_computes_nothing(tmp_path):
     assert calls == [4, 0]
     assert first == second
     assert first[0][0].model.startswith(f"{MODEL}@")
+
+
+SHOTS = (
+    Message("system", "Answer in one word."),
+    Message("user", "Question: What is the capital of France?"),
+    Message("assistant", "Paris"),
+)
+
+
+def few_shot(text, **options):
+    settings = {"max_tokens": 2, "seed": 5, "logprobs": True, "top_logprobs": 3, **options}
+    return Request(MODEL, (*SHOTS, Message("user", f"Question: {text}")), **settings)
+
+
+def test_a_cached_beginning_changes_no_bit_in_any_order():
+    requests = [
+        few_shot("What is the capital of Peru?", n=2),
+        few_shot("What is 2 + 3?", n=2),
+        few_shot("What is the capital of Peru?", temperature=0.0),
+        few_shot("What is the capital of Peru?", n=2),
+        few_shot("What is 2 + 3?"),
+    ]
+
+    async def go():
+        client = open_client({"kind": "embedded", "parallel": 2, "context": 256})
+        await client.ask(requests[0])  # loads the model, and leaves its prompt in the slots
+        cache = client._prefixes
+        assert cache.safe
+        found = []
+        for cached, order in ((False, range(5)), (True, (4, 2, 1, 3, 0)), (True, range(5))):
+            cache.safe = cached
+            found.append({index: bare(await client.ask(requests[index])) for index in order})
+        await client.close()
+        return found
+
+    plain, backward, forward = asyncio.run(go())
+    assert backward == plain
+    assert forward == plain
+
+
+class Recorder:
+    """Stands for the runtime: notes what it is asked, says how much it had cached."""
+
+    def __init__(self, timings):
+        self.timings = timings
+        self.cached = []
+
+    def __call__(self, body):
+        self.cached.append(body["cache_prompt"])
+        shown = [{"token": "a", "logprob": -0.5 if self.cached[-1] else -0.7}]
+        logprobs = {"content": [{"token": "a", "logprob": -0.5, "top_logprobs": shown}]}
+        return {"choices": [{"logprobs": logprobs}], "timings": dict(self.timings)}
+
+
+def test_a_runtime_whose_cache_changes_log_probs_is_asked_without_it():
+    runtime = Recorder({"cache_n": 20, "prompt_n": 9})
+    cache = PrefixCache(runtime)
+    assert not cache.safe
+    del runtime.cached[:]
+    cache.ask({"messages": []})
+    assert runtime.cached == [False]
+
+
+@pytest.mark.parametrize(
+    ("timings", "sent"),
+    [
+        ({"cache_n": 20, "prompt_n": 9}, [True]),
+        ({"cache_n": 28, "prompt_n": 1}, [True, False]),  # the last token alone
+        ({"cache_n": 500, "prompt_n": 20}, [True, False]),  # more than one batch
+        ({}, [True, False]),  # a runtime that does not tell
+    ],
+)
+def test_an_answer_that_cannot_be_trusted_is_computed_again_as_a_whole(timings, sent):
+    runtime = Recorder(timings)
+    cache = PrefixCache(runtime)
+    cache.safe = True
+    del runtime.cached[:]
+    cache.ask({"messages": []})
+    assert runtime.cached == sent
+    cache.ask({"messages": []})
+    assert runtime.cached == [*sent, False]  # the same prompt again is never taken from the cache
 
 
 def test_threads_wait_passively():

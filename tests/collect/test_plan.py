@@ -39,9 +39,9 @@ def asker(study=None, able=ABLE, **draws):
 def test_first_turn_goes_probe_by_probe_so_that_prompts_share_their_beginning():
     asks = list(asker().first_turn(QUESTIONS))
     assert [(ask.purpose, ask.tag.question.question_id, ask.draws) for ask in asks] == [
-        ("greedy", "a", 1), ("greedy", "b", 1), ("answer", "a", 4), ("answer", "b", 4),
+        ("answer", "a", 4), ("answer", "b", 4), ("greedy", "a", 1), ("greedy", "b", 1),
     ]  # fmt: skip
-    greedy, sampled = asks[0].request, asks[2].request
+    sampled, greedy = asks[0].request, asks[2].request
     assert (greedy.temperature, greedy.seed, greedy.logprobs) == (0.0, None, False)
     assert (sampled.temperature, sampled.logprobs, sampled.top_logprobs) == (1.0, True, 0)
     assert "A. x\nB. y" in asks[1].request.messages[-1].content
@@ -49,7 +49,7 @@ def test_first_turn_goes_probe_by_probe_so_that_prompts_share_their_beginning():
 
 def test_seeds_differ_by_question_purpose_model_and_study_and_by_nothing_else():
     def seeds(study):
-        return [ask.request.seed for ask in asker(study).first_turn(QUESTIONS)][2:]
+        return [ask.request.seed for ask in asker(study).first_turn(QUESTIONS)][:2]
 
     base = config()
     assert seeds(base) == seeds(config(sampling={"draws": 9}))

@@ -18,9 +18,10 @@ from msgspec import structs
 from calibrant.clients.answers import read_answer, typed_answer
 from calibrant.clients.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
 from calibrant.clients.openai import write_request
+from calibrant.clients.prefixes import UBATCH, PrefixCache
 from calibrant.clients.protocol import Capabilities, Completion, Request
 from calibrant.clients.weights import sha256_of, weights_path
-from calibrant.core.errors import CalibrantError, CapabilityError, PermanentClientError
+from calibrant.core.errors import CalibrantError, CapabilityError
 from calibrant.core.optional import optional_import
 
 __all__ = ["EmbeddedClient"]
@@ -32,10 +33,12 @@ class EmbeddedClient:
     """llama.cpp inside the process, with log-probs, seeds and several draws per call.
 
     The same seed gives the same text whatever else is computed beside or before it: every
-    draw has a key-value cache of its own, attention is computed row by row, and no part of an
-    earlier prompt is used again. (With the runtime's own settings, calls in one batch change
-    each other in the last bits, and a prompt asked for the second time has log-probs that
-    differ by up to 0.2; with them the sampled tokens change.)
+    draw has a key-value cache of its own and attention is computed row by row. The beginning
+    that a prompt has in common with an earlier one (worked examples) is computed once; at
+    loading it is checked that this changes no bit, otherwise it is not done. (With the
+    runtime's own settings, calls in one batch change each other in the last bits, and a prompt
+    asked for the second time has log-probs that differ by up to 0.2; the sampled tokens change
+    with them.)
 
     Parameters
     ----------
@@ -66,6 +69,7 @@ class EmbeddedClient:
         self._threads = threads or len(os.sched_getaffinity(0))
         self._runtime = _import_runtime()
         self._server: Any = None
+        self._prefixes: PrefixCache
         self._loading = threading.Lock()
         self._worker = ThreadPoolExecutor(parallel, thread_name_prefix="model")
         base = Capabilities(
@@ -122,16 +126,13 @@ class EmbeddedClient:
         with self._loading:
             if self._server is None:
                 self._server = self._load()
+                self._prefixes = PrefixCache(self._server.handle_chat_completions)
         body = write_request(request, PRESETS["llamacpp"])
-        body["cache_prompt"] = False
         # The runtime counts the tokens of one choice only; with log-probs all are counted.
         body["logprobs"] = True
         started = time.perf_counter()
-        answer = self._server.handle_chat_completions(body)
+        answer = self._prefixes.ask(body)
         latency = time.perf_counter() - started
-        error = answer.get("error") if isinstance(answer, dict) else {"message": repr(answer)}
-        if error:
-            raise PermanentClientError(f"the embedded model: {error.get('message')}")
         answer["model"] = self.resolve(request.model)
         asked = request.logprobs
         completions = read_answer(
@@ -147,6 +148,8 @@ class EmbeddedClient:
         params.model.path = str(self._path)
         params.n_parallel = self._parallel
         params.n_ctx = self._parallel * self._context
+        params.n_ubatch = UBATCH
+        params.cache_ram_mib = 0  # whole prompts, which must not be used again
         params.verbosity = -1
         params.kv_unified = False
         params.flash_attn_type = self._runtime.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED

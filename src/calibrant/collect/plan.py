@@ -37,6 +37,16 @@ class Wanted:
             probe for name, probe in PROBES.items() if name in self.draws and probe.turn == turn
         ]
 
+    def in_sending_order(self, turn: int) -> list[Probe]:
+        """Return the wanted probes of a turn, of each prompt the one with most draws first.
+
+        Its calls leave the beginning of the prompt in every slot of a local server, where the
+        single draws that follow find it.
+        """
+        probes = self.probes(turn)
+        prompts = [probe.prompt for probe in probes]
+        return sorted(probes, key=lambda probe: (prompts.index(probe.prompt), not probe.sampled))
+
 
 def close_over_needs(probes: Iterable[str]) -> list[str]:
     """Return the probes together with those that must be asked before them.
@@ -87,7 +97,7 @@ class Asker:
 
     def first_turn(self, questions: Sequence[Question]) -> Iterator[Ask]:
         """Yield the asks that need nothing but the question."""
-        for probe in self.wanted.probes(1):
+        for probe in self.wanted.in_sending_order(1):
             for question in questions:
                 yield self._ask(question, probe, {})
 
