@@ -28,13 +28,14 @@ function dressed(spec, room) {
   }
   return spec;
 }
+const yAxis = (part) => part.encoding && part.encoding.y && part.encoding.y.axis;
+const hasNames = (part) => Boolean((yAxis(part) || {}).labelLimit) || (part.layer || []).some(hasNames);
 function narrow(part, room) {
   // On a phone the plot gives way: long names keep two fifths of the width.
-  const limits = JSON.stringify(part).includes('"labelLimit":320');
-  const most = limits ? room * 0.45 : room - 75;
+  const most = hasNames(part) ? room * 0.45 : room - 75;
   if (typeof part.width === "number" && part.width > most) part.width = Math.max(most, 120);
   for (const child of [...(part.layer || []), ...(part.vconcat || [])]) narrow(child, room);
-  const axis = part.encoding && part.encoding.y && part.encoding.y.axis;
+  const axis = yAxis(part);
   if (axis && axis.labelLimit) axis.labelLimit = room * 0.4;
   const legend = part.encoding && part.encoding.color && part.encoding.color.legend;
   if (legend) { legend.orient = "bottom"; legend.columns = 1; legend.labelLimit = room - 60; }
@@ -63,7 +64,11 @@ function followSignal(view, readout, holder) {
 }
 function plainTable(columns, rows) {
   const table = made("table"), head = made("tr"), body = made("tbody"), top = made("thead");
-  head.append(...columns.map((name) => { const cell = made("th", name); cell.scope = "col"; return cell; }));
+  head.append(...columns.map((name, place) => {
+    const cell = made("th", name, rows.length && typeof rows[0][place] === "number" ? "" : "label");
+    cell.scope = "col";
+    return cell;
+  }));
   top.append(head);
   for (const row of rows) {
     const line = made("tr");

@@ -37,10 +37,11 @@ def note(document: Mapping[str, Any]) -> str:
 
 
 def _floors(results: list[Mapping[str, Any]]) -> list[Figure]:
+    several = len({entry["method"] for entry in results}) > 1
     return floor_figure(
         [
             (
-                _place(entry),
+                _place(entry) if several or entry.get("group") else str(entry["model"]),
                 entry["metrics"]["ece"],
                 entry["verification"],
                 entry["calibration_test"]["expected_ece"],

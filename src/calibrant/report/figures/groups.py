@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
-from calibrant.report.figures.marks import tips
+from calibrant.report.figures.marks import names, tips
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, THIRD, frame
 
 __all__ = ["figures"]
@@ -83,7 +83,8 @@ def _decomposition(entry: Mapping[str, Any], number: int) -> Figure:
 def _groups(entry: Mapping[str, Any], number: int) -> Figure:
     rows = [
         {
-            "rule": group["rule"],
+            # Numbered, because a narrow screen cuts long rules short.
+            "rule": f"{place}. {group['rule']}",
             "says": group["mean_confidence"],
             "is": group["rate"],
             "low": group["rate_interval"]["low"],
@@ -91,15 +92,9 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
             "n": group["n"],
             "flag": group["direction"] if group["flagged"] else "not flagged",
         }
-        for group in entry["groups"]
+        for place, group in enumerate(entry["groups"], 1)
     ]
-    y = {
-        "field": "rule",
-        "type": "nominal",
-        "title": None,
-        "sort": None,
-        "axis": {"labelLimit": 320},
-    }
+    y = names("rule")
     x = {"type": "quantitative", "title": "confidence (ring) and share right (dot)"}
     shown = tips("rule", "flag", n=",", says=".3f", **{"is": ".3f"}, low=".3f", high=".3f")
     spec = frame(
@@ -111,11 +106,23 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
                     "encoding": {"y": y, "x": {**x, "field": "low"}, "x2": {"field": "high"}},
                 },
                 {
-                    "mark": {"type": "point", "filled": True, "color": FIRST, "size": 60},
+                    "mark": {
+                        "type": "point",
+                        "filled": True,
+                        "color": FIRST,
+                        "size": 60,
+                        "opacity": 1,
+                    },
                     "encoding": {"y": y, "x": {**x, "field": "is"}, "tooltip": shown},
                 },
                 {
-                    "mark": {"type": "point", "size": 70, "color": SECOND, "strokeWidth": 2},
+                    "mark": {
+                        "type": "point",
+                        "size": 70,
+                        "color": SECOND,
+                        "strokeWidth": 2,
+                        "opacity": 1,
+                    },
                     "encoding": {"y": y, "x": {**x, "field": "says"}, "tooltip": shown},
                 },
             ],
@@ -156,7 +163,7 @@ def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
         "field": "rule",
         "type": "nominal",
         "title": None,
-        "legend": {"labelLimit": 300, "orient": "bottom", "columns": 1},
+        "legend": {"labelLimit": 440, "orient": "bottom", "columns": 1},
     }
     ends = [{"confidence": 0, "corrected": 0}, {"confidence": 1, "corrected": 1}]
     spec = frame(

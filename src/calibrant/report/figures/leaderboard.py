@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import interval_rule, names, tips
-from calibrant.report.figures.theme import FIRST, GREY, frame
+from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
 
 __all__ = ["figures"]
 
@@ -21,8 +21,8 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
             "value": entry[metric]["value"],
             "low": entry[metric]["low"],
             "high": entry[metric]["high"],
-            "ranks": f"{entry['rank_low']} to {entry['rank_high']}",
-            "group": str(entry["group"]),
+            "ranks": _ranks(entry["rank_low"], entry["rank_high"]),
+            "state": "rank is settled" if entry["rank_low"] == entry["rank_high"] else "tied",
         }
         for entry in document["results"]
     ]
@@ -38,9 +38,18 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
                     "encoding": {
                         "y": y,
                         "x": {**x, "field": "value"},
-                        "color": {"field": "group", "type": "nominal", "title": "tied group"},
+                        "color": {
+                            "field": "state",
+                            "type": "nominal",
+                            "title": None,
+                            "scale": {
+                                "domain": ["rank is settled", "tied"],
+                                "range": [FIRST, SECOND],
+                            },
+                            "legend": {"orient": "top"},
+                        },
                         "tooltip": tips(
-                            "model", "ranks", "group", value=".3f", low=".3f", high=".3f"
+                            "model", "ranks", "state", value=".3f", low=".3f", high=".3f"
                         ),
                     },
                 },
@@ -57,13 +66,16 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
         width=320,
         height=max(24 * len(rows), 80),
     )
-    spec["config"]["mark"] = {"color": FIRST}
     return [
         Figure(
             "leaderboard",
             f"Ranks by {metric}, with what the data leave open",
-            "Each model with its interval; beside it the ranks that are compatible with the data. "
-            "Models of one colour are ties.",
+            "Each model with its interval; beside it the ranks that are compatible with the data, "
+            "for all models at once.",
             spec,
         )
     ]
+
+
+def _ranks(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"

@@ -29,7 +29,7 @@ def names(field: str, *, sort: Any = None) -> dict[str, Any]:
         "type": "nominal",
         "title": None,
         "sort": sort,
-        "axis": {"labelLimit": 320},
+        "axis": {"labelLimit": 420},
     }
 
 

@@ -77,7 +77,9 @@ def _x(title: str | None) -> dict[str, Any]:
         "type": "ordinal",
         "sort": None,
         "title": title,
-        "axis": {"labelOverlap": "greedy", "labelAngle": 0} if title else None,
+        "axis": {"labelOverlap": "greedy", "labelAngle": 0, "labelSeparation": 24}
+        if title
+        else None,
     }
 
 
@@ -130,7 +132,7 @@ def _capital_layers(limit: float) -> list[dict[str, Any]]:
     y = {"type": "quantitative", "title": "evidence, log10"}
     return [
         {
-            "mark": {"type": "area", "color": BAND, "line": {"color": FIRST}, "opacity": 0.6},
+            "mark": {"type": "area", "color": BAND, "line": {"color": FIRST}, "opacity": 0.3},
             "encoding": {
                 "x": _x("time"),
                 "y": {**y, "field": "evidence"},

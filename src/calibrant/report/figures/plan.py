@@ -36,8 +36,13 @@ def _labels(document: Mapping[str, Any]) -> list[Figure]:
             "data": {"values": rows},
             "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 25}},
             "encoding": {
-                "x": {**axis, "field": "precision", "title": "precision of the claim"},
-                "y": {**axis, "field": "labels", "axis": {"format": "~s"}},
+                "x": {
+                    **axis,
+                    "field": "precision",
+                    "title": "precision of the claim",
+                    "axis": {"tickCount": 4},
+                },
+                "y": {**axis, "field": "labels", "axis": {"format": "~s", "tickCount": 6}},
                 "color": {
                     "field": "choice",
                     "type": "nominal",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
-from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
+from calibrant.report.figures.theme import FIRST, GREY, SECOND, TEXT, frame
 
 __all__ = ["semantic_figures"]
 
@@ -29,7 +29,13 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
         for name in ("Sem1", "Sem2")
     ]
     x = {"field": "draws", "type": "quantitative", "title": "draws per question"}
-    colour = {"field": "estimator", "type": "nominal", "scale": _COLOURS, "title": None}
+    colour = {
+        "field": "estimator",
+        "type": "nominal",
+        "scale": _COLOURS,
+        "title": None,
+        "legend": {"symbolOpacity": 1},
+    }
     spec = frame(
         {
             "data": {"values": rows},
@@ -85,12 +91,12 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
     bounds = [
         {
             "at": block["boundaries"]["jensen"],
-            "name": "low margin",
+            "name": "low margin from here",
             "what": "Jensen-dominated below",
         },
         {
             "at": block["boundaries"]["large_margin"],
-            "name": "large margin",
+            "name": "large margin from here",
             "what": "large margin above",
         },
     ]
@@ -108,15 +114,7 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
                         ],
                     },
                 },
-                {
-                    "data": {"values": bounds},
-                    "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11},
-                    "encoding": {
-                        "x": {"field": "at", "type": "quantitative"},
-                        "y": {"value": 8},
-                        "text": {"field": "name", "type": "nominal"},
-                    },
-                },
+                *(_boundary_name(bound, place) for place, bound in enumerate(bounds)),
                 {
                     "data": {"values": rows},
                     "mark": {"type": "line", "point": True},
@@ -153,3 +151,16 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         "mode dominates).",
         spec,
     )
+
+
+def _boundary_name(bound: dict[str, Any], place: int) -> dict[str, Any]:
+    """Name a boundary beside its line, each one line lower: the two may lie close together."""
+    return {
+        "data": {"values": [bound]},
+        "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 11, "color": TEXT},
+        "encoding": {
+            "x": {"field": "at", "type": "quantitative"},
+            "y": {"value": 8 + 14 * place},
+            "text": {"field": "name", "type": "nominal"},
+        },
+    }

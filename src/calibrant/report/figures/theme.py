@@ -9,7 +9,7 @@ __all__ = ["BAND", "FIRST", "GREY", "PALETTE", "SECOND", "TEXT", "THIRD", "frame
 # Okabe and Ito's palette, the light and dark ones brought to a middle tone: distinguishable with
 # every common form of colour blindness, and at least 3:1 on white and on the dark page.
 FIRST, SECOND, THIRD = "#0072B2", "#D55E00", "#009E73"
-PALETTE = [FIRST, SECOND, THIRD, "#C06C9B", "#B07A00", "#3A8FC4", "#7B62C9", "#808080"]
+PALETTE = [FIRST, SECOND, THIRD, "#C06C9B", "#B07A00", "#3A8FC4", "#7B62C9", "#5E7F2B"]
 GREY, BAND = "#7a7a7a", "#bdbdbd"
 TEXT = "#5f6368"
 """Words in exported figures; on a page they take the colour of the page's own words."""

@@ -14,7 +14,7 @@ __all__ = ["floor_figure"]
 _SHOWN = 20
 _MARKS = (
     ("ECE", FIRST, "circle"),
-    ("ECE if calibrated", GREY, "stroke"),
+    ("ECE if calibrated", GREY, "diamond"),
     ("passive floor", SECOND, "triangle-left"),
     ("active floor", THIRD, "triangle-left"),
 )

@@ -1,0 +1,284 @@
+"""Every kind of figure and some pages, made from real data by the commands shown beside them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from calibrant.core.document import load_document
+from calibrant.report.figures import Figure, figures_of, save_figure
+from studies import _gallery_inputs as inputs
+from studies._page import DATA, FOLDER, StudyPage
+
+MMLU = "$DATA/scores/mmlu_pro_16_models.parquet"
+LOGIT = "--confidence logit_perplexity_confidence --on-invalid drop"
+MOST_BYTES = 200_000
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A result document: the commands that make it, and the figures of it that are shown."""
+
+    name: str
+    title: str
+    about: str
+    commands: Sequence[str]
+    figures: Sequence[str]
+    prepare: Callable[[Path, Path], None] | None = None
+    screens: Sequence[tuple[int, int, str]] = field(default_factory=tuple)
+
+
+EXHIBITS = (
+    Exhibit(
+        "audit",
+        "Audit: MMLU-Pro, 16 models",
+        "Is the confidence calibrated, and how sure are we?",
+        [f"calibrant audit {MMLU} {LOGIT} --json audit.json --html audit.html"],
+        ["reliability-1", "floors"],
+        screens=[(1280, 900, "light"), (390, 844, "dark")],
+    ),
+    Exhibit(
+        "meanings",
+        "Sem-ECE: DeepSeek-V3, 6,000 questions x 20 draws",
+        "Answers of one question that mean the same are one class; the frequency of the most "
+        "frequent class is the confidence.",
+        ["calibrant audit deepseek_meanings.parquet --json meanings.json"],
+        ["convergence-1", "margins-1"],
+        prepare=inputs.deepseek,
+    ),
+    Exhibit(
+        "semantics",
+        "Who decided: DeepSeek-V3's answers, joined and graded by rules",
+        "How many answers each rule joined into a meaning, and which rule graded them.",
+        [],
+        ["graders", "joined-by"],
+    ),
+    Exhibit(
+        "multi_answer",
+        "Several right answers: DeepSeek-V3",
+        "The same model by number of right answers, and on mixes of them.",
+        [
+            "calibrant bench evaluate deepseek_scores.parquet --draws deepseek_draws.parquet "
+            "--reference consistency --tune '' --on-invalid drop --json multi_answer.json"
+        ],
+        ["by-k-1", "by-mix-1", "coverage-1"],
+    ),
+    Exhibit(
+        "bench",
+        "A benchmark with exactly k right answers",
+        "What `calibrant bench mace` generated.",
+        [
+            "calibrant bench mace --domain math,language,region --per-k 25 --out questions.jsonl "
+            "--json bench.json"
+        ],
+        ["questions"],
+    ),
+    Exhibit(
+        "compare",
+        "Compare: seven models on multiple-choice questions (MMLU)",
+        "Is one model better calibrated, or only more accurate?",
+        [
+            "calibrant compare mcq_mmlu.parquet --on-invalid drop --json compare.json "
+            "--html compare.html"
+        ],
+        ["gaps", "league-1", "both-wrong-1"],
+        prepare=inputs.mcq,
+        screens=[(1280, 900, "dark")],
+    ),
+    Exhibit(
+        "groups",
+        "Groups: UCI Adult",
+        "For whom is the confidence wrong, and can recalibration mend it?",
+        [
+            "calibrant groups $DATA/tabular/uci_adult_with_probs.parquet --features "
+            "age,sex,education_num,race,hours_per_week --confidence p_lr3 --correct y "
+            "--json groups.json --html groups.html"
+        ],
+        ["decomposition-1", "groups-1", "corrections-1"],
+        screens=[(390, 844, "light")],
+    ),
+    Exhibit(
+        "cascade",
+        "Cascade: Qwen3-4B and Qwen3-14B on MMLU-Pro",
+        "When to ask the larger model? On the page a slider moves the threshold.",
+        [
+            f"calibrant cascade {MMLU} --models Qwen3-4B,Qwen3-14B --price 4,14 "
+            f"--cost token_length --features category,token_length {LOGIT} --splits 5 "
+            "--json cascade.json --html cascade.html"
+        ],
+        ["cascade-1"],
+        screens=[(1280, 900, "light")],
+    ),
+    Exhibit(
+        "plan",
+        "Plan: what labels can show",
+        "How many labels does a claim take, and which ranks do they settle?",
+        [f"calibrant plan {MMLU} {LOGIT} --precision 0.02 --rank accuracy --json plan.json"],
+        ["labels", "leaderboard"],
+    ),
+    Exhibit(
+        "label",
+        "Label: GPT-4o on MMLU-Pro, batch by batch",
+        f"{inputs.BATCHES} batches of {inputs.BATCH} labels; here the known labels stand in for a "
+        "person.",
+        [
+            *(
+                command
+                for _ in range(inputs.BATCHES)
+                for command in (
+                    f"calibrant label next pool.parquet --out batch.csv --size {inputs.BATCH}",
+                    "calibrant label add pool.parquet batch.csv --out pool.parquet "
+                    "--precision 0.03 --json label.json",
+                )
+            )
+        ],
+        ["running-1", "gaps-1"],
+        prepare=inputs.pool,
+    ),
+    Exhibit(
+        "monitor",
+        "Monitor: basketball forecasts, seven seasons",
+        "Has the calibration changed since it was verified?",
+        [
+            "calibrant monitor games.parquet --time date --every month --confidence prob "
+            "--correct outcome --baseline-rows 2000 --json monitor.json"
+        ],
+        ["monitor-1"],
+        prepare=inputs.games,
+    ),
+)
+
+
+def main() -> None:
+    page = StudyPage("gallery", "Gallery")
+    page.text(
+        "Every kind of figure once, from real data. Each document is made by the commands shown; "
+        "`calibrant report FILE.json --figures DIR` writes its figures as SVG, PNG and PDF, "
+        "`--html` the page on which they are interactive: numbers on hover or tap, a slider, "
+        "filters. `$DATA` is the folder of real data; files without it are parts of it in another "
+        "form."
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        # A relative name, so that no page shows where the data lie on this machine.
+        (folder / "data").symlink_to(DATA.resolve(), target_is_directory=True)
+        for exhibit in EXHIBITS:
+            print(f"-- {exhibit.name}", flush=True)
+            show(page, exhibit, folder)
+    page.write()
+
+
+def show(page: StudyPage, exhibit: Exhibit, folder: Path) -> None:
+    if exhibit.prepare is not None:
+        exhibit.prepare(DATA, folder)
+    for command in exhibit.commands:
+        run(command, folder)
+        if "label next" in command:
+            inputs.fill_batch(folder)
+    document = load_document(folder / f"{exhibit.name}.json")
+    page.heading(exhibit.title)
+    page.text(exhibit.about)
+    if exhibit.commands:
+        shown = list(dict.fromkeys(exhibit.commands))
+        page.lines += ["```text", *(f"$ {command}" for command in shown), "```", ""]
+    figures = {figure.name: figure for figure in figures_of(document)}
+    for wanted in exhibit.figures:
+        put_figure(page, exhibit.name, figures[wanted])
+    for width, height, scheme in exhibit.screens:
+        put_screen(page, exhibit, folder, (width, height, scheme))
+
+
+def run(command: str, folder: Path) -> None:
+    """Run a command as it is shown, with the data under a relative name."""
+    words = shlex.split(command.replace("$DATA", "data"))
+    words[0] = str(Path(sys.executable).with_name(words[0]))
+    done = subprocess.run(
+        words, cwd=folder, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"}
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command}\n{done.stdout}\n{done.stderr}")
+
+
+def put_figure(page: StudyPage, exhibit: str, figure: Figure) -> None:
+    """Write the figure beside the page, with its caption on how to read it."""
+    with tempfile.TemporaryDirectory() as name:
+        (path,) = save_figure(figure, Path(name), formats=("svg",))
+        target = FOLDER / f"gallery-{exhibit}-{figure.name}.svg"
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    page.lines += [
+        f"**{figure.title}**", "", f"![{figure.title}]({target.name})", "", figure.caption, ""
+    ]  # fmt: skip
+
+
+def put_screen(
+    page: StudyPage, exhibit: Exhibit, folder: Path, screen: tuple[int, int, str]
+) -> None:
+    """Write a picture of the real page, where there is a browser."""
+    width, _, scheme = screen
+    window = browser()
+    if window is None:
+        page.text(f"(No picture of the page at {width} pixels: no Chromium on this machine.)")
+        return
+    try:
+        picture = photograph(window, folder / f"{exhibit.name}.html", screen)
+    finally:
+        window.quit()
+    name = f"gallery-{exhibit.name}-{width}-{scheme}.png"
+    save_small(picture, FOLDER / name)
+    words = f"The page at {width} pixels, {scheme}"
+    page.lines += [f"*{words}:*", "", f"![{words}]({name})", ""]
+
+
+def browser() -> Any:
+    """Return a headless Chromium, or None where there is none."""
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        return None
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
+        options.add_argument(flag)
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+
+
+def photograph(window: Any, path: Path, screen: tuple[int, int, str]) -> bytes:
+    """Return the first screens of a page as PNG, once its charts are drawn."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    width, height, scheme = screen
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    window.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    window.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    window.get(path.as_uri())
+    drawn = "return document.querySelectorAll('.chart[data-drawn]').length > 0"
+    WebDriverWait(window, 30).until(lambda w: w.execute_script(drawn))
+    if path.stem == "cascade":
+        window.execute_script("document.querySelector('.figures').scrollIntoView()")
+    shot = window.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+    return base64.b64decode(shot["data"])
+
+
+def save_small(picture: bytes, path: Path) -> None:
+    """Save with as many colours as keep the file small; text needs few."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    for colours in (128, 64, 32):
+        image.quantize(colours).save(path, optimize=True)
+        if path.stat().st_size < MOST_BYTES:
+            return
+    raise RuntimeError(f"{path.name} is larger than {MOST_BYTES:,} bytes")

@@ -1,0 +1,108 @@
+"""Figures of every kind of document: drawn, explained, and shown in the gallery."""
+
+import re
+
+import pytest
+from documents import KINDS, document_of
+
+from calibrant.core.document import plain
+from calibrant.report.figures import figure_svg, figures_of
+from places import ROOT
+
+# Kinds that have nothing to draw.
+WITHOUT = {"analysis", "demo", "methods", "report"}
+GALLERY = ROOT / "docs" / "studies" / "gallery.md"
+
+
+def kind_of_figure(name):
+    return re.sub(r"-\d+$", "", name)
+
+
+def all_figures():
+    return {
+        kind_of_figure(figure.name): figure
+        for kind in KINDS
+        for figure in figures_of(plain(document_of(kind)))
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - WITHOUT))
+def test_every_kind_has_figures_that_can_be_drawn(kind):
+    found = figures_of(plain(document_of(kind)))
+    assert found
+    for figure in found:
+        assert "<path" in figure_svg(figure)
+        assert figure.caption.endswith(".")
+
+
+def parts_of(spec):
+    yield spec
+    for child in [*spec.get("layer", []), *spec.get("vconcat", [])]:
+        yield from parts_of(child)
+
+
+@pytest.mark.parametrize("name", sorted(all_figures()))
+def test_every_figure_shows_its_numbers_on_hover(name):
+    tips = [
+        tip
+        for part in parts_of(all_figures()[name].spec)
+        for tip in part.get("encoding", {}).get("tooltip", [])
+    ]
+    assert any(tip["type"] == "quantitative" for tip in tips)
+
+
+def values_of(spec):
+    for part in parts_of(spec):
+        yield from part.get("data", {}).get("values", [])
+
+
+def test_labelling_shows_every_batch_and_every_bin_with_a_label():
+    document = plain(document_of("label"))
+    running, gaps = figures_of(document)
+    entry = document["results"][0]
+    shown = [row["labels"] for row in values_of(running.spec)]
+    assert shown == [step["labels"] for step in entry["history"]] == [40, 80, 120]
+    bins = {round(row["from"], 6) for row in values_of(gaps.spec) if "from" in row}
+    assert bins == {round(part["bin"][0], 6) for part in entry["gaps"] if part["labels"]}
+
+
+def test_monitoring_shows_the_alarm_where_it_went_off():
+    document = plain(document_of("monitor"))
+    (figure,) = figures_of(document)
+    alarms = {row["when"] for row in values_of(figure.spec) if row.get("state") == "alarm"}
+    assert alarms == {document["results"][0]["alarm"]["when"]}
+    limits = [row["alarm at"] for row in values_of(figure.spec) if "alarm at" in row]
+    assert limits == [pytest.approx(1.602, abs=0.001)]
+
+
+def test_a_pair_lies_in_the_shaded_quadrants_only_where_its_order_turns_round():
+    document = plain(document_of("compare"))
+    scatter = figures_of(document)[0]
+    points = [row for row in values_of(scatter.spec) if "aligned" in row]
+    turned = [pair["reversal"]["da"] for pair in document["pairs"]] * 2
+    assert [row["raw"] * row["aligned"] < 0 for row in points] == turned
+
+
+def test_a_cascade_has_a_readout_for_every_point_of_every_curve():
+    document = plain(document_of("cascade"))
+    (figure,) = figures_of(document)
+    rows = figure.spec["usermeta"]["readout"]["rows"]
+    curves = [len(strategy["curve"]) for strategy in document["results"][0]["strategies"]]
+    assert len(rows) == sum(curves)
+    assert {row["count"] for row in rows} == set(curves)
+
+
+def test_the_gallery_shows_every_kind_of_figure():
+    text = GALLERY.read_text(encoding="utf-8")
+    shown = {
+        kind_of_figure(name) for name in re.findall(r"\(gallery-[a-z_]+-([a-z0-9-]+)\.svg\)", text)
+    }
+    assert set(all_figures()) - shown == set()
+
+
+def test_the_gallery_has_its_pictures_and_they_are_small():
+    text = GALLERY.read_text(encoding="utf-8")
+    names = re.findall(r"\((gallery-[\w-]+\.(?:svg|png))\)", text)
+    assert names
+    for name in names:
+        assert (GALLERY.parent / name).stat().st_size < 200_000
