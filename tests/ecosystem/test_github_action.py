@@ -69,7 +69,7 @@ def test_a_log_that_fails_still_leaves_its_report(folder):
     assert done.returncode == 1
     assert "ece.low>0.05" in done.stderr
     assert all(path.is_file() for path in uploaded(folder))
-    # Confidences around 0.95 where one in three is right, and which one has nothing to do with them.
+    # Confidences around 0.95, one answer in three is right, and neither says anything of the other.
     assert ElementTree.parse(folder / "junit.xml").getroot().get("failures") == "2"
 
 
