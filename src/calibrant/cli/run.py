@@ -11,6 +11,7 @@ from calibrant.api.run import run
 from calibrant.cli.emit import emit
 from calibrant.cli.options import HtmlPath, JsonPath
 from calibrant.cli.progress import ProgressBar
+from calibrant.clients.asks import Progress
 from calibrant.core.errors import CalibrantError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -34,7 +35,7 @@ def command(
     Whatever happens, nothing that was paid for is lost: run the same command again and it goes on.
     """
     folder = study.parent if study.name == "study.toml" else study
-    with ProgressBar(enabled=not (quiet or dry_run)) as bar:
+    with RunBar(enabled=not (quiet or dry_run)) as bar:
         try:
             result = run(folder, dry_run=dry_run, retry_failures=retry_failures, watch=bar)
         except KeyboardInterrupt:
@@ -43,6 +44,23 @@ def command(
                 f"  -> `calibrant run {folder}` goes on"
             ) from None
     emit(result, json=json, html=html)
+
+
+class RunBar(ProgressBar):
+    """The bar, with a line for what a waiting user must know: a dead endpoint, what is tried next.
+
+    Lines also come where there is no terminal for a bar.
+    """
+
+    def __init__(self, *, enabled: bool) -> None:
+        super().__init__(enabled=enabled)
+        self._speaks = enabled
+
+    def update(self, progress: Progress) -> None:
+        """Show the counts, and the notice where there is one."""
+        super().update(progress)
+        if progress.notice is not None and self._speaks:
+            self._progress.console.print(progress.notice, markup=False, highlight=False)
 
 
 class Interrupted(CalibrantError):

@@ -103,8 +103,8 @@ class Finding:
     """Something the endpoint does that a reader of the results must know.
 
     `kind` is a short name (``draws-not-independent``, ``logprobs-refused``,
-    ``model-changed``, ``fewer-choices``, ``seed-ignored``), `message` a sentence, `count`
-    how often it was seen.
+    ``model-changed``, ``fewer-choices``, ``seed-ignored``, ``endpoint-left-out``), `message` a
+    sentence, `count` how often it was seen.
     """
 
     kind: str
@@ -163,7 +163,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Counts of a run so far."""
+    """Counts of a run so far; `notice` is a sentence for the user, where there is a new one."""
 
     asks_done: int = 0
     draws_new: int = 0
@@ -176,3 +176,4 @@ class Progress:
     cost: float = 0.0
     concurrency: int = 0
     elapsed_s: float = 0.0
+    notice: str | None = None

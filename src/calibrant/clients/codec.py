@@ -78,6 +78,8 @@ def encode_completion(completion: Completion) -> bytes:
             body["top"] = tops
     if completion.logprobs_refused is not None:
         body["refused"] = completion.logprobs_refused
+    if completion.served_by is not None:
+        body["served_by"] = completion.served_by
     return orjson.dumps(body)
 
 
@@ -104,6 +106,7 @@ class StoredCompletion(msgspec.Struct):
     logprobs: list[float] | None = None
     top: list[list[StoredAlternative]] | None = None
     refused: str | None = None
+    served_by: str | None = None
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -127,4 +130,5 @@ def decode_completion(payload: bytes) -> Completion:
         latency_s=body.latency_s,
         sampler=body.sampler,
         logprobs_refused=body.refused,
+        served_by=body.served_by,
     )

@@ -22,8 +22,10 @@ from calibrant.clients.budget import Budget, prompt_tokens_estimate
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.codec import canonical_request
 from calibrant.clients.limit import AdaptiveLimit
+from calibrant.clients.pool import PoolClient
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.clients.run import Run, split_draws
+from calibrant.clients.trouble import Trouble
 from calibrant.clients.watch import Watch
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger, LedgerKey
@@ -61,7 +63,8 @@ class Dispatcher:
     prices
         Model name -> Price. A cap on money without a price is an error.
     max_concurrency
-        Most calls at a time; the dispatcher finds out how many of them the endpoint takes.
+        Most calls at a time and endpoint; the dispatcher finds out how many of them the
+        endpoint takes.
     start_concurrency
         Calls at a time to begin with.
     max_attempts
@@ -96,6 +99,8 @@ class Dispatcher:
         first_backoff_s: float = 0.5,
     ) -> None:
         most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
+        if isinstance(client, PoolClient):
+            most *= len(client.endpoints)
         self.client = client
         # Asked once: a check against a protocol takes longer than reading an answer.
         self._preparing = client if isinstance(client, PreparingClient) else None
@@ -113,6 +118,8 @@ class Dispatcher:
         self._callback = progress
         self._started = time.monotonic()
         self._told = 0.0
+        self.trouble = Trouble(client.endpoint)
+        self._notice: str | None = None
 
     # -- planning --------------------------------------------------------------------------
 
@@ -245,6 +252,13 @@ class Dispatcher:
         self.watch.seed_ignored += len(texts) > 1
         return len(texts) == 1
 
+    def notify(self, notice: str | None) -> None:
+        """Hand a sentence to the user, if there is one."""
+        if notice is not None:
+            self._notice = notice
+            self.tell(force=True)
+            self._notice = None
+
     def tell(self, *, force: bool = False) -> None:
         """Call back with the progress, unless that was done a moment ago."""
         now = time.monotonic()
@@ -272,6 +286,7 @@ class Dispatcher:
             cost=self.budget.money,
             concurrency=self.limit.allowed,
             elapsed_s=time.monotonic() - self._started,
+            notice=self._notice,
         )
 
 

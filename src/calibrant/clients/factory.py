@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from calibrant.clients.anthropic import AnthropicClient
 from calibrant.clients.capabilities import PRESETS
@@ -11,7 +11,8 @@ from calibrant.clients.embedded import EmbeddedClient
 from calibrant.clients.gemini import GeminiClient
 from calibrant.clients.http import key_from_environment
 from calibrant.clients.openai import OpenAIClient
-from calibrant.clients.protocol import Client
+from calibrant.clients.pool import PoolClient
+from calibrant.clients.protocol import Client, PreparingClient
 from calibrant.clients.replay import ReplayClient
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -39,8 +40,9 @@ def open_client(spec: Mapping[str, Any]) -> Client:
 
         For HTTP kinds: ``model``, ``base_url``, ``api_key_env`` (name of the environment
         variable that holds the key; ``""`` for none), ``capabilities``, ``timeout_s``,
-        ``headers``. For ``embedded``: ``model``, ``parallel``, ``context``, ``threads``.
-        For ``replay``: ``ledger``, ``endpoint``.
+        ``headers``. A list as ``base_url`` is a pool of equal endpoints (see `PoolClient`), which
+        ``endpoint`` may give a name. For ``embedded``: ``model``, ``parallel``, ``context``,
+        ``threads``. For ``replay``: ``ledger``, ``endpoint``.
 
     Examples
     --------
@@ -54,6 +56,8 @@ def open_client(spec: Mapping[str, Any]) -> Client:
       -> did you mean 'openai'?
     """
     kind = spec.get("kind")
+    if isinstance(spec.get("base_url"), list | tuple):
+        return _open_pool(spec)
     if kind == "embedded":
         options = _options(spec, EMBEDDED)
         return EmbeddedClient(**({"model": spec["model"]} if spec.get("model") else {}), **options)
@@ -71,6 +75,16 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         return OpenAIClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
     known = [*PRESETS, *NATIVE, "embedded", "replay"]
     raise InputError(f"there is no kind of client {kind!r}", hint=did_you_mean(str(kind), known))
+
+
+def _open_pool(spec: Mapping[str, Any]) -> Client:
+    """Return one client of several equal endpoints."""
+    urls = list(spec["base_url"])
+    if not urls or not all(isinstance(url, str) for url in urls):
+        raise InputError(f"base_url is an address or a list of addresses, got {urls!r}")
+    rest = {name: value for name, value in spec.items() if name not in ("base_url", "endpoint")}
+    members = [open_client({**rest, "base_url": url}) for url in urls]
+    return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
 
 
 def _usual_variable(kind: str, options: Mapping[str, Any]) -> str | None:

@@ -17,6 +17,7 @@ __all__ = [
     "Capabilities",
     "Client",
     "Completion",
+    "ElsewhereError",
     "EndpointRefusedError",
     "Message",
     "OverloadError",
@@ -132,6 +133,8 @@ class Completion:
         Sampling settings that were in force.
     logprobs_refused
         Why returned log-probs were not believed (``logprobs`` is then None).
+    served_by
+        Which of several equal endpoints answered; None where there is only one.
     """
 
     text: str
@@ -145,6 +148,7 @@ class Completion:
     latency_s: float = 0.0
     sampler: Mapping[str, float] = field(default_factory=dict)
     logprobs_refused: str | None = None
+    served_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,38 @@ class OverloadError(TransientClientError):
     ) -> None:
         super().__init__(message, retry_after=retry_after)
         self.rate_limited = rate_limited
+
+
+class ElsewhereError(TransientClientError):
+    """One of several equal endpoints failed: another one can be asked at once.
+
+    Parameters
+    ----------
+    message
+        What happened.
+    rate_limited
+        Whether the endpoint is alive and asks for patience; then there is a pause all the same.
+    retry_after
+        Seconds that it asks for.
+    left_out
+        Name of the endpoint where this failure is the one for which it is left out.
+    notice
+        A sentence for the user, where there is something to say.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rate_limited: bool = False,
+        retry_after: float | None = None,
+        left_out: str | None = None,
+        notice: str | None = None,
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.rate_limited = rate_limited
+        self.left_out = left_out
+        self.notice = notice
 
 
 @runtime_checkable

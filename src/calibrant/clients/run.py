@@ -17,6 +17,7 @@ from calibrant.clients.commit import GroupCommit
 from calibrant.clients.limit import backoff_s
 from calibrant.clients.protocol import (
     Completion,
+    ElsewhereError,
     EndpointRefusedError,
     OverloadError,
     Request,
@@ -213,7 +214,10 @@ class Run:
             try:
                 completions = await self._send(job, attempt, first, n)
             except TransientClientError as error:
-                limited = isinstance(error, OverloadError) and error.rate_limited
+                limited = getattr(error, "rate_limited", False)
+                if isinstance(error, ElsewhereError) and not limited:
+                    self._note_elsewhere(error)
+                    continue
                 tries, refusals = tries + (not limited), refusals + limited
                 await self._put_off(error, tries, tries + refusals, until)
                 continue
@@ -242,7 +246,17 @@ class Run:
             self._note_end(job, attempt, error)
             raise
         self._of.limit.succeeded()
+        self._of.notify(self._of.trouble.answered())
         return completions[:n]
+
+    def _note_elsewhere(self, error: ElsewhereError) -> None:
+        """Another endpoint is asked at once; the user hears of one that is left out."""
+        self._of.counts["retries"] += 1
+        if error.left_out is not None:
+            self._of.watch.left_out[error.left_out] += 1
+            self._of.notify(error.notice)
+        if self._stop.is_set():
+            raise StoppedError
 
     def _note_end(self, job: Job, attempt: int, error: BaseException) -> None:
         """Write down how an attempt failed, and set the request aside where it is its fault."""
@@ -307,6 +321,7 @@ class Run:
         if now + wait > until:
             raise ExhaustedError(f"given up after {of.patience_s:g} s of rate limits: {error}")
         of.counts["retries"] += 1
+        of.notify(of.trouble.failed(str(error), wait_s=wait))
         try:
             async with asyncio.timeout(wait):
                 await self._stop.wait()

@@ -63,6 +63,7 @@ class Watch:
     missing_logprobs: int = 0
     fewer_choices: int = 0
     seed_ignored: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
 
     def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
         """Take note of the draws of one ask."""
@@ -147,6 +148,12 @@ class Watch:
                 "the endpoint takes a seed but gave two texts for one seed: its draws cannot be "
                 "drawn again, only read again from the ledger",
                 self.seed_ignored,
+            )
+        for name, times in self.left_out.items():
+            yield Finding(
+                "endpoint-left-out",
+                f"{name} failed and was left out; the other endpoints went on without it",
+                times,
             )
         if self.fewer_choices:
             yield Finding(

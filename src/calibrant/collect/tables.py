@@ -23,9 +23,10 @@ EXTRA: dict[str, pl.DataType] = {
     "native_n": pl.Boolean(),
     "sampler": pl.String(),
     "logprobs_refused": pl.String(),
+    "served_by": pl.String(),
 }
 SCHEMA: dict[str, Any] = {**DRAWS.columns, **EXTRA}
-MEASURED = ("latency_s", "request_id")
+MEASURED = ("latency_s", "request_id", "served_by")
 """Columns that tell about the call, not about the answer: they differ from run to run."""
 
 
@@ -95,4 +96,5 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "native_n": done.native_n,
         "sampler": orjson.dumps(dict(done.sampler), option=orjson.OPT_SORT_KEYS).decode(),
         "logprobs_refused": done.logprobs_refused,
+        "served_by": done.served_by,
     }
