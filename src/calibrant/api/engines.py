@@ -74,11 +74,12 @@ class RayEngine:
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
         """Yield function(item) for every item, in order; parts of a lost machine run again."""
         ray = self._connected()
-        task = ray.remote(num_cpus=1, max_retries=RETRIES)(function)
+        task = ray.remote(num_cpus=1, max_retries=RETRIES)(_applied)
+        shared = ray.put(function)
         waiting: deque[Any] = deque()
         window = 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1)
         for item in items:
-            waiting.append(task.remote(item))
+            waiting.append(task.remote(shared, item))
             if len(waiting) > window:
                 yield self._result(ray, waiting.popleft())
         while waiting:
@@ -92,12 +93,12 @@ class RayEngine:
             ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, RuntimeError, OSError, ValueError) as error:
             raise InputError(
-                f"there is no Ray cluster at {self.address}: {_first_line(error)}",
+                f"there is no Ray cluster at {self.address}: {_in_short(error)}",
                 hint="start one with `ray start --head`, set RAY_ADDRESS, or use --engine local",
             ) from None
         except ImportError as error:
             raise MissingDependencyError(
-                f"{_first_line(error)}\n  -> pip install 'calibrant[ray]'"
+                f"{_in_short(error)}\n  -> pip install 'calibrant[ray]'"
             ) from None
         return ray
 
@@ -113,15 +114,19 @@ class RayEngine:
             raise
         except ray.exceptions.RayError as error:
             raise InputError(
-                f"a part could not be computed on the Ray cluster: {_first_line(error)}",
+                f"a part could not be computed on the Ray cluster: {_in_short(error)}",
                 hint=f"each part was tried {RETRIES + 1} times; look at the state of the cluster "
                 "with `ray status`",
             ) from None
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+def _applied(function: Callable[[Item], Value], item: Item) -> Value:
+    return function(item)
+
+
+def _in_short(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(dict.fromkeys([lines[0], lines[-1]])) if lines else type(error).__name__
 
 
 def engine_named(name: str | None) -> Engine:

@@ -57,7 +57,8 @@ class PartSums:
             if key in self.blocks:
                 self.blocks[key].add(sums)
             else:
-                self.blocks[key] = sums
+                # What comes from another process cannot be written to.
+                self.blocks[key] = sums.copy()
         self.rows += other.rows
         for rule, count in other.dropped.items():
             self.dropped[rule] = self.dropped.get(rule, 0) + count
@@ -81,7 +82,8 @@ def sum_part(part: Part, plan: SumPlan) -> PartSums:
 def _add(
     batch: Batch, name: str, part: Part, plan: SumPlan, table: SumTable, out: PartSums
 ) -> None:
-    confidence, correct = _numbers(batch.confidence[name]), _numbers(batch.correct)
+    confidence = _numbers(batch.confidence[name], name, part)
+    correct = _numbers(batch.correct, plan.columns.correct, part)
     missing = batch.confidence[name].null_count or batch.correct.null_count
     if plan.percent:
         confidence = confidence / 100
@@ -97,7 +99,7 @@ def _add(
             table.add(confidence[keep], correct[keep], lookup, chosen)
 
 
-def _numbers(column: Any) -> Array:
+def _numbers(column: Any, name: str, part: Part) -> Array:
     """Return a column as numpy numbers; what is no number is refused with its type."""
     import pyarrow.types as kinds
 
@@ -106,7 +108,8 @@ def _numbers(column: Any) -> Array:
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if not (kinds.is_floating(kind) or kinds.is_integer(kind)):
         raise InputError(
-            f"a streamed audit reads numbers, this column holds {kind}",
+            f"a streamed audit reads numbers, the column {name!r} holds {kind}",
+            source=part.file,
             hint="store confidence and outcome as numbers, or audit a table that fits in memory",
         )
     values = np.asarray(column.to_numpy(zero_copy_only=False))

@@ -116,6 +116,10 @@ class CellSums:
         small = [np.zeros(2, np.int64) for _ in range(3)]
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), *small)
 
+    def copy(self) -> CellSums:
+        """Return sums of their own that may be added to."""
+        return CellSums(*(getattr(self, name).copy() for name in self.__slots__))
+
     def add(self, other: CellSums) -> None:
         """Take in the sums of further rows."""
         for name in self.__slots__:

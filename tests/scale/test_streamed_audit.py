@@ -1,0 +1,228 @@
+"""A streamed audit is the audit in memory, read another way."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import calibrant as cal
+from calibrant.api import streaming
+from calibrant.cli.audit import app
+from calibrant.core.errors import InputError
+from calibrant.records import batches
+
+pytest.importorskip("pyarrow")
+
+
+def frame(n=30_000, seed=0):
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(3, 1.2, n)
+    return pl.DataFrame(
+        {
+            "confidence": confidence,
+            "correct": (rng.random(n) < confidence**1.3).astype(np.int8),
+            "model": rng.choice(["small", "large"], n),
+            "topic": rng.choice(["history", "maths", "law"], n),
+        }
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.parquet"
+    frame().write_parquet(path, row_group_size=2_000)
+    return path
+
+
+def by_block(document):
+    return {(entry["model"], json.dumps(entry["group"])): entry for entry in document["results"]}
+
+
+def test_every_number_is_that_of_the_audit_in_memory(table):
+    streamed = cal.audit(table, engine="local", by=["topic"])
+    memory = cal.audit(table, by=["topic"])
+    assert streamed["reading"]["way"] == "streamed"
+    assert memory["reading"]["way"] == "in memory"
+    ours, theirs = by_block(streamed), by_block(memory)
+    assert ours.keys() == theirs.keys()
+    assert len(ours) == 8
+    for key, entry in ours.items():
+        other = theirs[key]
+        assert entry["n"] == other["n"]
+        for name, estimate in other["metrics"].items():
+            # The ends of these two are simulated over cells that are cut elsewhere.
+            near = 3e-3 if name in ("mcb", "dsc") else 2e-4
+            for part in ("value", "low", "high"):
+                found = entry["metrics"][name][part]
+                assert found == pytest.approx(estimate[part], abs=near), (key, name, part)
+        exact = ("ece", "ece_debiased", "brier", "accuracy", "mean_confidence", "confidence_gap")
+        for name in exact:
+            assert entry["metrics"][name]["value"] == pytest.approx(
+                other["metrics"][name]["value"], abs=1e-9
+            )
+        assert entry["calibration_test"] == pytest.approx(other["calibration_test"], abs=1e-6)
+        assert entry["verification"]["verdict"] == other["verification"]["verdict"]
+        assert entry["verification"]["labels"] == other["verification"]["labels"]
+        assert entry["reliability"]["histogram"] == other["reliability"]["histogram"]
+        mine, rows = entry["reliability"]["bins"], other["reliability"]["bins"]
+        assert [row["n"] for row in mine] == [row["n"] for row in rows]
+        assert [row["rate"] for row in mine] == pytest.approx([row["rate"] for row in rows])
+        assert entry["verdict"]["calibration"] == other["verdict"]["calibration"]
+
+
+def test_the_band_of_the_curve_is_that_of_all_rows(table):
+    (streamed, *_), (memory, *_) = (
+        cal.audit(table, engine=name)["results"] for name in ("local", None)
+    )
+    ours, theirs = (
+        np.subtract(
+            entry["reliability"]["curve"]["band_high"], entry["reliability"]["curve"]["band_low"]
+        ).mean()
+        for entry in (streamed, memory)
+    )
+    assert ours == pytest.approx(theirs, rel=0.25)
+
+
+def test_the_cut_into_parts_changes_nothing(table, monkeypatch):
+    once = cal.audit(table, engine="local").to_dict()
+    monkeypatch.setattr(batches, "PART_ROWS", 5_000)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 777)
+    many = cal.audit(table, engine="local").to_dict()
+    assert once["reading"].pop("parts") == 1
+    assert many["reading"].pop("parts") > 5
+    assert once == many
+
+
+def test_a_folder_with_partition_columns_gives_groups(tmp_path):
+    whole = frame()
+    for (model, topic), part in whole.partition_by("model", "topic", as_dict=True).items():
+        folder = tmp_path / "runs" / f"model={model}" / f"topic={topic}"
+        folder.mkdir(parents=True)
+        part.drop("model", "topic").write_parquet(folder / "0.parquet")
+    for source in (tmp_path / "runs", str(tmp_path / "runs" / "**" / "*.parquet")):
+        streamed = by_block(cal.audit(source, engine="local", by=["topic"]))
+        whole.write_parquet(tmp_path / "one.parquet")
+        one = by_block(cal.audit(tmp_path / "one.parquet", engine="local", by=["topic"]))
+        assert streamed.keys() == one.keys()
+        for key, entry in streamed.items():
+            assert entry["metrics"] == one[key]["metrics"]
+
+
+def test_a_url_is_read_through_fsspec():
+    fsspec = pytest.importorskip("fsspec")
+    system = fsspec.filesystem("memory")
+    with system.open("/bucket/scores/part-0.parquet", "wb") as file:
+        frame(2_000).write_parquet(file)
+    found = cal.audit("memory://bucket/scores")
+    assert found["reading"] == {"way": "streamed", "rows": 2_000, "parts": 1, "cells": 61_440}
+    with pytest.raises(InputError, match="no parquet file matches"):
+        cal.audit("memory://bucket/nothing")
+
+
+def test_a_large_table_is_streamed_without_being_asked(table, monkeypatch):
+    monkeypatch.setattr(streaming, "STREAM_ROWS", 10_000)
+    assert cal.audit(table)["reading"]["way"] == "streamed"
+    assert cal.audit(table, recalibrate="platt")["reading"]["way"] == "in memory"
+
+
+def test_a_text_table_is_streamed_and_its_rows_keep_their_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    frame(2_000).write_csv(path)
+    streamed = cal.audit(path, engine="local")
+    assert streamed["source"] == str(path)
+    assert streamed["results"][0]["n"] == cal.audit(path)["results"][1]["n"]
+    lines = path.read_text().splitlines()
+    lines[12] = "1.5,1,small,law"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match=r"t\.csv, row 12: the confidence must be at most 1"):
+        cal.audit(path, engine="local")
+
+
+def broken(tmp_path, **changes):
+    table = frame(5_000)
+    for column, (row, value) in changes.items():
+        values = table[column].to_list()
+        values[row] = value
+        table = table.with_columns(pl.Series(column, values))
+    path = tmp_path / "broken.parquet"
+    table.write_parquet(path, row_group_size=1_000)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"confidence": (3_456, float("nan"))}, "row 3457: the confidence is NaN"),
+        ({"confidence": (10, None)}, "row 11: the confidence is missing"),
+        ({"confidence": (4_999, 1.0000001)}, "row 5000: the confidence must be at most 1"),
+        ({"confidence": (0, -1.0)}, "row 1: the confidence is -1"),
+        ({"correct": (2_000, 2)}, "row 2001: the outcome must be 0 or 1"),
+        ({"correct": (2_001, None)}, "row 2002: the outcome is missing"),
+    ],
+)
+def test_a_broken_row_is_named_with_its_file(tmp_path, change, message):
+    path = broken(tmp_path, **change)
+    with pytest.raises(InputError, match=f"broken.parquet, {message}"):
+        cal.audit(path, engine="local")
+    dropped = cal.audit(path, engine="local", on_invalid="drop")
+    (count,) = dropped["dropped"].values()
+    (rows,) = dropped["dropped_rows"].values()
+    number = message.split(":")[0].removeprefix("row ")
+    assert count == 1
+    assert rows == [f"{path}:{number}"]
+    assert sum(entry["n"] for entry in dropped["results"]) == 4_999
+
+
+def test_of_two_broken_files_the_first_is_named(tmp_path, monkeypatch):
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        broken(tmp_path / name, confidence=(5, 2.0))
+    with pytest.raises(InputError, match=r"a/broken\.parquet, row 6"):
+        cal.audit(tmp_path, engine="local")
+
+
+def test_questions_that_come_up_again_are_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    ids = pl.Series("question_id", np.arange(30_000) // 3)
+    frame().with_columns(ids, model=pl.lit("m")).write_parquet(path)
+    with pytest.raises(InputError, match="depend on each other"):
+        cal.audit(path, engine="local")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"graded": True}, "--graded needs all of it"),
+        ({"recalibrate": "platt"}, "--recalibrate needs all of it"),
+        ({"confidence": "nothing"}, "there is no column 'nothing'"),
+        ({"by": ["tpic"]}, "there is no column 'tpic' for by"),
+        ({"bins": 9973}, "common multiple with 60"),
+    ],
+)
+def test_what_cannot_be_streamed_is_said(table, options, message):
+    with pytest.raises(InputError, match=message):
+        cal.audit(table, engine="local", **options)
+
+
+def test_text_where_numbers_belong_is_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"confidence": ["high"], "correct": [1]}).write_parquet(path)
+    with pytest.raises(InputError, match=r"t\.parquet.*confidence.*string"):
+        cal.audit(path, engine="local")
+
+
+def test_a_file_without_the_column_is_named(tmp_path):
+    frame(100).write_parquet(tmp_path / "a.parquet")
+    frame(100).drop("correct").write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=r"b\.parquet: there is no column 'correct'"):
+        cal.audit(tmp_path, engine="local")
+
+
+def test_the_command_line_takes_the_engine(table, tmp_path):
+    out = tmp_path / "out.json"
+    done = CliRunner().invoke(app, [str(table), "--engine", "local", "--json", str(out)])
+    assert done.exit_code == 0, done.output
+    assert json.loads(out.read_text())["reading"]["rows"] == 30_000
+    assert "streamed" in done.output
