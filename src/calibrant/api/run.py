@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from calibrant.collect import (
     POOL,
     Collected,
     Forecast,
+    ModelConfig,
     Question,
     Selection,
     StudyConfig,
@@ -259,6 +260,13 @@ def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _price(model: ModelConfig, price: Price | None) -> dict[str, Any] | None:
+    """Return the price that costs were computed with; None where there is none to check."""
+    if price is None or model.client in ("embedded", "replay"):
+        return None
+    return asdict(price)
+
+
 def _document(prepared: _Prepared, expected: Forecast | None, *, dry_run: bool) -> dict[str, Any]:
     config = prepared.config
     return {
@@ -275,7 +283,9 @@ def _document(prepared: _Prepared, expected: Forecast | None, *, dry_run: bool) 
                 "client": model.client,
                 "name_at_endpoint": model.model,
                 "endpoint": prepared.clients[model.name].endpoint,
+                "endpoints": getattr(prepared.clients[model.name], "endpoints", None),
                 "priced": prepared.prices[model.name] is not None,
+                "price": _price(model, prepared.prices[model.name]),
                 "unavailable": dict(prepared.selections[model.name].unavailable),
             }
             for model in config.models

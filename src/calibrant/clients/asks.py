@@ -114,10 +114,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Money for a million tokens, prompt and completion."""
+    """Money for a million tokens, prompt and completion; from when and where the price is."""
 
     prompt: float
     completion: float
+    as_of: str | None = None
+    source: str | None = None
 
     def cost(self, prompt_tokens: float, completion_tokens: float) -> float:
         """Return what these tokens cost.

@@ -1,6 +1,6 @@
 """From a study file to draws: plan, prompts, runner, tables."""
 
-from calibrant.collect.config import StudyConfig, load_config, parse_config
+from calibrant.collect.config import ModelConfig, StudyConfig, load_config, parse_config
 from calibrant.collect.endpoints import open_client
 from calibrant.collect.forecast import Forecast, check_budget, forecast
 from calibrant.collect.needs import NEEDS, Selection, select_probes
@@ -18,6 +18,7 @@ __all__ = [
     "Asker",
     "Collected",
     "Forecast",
+    "ModelConfig",
     "Prompt",
     "Question",
     "Selection",

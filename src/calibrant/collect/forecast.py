@@ -11,7 +11,9 @@ from calibrant.clients.codec import decode_completion
 from calibrant.clients.dispatch import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig, StudyConfig
+from calibrant.collect.judging import judge_bound
 from calibrant.collect.plan import Asker, Subject, Tag, Wanted
+from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.prompts import PromptBook
 from calibrant.collect.questions import Question
 from calibrant.collect.subjects import Extract, distinct, find_subject
@@ -21,11 +23,15 @@ from calibrant.records.ledger import Ledger
 __all__ = ["Forecast", "ForecastRow", "check_budget", "forecast"]
 
 LETTERS_PER_TOKEN = 4
+JUDGE = "judge"
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastRow:
-    """What one probe of one model still takes; tokens and cost are the most it can be."""
+    """What one probe of one model still takes; tokens and cost are the most it can be.
+
+    `note` says how a number comes about that is a bound and no count.
+    """
 
     model: str
     probe: str
@@ -36,6 +42,7 @@ class ForecastRow:
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +99,40 @@ def forecast(
         for question in questions
     }
     rows += [row for model in models for row in model.pool_turn(questions, pools)]
+    rows += _judge_rows(config, questions, wanted, ledger)
     return Forecast(tuple(rows))
+
+
+def _judge_rows(
+    config: StudyConfig,
+    questions: Sequence[Question],
+    wanted: Mapping[str, Wanted],
+    ledger: Ledger,
+) -> list[ForecastRow]:
+    """Return the row of the judge, where the study has one; verdicts held are not asked again."""
+    judge = config.semantics.judge
+    if judge is None:
+        return []
+    price = price_of(judge, load_prices(config.budget.prices))
+    bound = judge_bound(config, questions, wanted, price=price)
+    if bound is None:
+        return []
+    held = min(bound.calls, ledger.draws_of_purpose(JUDGE))
+    share = 1.0 - held / bound.calls if bound.calls else 0.0
+    return [
+        ForecastRow(
+            model=judge.name,
+            probe="judge, at most",
+            purpose=JUDGE,
+            draws_wanted=bound.calls,
+            draws_held=held,
+            calls=bound.calls - held,
+            prompt_tokens=round(share * bound.prompt_tokens),
+            completion_tokens=round(share * bound.completion_tokens),
+            cost=None if bound.cost is None else share * bound.cost,
+            note=bound.reason,
+        )
+    ]
 
 
 class _ModelForecast:

@@ -63,6 +63,11 @@ def _parse(text: str, *, source: str) -> dict[str, Price]:
     prices = {}
     for name, entry in values.items():
         table = Settings(entry, source=source, path=name)
-        prices[name] = Price(table.real("prompt"), table.real("completion"))
+        prices[name] = Price(
+            table.real("prompt"),
+            table.real("completion"),
+            as_of=table.text("as_of", None),
+            source=table.text("source", None),
+        )
         table.finish()
     return prices

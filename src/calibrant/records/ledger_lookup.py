@@ -121,6 +121,15 @@ class LedgerLookup:
             for id_, request, purpose, model, first, n, started, session in rows
         ]
 
+    def draws_of_purpose(self, purpose: str) -> int:
+        """Return how many draws were made for a purpose."""
+        row = self._reader.execute(
+            "SELECT COUNT(*) FROM draws WHERE request_id IN "
+            "(SELECT id FROM requests WHERE purpose = ?)",
+            (purpose,),
+        ).fetchone()
+        return int(row[0])
+
     def totals(self) -> dict[str, float]:
         """Return calls, draws, tokens and known cost of all that is in the ledger."""
         draws, prompt, completion, cost, unpriced = self._reader.execute(

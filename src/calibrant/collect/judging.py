@@ -1,0 +1,92 @@
+"""How often a judge can be asked at most, before anything is known about the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from calibrant.clients.asks import Price
+from calibrant.clients.budget import BYTES_PER_TOKEN
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.plan import Wanted
+from calibrant.collect.probes import PROBES
+from calibrant.collect.prompts import PromptBook
+from calibrant.collect.questions import Question
+
+__all__ = ["JudgeBound", "answers_of", "judge_bound"]
+
+JUDGING = ("hybrid", "judge")
+SAMENESS = 3
+"""Calls that may be needed to place one answer among the others: two, and a third to decide."""
+FIXED_TOKENS = 300
+"""Instructions, form and code of a call to the judge."""
+REPLY_TOKENS = 64
+
+
+class JudgeBound:
+    """The most that a judge can be asked, with tokens, cost and the reason in words.
+
+    Parameters
+    ----------
+    calls, prompt_tokens
+        The most there can be.
+    price
+        Price of the judge, None where unknown.
+    reason
+        How the number comes about.
+    """
+
+    def __init__(self, calls: int, prompt_tokens: int, price: Price | None, reason: str) -> None:
+        self.calls = calls
+        self.prompt_tokens = prompt_tokens
+        self.completion_tokens = calls * REPLY_TOKENS
+        self.reason = reason
+        self.cost = None if price is None else price.cost(prompt_tokens, self.completion_tokens)
+
+
+def answers_of(wanted: Wanted, topk: int) -> int:
+    """Return how many answers of one question and model are told apart and graded at most.
+
+    Examples
+    --------
+    >>> answers_of(Wanted({"greedy": 1, "samples": 8, "verb_topk": 1, "p_true": 8}), topk=3)
+    12
+    """
+    per_draw = {"answer": 1, "greedy": 1, "verb": 1, "verb_topk": topk}
+    return sum(
+        count * per_draw.get(PROBES[name].purpose, 0) for name, count in wanted.draws.items()
+    )
+
+
+def judge_bound(
+    config: StudyConfig,
+    questions: Sequence[Question],
+    wanted: Mapping[str, Wanted],
+    *,
+    price: Price | None,
+) -> JudgeBound | None:
+    """Return the bound, or None where there is no judge or nothing for it to do."""
+    chosen = config.semantics
+    per_answer = (chosen.clustering in JUDGING) * SAMENESS + (chosen.grading in JUDGING)
+    if chosen.judge is None or not per_answer:
+        return None
+    calls = tokens = 0
+    for model in config.models:
+        own = config.for_model(model)
+        answers = answers_of(wanted[model.name], own.sampling.topk)
+        book = PromptBook(own.prompts, folder=own.folder)
+        for question in questions:
+            longest = own.sampling.max_tokens.get(
+                "answer", book.find("answer", question.kind).max_tokens
+            )
+            size = FIXED_TOKENS + len(question.text.encode()) // BYTES_PER_TOKEN
+            calls += per_answer * answers
+            tokens += per_answer * answers * (size + answers * longest)
+    reason = (
+        f"at most {per_answer} calls for each of {calls // per_answer:,} answers, as if all of "
+        "them differed and rules settled none"
+    )
+    if chosen.max_judge_calls is not None and calls > chosen.max_judge_calls:
+        tokens = tokens * chosen.max_judge_calls // calls
+        calls = chosen.max_judge_calls
+        reason = f"max_judge_calls = {calls:,}"
+    return JudgeBound(calls, tokens, price, reason)

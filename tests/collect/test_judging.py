@@ -1,0 +1,95 @@
+"""The bound on judge calls: it is shown before anything is sent, and it holds."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from calibrant.clients.asks import Price
+from calibrant.collect import Question, Wanted, forecast, load_prices, open_client, parse_config
+from calibrant.collect.judging import answers_of, judge_bound
+from calibrant.records.ledger import DrawRow, Ledger, LedgerKey
+from calibrant.semantics.annotate import annotate
+from calibrant.semantics.options import Options
+from calibrant.semantics.simulated import SimulatedJudge
+
+JUDGE = {"client": "vllm", "name": "arbiter", "model": "gpt-4o-mini"}
+WANTED = Wanted({"greedy": 1, "samples": 5, "p_true": 5})
+
+
+def config(**semantics):
+    values = {
+        "questions": "q",
+        "prompts": {"style": "short"},
+        "models": [{"name": "m", "client": "llamacpp"}],
+        "semantics": {"judge": JUDGE, **semantics},
+    }
+    return parse_config(values, folder=Path(), source="study.toml")
+
+
+def questions(count=1):
+    return [Question(f"q{number}", "Why did the old bridge fall?") for number in range(count)]
+
+
+def bound(**semantics):
+    return judge_bound(config(**semantics), questions(), {"m": WANTED}, price=Price(1.0, 1.0))
+
+
+def test_the_bound_counts_answers_and_not_votes():
+    assert answers_of(WANTED, topk=3) == 6
+    assert bound().calls == 6 * 4
+    assert bound(clustering="rules").calls == 6
+    assert bound(grading="rules").calls == 6 * 3
+    assert bound(clustering="rules", grading="exact") is None
+    assert bound(max_judge_calls=7).calls == 7
+    assert "max_judge_calls" in bound(max_judge_calls=7).reason
+    assert bound().cost == pytest.approx((bound().prompt_tokens + 24 * 64) / 1e6)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_no_annotation_asks_more_often(same):
+    causes = ["rotten wood", "a heavy cart", "high water", "bad mortar", "an old quarrel", "frost"]
+    texts = [f"because of {cause} under it" for cause in causes]
+    draws = pl.DataFrame(
+        {
+            "question_id": ["q0"] * 6,
+            "model": ["m"] * 6,
+            "draw": [0, 0, 1, 2, 3, 4],
+            "purpose": ["greedy", *["answer"] * 5],
+            "text": texts,
+        }
+    )
+    table = pl.DataFrame(
+        {"question_id": ["q0"], "text": ["Why did the old bridge fall?"],
+         "references": [[["the river rose"]]]}
+    )  # fmt: skip
+    judge = SimulatedJudge({text: 0 if same else place for place, text in enumerate(texts)})
+    found = annotate(draws, table, options=Options(judge=judge))
+    assert 6 < found.document["judge_calls"] <= bound().calls
+
+
+def test_the_forecast_has_a_row_for_the_judge(tmp_path):
+    study = config()
+    clients = {"m": open_client(study.models[0])}
+    with Ledger(tmp_path / "ledger.sqlite") as ledger:
+
+        def row():
+            made = forecast(
+                study, questions(2), {"m": WANTED}, clients, ledger,
+                extract=lambda _, text: text, prices={"m": None},
+            )  # fmt: skip
+            return made.rows[-1]
+
+        assert (row().model, row().purpose, row().calls) == ("arbiter", "judge", 48)
+        assert "12 answers" in row().note
+        assert row().cost > 0
+        with ledger.writing():
+            (request,) = ledger.register([LedgerKey("e", "j", "judge", b"{}")])
+            ledger.add_draws([DrawRow(request, 0, 1, b"{}")])
+        assert (row().draws_held, row().calls) == (1, 47)
+
+
+def test_shipped_prices_say_from_when_they_are_and_to_check_them():
+    for price in load_prices().values():
+        assert price.as_of
+        assert "check before use" in price.source
