@@ -156,13 +156,18 @@ class Block:
 
     def mean(self, rows: FloatArray) -> tuple[float, float]:
         """Return the weighted mean and its standard error between units."""
-        total = self.data.total
-        value = float((rows * self.weight).sum()) / total
+        value = self._average(rows)
         return value, self.error(rows - value)
+
+    def _average(self, rows: FloatArray) -> float:
+        w = self.data.weights
+        return float(rows.sum() if w is None else rows @ w.astype(np.float64)) / self.data.total
 
     def error(self, influence: FloatArray) -> float:
         """Return the standard error of a statistic from its influence on rows."""
-        sums = unit_sums(np.asarray(influence * self.weight), self.units)
+        if self.data.weights is not None:
+            influence = influence * self.weight
+        sums = unit_sums(influence, self.units)
         count = self.units.count
         return math.sqrt(float(sums @ sums) * count / max(count - 1, 1)) / self.data.total
 
@@ -187,22 +192,28 @@ class Block:
     # Means.
 
     def _mean_interval(
-        self, rows: FloatArray, flipped: FloatArray
+        self, rows: FloatArray, flipped: Callable[[], FloatArray]
     ) -> tuple[float, float, float, str]:
+        """Return mean and interval of a loss; `flipped` gives it for the opposite outcomes."""
         value, error = self.mean(rows)
         if self.units.count < 2:
             return value, 0.0, math.inf, "one unit"
         low, high = wald_interval(value, error, self.level, units=self.units.count)
         if self.one_class or error == 0:
             # Outcomes that never varied may still do so: up to the unseen share of them.
-            turned = float((flipped * self.weight).sum()) / self.data.total
+            turned = self._average(flipped())
             other = (1 - self.unseen) * value + self.unseen * turned
             low, high = min(low, other), max(high, other)
         return value, max(low, 0.0), high, "unit-variance"
 
     def _brier(self) -> tuple[float, float, float, str]:
-        c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
-        value, low, high, how = self._mean_interval((c - y) ** 2, (c - (1 - y)) ** 2)
+        c = self.data.confidence.astype(np.float64, copy=False)
+
+        miss = c - self.data.correct
+        miss *= miss
+        value, low, high, how = self._mean_interval(
+            miss, lambda: (c - (1 - self.data.correct)) ** 2
+        )
         return value, low, min(high, 1.0), how
 
     def _log_loss(self) -> tuple[float, float, float, str]:
@@ -210,7 +221,7 @@ class Block:
         rows = log_loss_rows(c, y)
         if not np.isfinite(rows).all():
             return math.inf, math.inf, math.inf, "certain and wrong"
-        return self._mean_interval(rows, log_loss_rows(c, 1 - y))
+        return self._mean_interval(rows, lambda: log_loss_rows(c, 1 - y))
 
     def _accuracy_parts(self) -> tuple[float, float, float]:
         value, error = self.mean(self.data.correct.astype(np.float64, copy=False))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.isotonic import DistinctSums, distinct_sums, isotonic_fit
+from calibrant.stats.isotonic import DistinctSums, distinct_sums, isotonic_fit, pooled_sums
 
 __all__ = [
     "Corp",
@@ -80,9 +80,21 @@ def corp(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None
     (0.06, 0.125, 0.25)
     """
     data = check(confidence, correct, weights).present()
+    blocks, of_confidence, of_both = pooled_sums(*data)
     y = data.correct.astype(np.float64, copy=False)
-    squares = float(y @ y) if data.weights is None else float(np.square(y) @ data.weights)
-    return corp_from_sums(distinct_sums(*data), squares)
+    of_outcome = float(y @ y) if data.weights is None else float(np.square(y) @ data.weights)
+    total = data.total
+    rate = blocks.outcome / blocks.weight
+    mean = float(blocks.outcome.sum()) / total
+    score = (of_confidence - 2 * of_both + of_outcome) / total
+    # The fit is the mean of its block, so its own products with the outcomes are squares too.
+    recalibrated = (of_outcome - float(blocks.weight @ rate**2)) / total
+    return Corp(
+        score=score,
+        mcb=max(score - recalibrated, 0.0),
+        dsc=float(blocks.weight @ (rate - mean) ** 2) / total,
+        unc=max(of_outcome / total - mean**2, 0.0),
+    )
 
 
 def mcb(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:

@@ -40,7 +40,7 @@ def aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None
     0.111...
     """
     data = check(confidence, correct, weights, probability=False).present()
-    return ranking.average_risk_value(ranking.Ranked.of(*data, rows=False))
+    return ranking.average_risk_value(*data, data.total)
 
 
 def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
@@ -56,9 +56,9 @@ def e_aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | No
     0.5
     """
     data = check(confidence, correct, weights, probability=False).present()
-    value = ranking.average_risk_value(ranking.Ranked.of(*data, rows=False))
-    best = ranking.Ranked.of(data.correct, data.correct, data.weights, rows=False)
-    return max(value - ranking.average_risk_value(best), 0.0)
+    value = ranking.average_risk_value(*data, data.total)
+    best = ranking.average_risk_value(data.correct, data.correct, data.weights, data.total)
+    return max(value - best, 0.0)
 
 
 def accuracy_at_coverage(

@@ -191,7 +191,7 @@ class CellBlock(Block):
         # Rows of a cell vary by at most a quarter of its squared width; half of that is added.
         spread = np.where(self.cell == self.grid.cells, 0.0, self.width**2 / 8)
         right, wrong = (self.own_mean - y) ** 2, (self.own_mean - (1 - y)) ** 2
-        value, low, high, how = self._mean_interval(right + spread, wrong + spread)
+        value, low, high, how = self._mean_interval(right + spread, lambda: wrong + spread)
         return value, low, min(high, 1.0), how
 
     @cached_property
@@ -233,7 +233,7 @@ class CellBlock(Block):
         if self.one_class or self.n < 2:
             # What the other outcome would cost is not in the sums; its bound is the unseen share.
             turned = special.xlogy(1.0, np.abs(1 - self.data.correct - self.own_mean))
-            return self._mean_interval(loss, -turned)
+            return self._mean_interval(loss, lambda: -turned)
         second = max(float(self.counts @ square) / self.n - value**2, 0.0)
         low, high = wald_interval(
             value, math.sqrt(second / max(self.n - 1, 1)), self.level, units=self.n

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-__all__ = ["DistinctSums", "distinct_sums", "isotonic_fit"]
+from calibrant.stats.in_order import sums_in_order
+
+__all__ = ["DistinctSums", "distinct_sums", "isotonic_fit", "pooled_sums"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -33,17 +35,39 @@ def distinct_sums(
     >>> sums.confidence.tolist(), sums.weight.tolist(), sums.outcome.tolist()
     ([0.2, 0.5], [1.0, 2.0], [0.0, 1.0])
     """
-    order = np.argsort(confidence, kind="stable")
-    ordered = confidence[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    outcome = correct[order].astype(np.float64)
-    if weights is None:
-        mass = np.diff(starts, append=ordered.size).astype(np.float64)
-    else:
-        heavy = weights[order].astype(np.float64)
-        outcome *= heavy
-        mass = np.add.reduceat(heavy, starts)
-    return DistinctSums(ordered[starts].astype(np.float64), mass, np.add.reduceat(outcome, starts))
+    pieces = sums_in_order(confidence, correct, weights)
+    return DistinctSums(*map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def pooled_sums(
+    confidence: NDArray[Any], correct: NDArray[Any], weights: NDArray[Any] | None
+) -> tuple[DistinctSums, float, float]:
+    """Return the blocks of the isotonic fit, and the sums of w c^2 and of w c y over all rows.
+
+    Pooling what violates the order piece by piece and then the pieces gives the same blocks as
+    pooling all at once, so that only the blocks are ever held. A block's confidence is its mean.
+
+    Examples
+    --------
+    >>> blocks, *_ = pooled_sums(np.array([0.1, 0.4, 0.6, 0.9]), np.array([0, 1, 0, 1]), None)
+    >>> blocks.weight.tolist(), blocks.outcome.tolist()
+    ([1.0, 2.0, 1.0], [0.0, 1.0, 1.0])
+    """
+    squares = products = 0.0
+    parts = []
+    for sums in sums_in_order(confidence, correct, weights):
+        squares += float(sums.weight @ sums.score**2)
+        products += float(sums.score @ sums.outcome)
+        parts.append(_blocks(sums.score * sums.weight, sums.weight, sums.outcome))
+    mass, weight, outcome = _blocks(*map(np.concatenate, zip(*parts, strict=True)))
+    return DistinctSums(mass / weight, weight, outcome), squares, products
+
+
+def _blocks(*sums: FloatArray) -> list[FloatArray]:
+    """Return the sums (of confidence, weight, outcome) over the blocks of the isotonic fit."""
+    _, weight, outcome = sums
+    starts = isotonic_regression(outcome / weight, weights=weight).blocks[:-1]
+    return [np.add.reduceat(column, starts) for column in sums]
 
 
 def isotonic_fit(weight: FloatArray, outcome: FloatArray) -> FloatArray:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.stats.in_order import sums_in_order
+
 __all__ = [
     "Influence",
     "Ranked",
@@ -146,10 +148,12 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     scores; equal scores are taken in random order, in expectation. Whole weights count as
     repetitions.
     """
-    value = average_risk_value(ranked)
     total = ranked.total
     errors = ranked.weight - ranked.outcome
-    reached = np.cumsum(ranked.weight)
+    places = np.cumsum(np.concatenate([[0.0], ranked.weight]))
+    shares = _harmonic_shares(places, ranked.weight, total)
+    value = float((errors / ranked.weight) @ shares) / total
+    reached = places[1:]
     covered = reached / total
     risk = np.cumsum(errors) / reached
     share = ranked.weight / total
@@ -160,11 +164,23 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     return value, Influence(risk - mean + gained - lost, -gained)
 
 
-def average_risk_value(ranked: Ranked) -> float:
-    """Return the value of `average_risk` alone, with little memory."""
-    rate = ranked.outcome / ranked.weight
-    np.subtract(1.0, rate, out=rate)
-    return float(rate @ _harmonic_shares(np.cumsum(ranked.weight), ranked.weight)) / ranked.total
+def average_risk_value(score: Array, correct: Array, weights: Array | None, total: float) -> float:
+    """Return the value of `average_risk` alone, with little memory.
+
+    Parameters
+    ----------
+    score, correct, weights
+        Rows in any order.
+    total
+        Sum of the weights.
+    """
+    value = reached = 0.0
+    for sums in sums_in_order(score, correct, weights, falling=True):
+        rate = 1.0 - sums.outcome / sums.weight
+        places = np.cumsum(np.concatenate([[reached], sums.weight]))
+        value += float(rate @ _harmonic_shares(places, sums.weight, total))
+        reached = float(places[-1])
+    return value / total
 
 
 def best_average_risk(correct: Array, weights: Array | None) -> tuple[float, Ranked, Influence]:
@@ -174,18 +190,20 @@ def best_average_risk(correct: Array, weights: Array | None) -> tuple[float, Ran
     return value, ranked, influence
 
 
-def _harmonic_shares(reached: FloatArray, weight: FloatArray) -> FloatArray:
+def _harmonic_shares(places: FloatArray, weight: FloatArray, total: float) -> FloatArray:
     """Return, per group, the sum over its places i of (1/i + 1/(i+1) + ... + 1/total).
 
-    With H the harmonic numbers (digamma between whole numbers) and the identity
-    sum of H(j) for j < n = n H(n) - n, a group on places (A, B] has
-    (B - A)(H(total) + 1) - (B H(B) - A H(A)).
+    Group g is on the places (places[g], places[g + 1]]. With H the harmonic numbers (digamma
+    between whole numbers) and the identity sum of H(j) for j < n = n H(n) - n, a group on places
+    (A, B] has (B - A)(H(total) + 1) - (B H(B) - A H(A)).
     """
-    numbers = special.digamma(reached + 1) + np.euler_gamma
-    upper = reached * numbers
-    lower = np.concatenate([[0.0], upper[:-1]])
-    shares = weight * (numbers[-1] + 1) - (upper - lower)
+    products = places * _harmonic(places)
+    shares = weight * (_harmonic(total) + 1) - np.diff(products)
     return np.asarray(shares)
+
+
+def _harmonic(number: Any) -> Any:
+    return special.digamma(number + 1) + np.euler_gamma
 
 
 def _from_end(values: FloatArray) -> FloatArray:
