@@ -12,7 +12,7 @@ from calibrant.api.audit import audit
 from calibrant.api.result import Result
 from calibrant.api.study_page import write_study_page
 from calibrant.core.document import load_document
-from calibrant.core.errors import InputError
+from calibrant.core.errors import CalibrantError, InputError, SchemaError
 from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.figures import FORMATS, figures_of, save_figure
@@ -61,7 +61,7 @@ def report(
         if Study.is_study(path):
             documents += _study_documents(Study(path), seed, written if html is None else [])
         elif str(path).endswith(".json"):
-            documents.append(load_document(path))
+            documents.append(_document(path))
         else:
             documents.append(audit(path, seed=seed).to_dict())
     if html is not None:
@@ -73,6 +73,23 @@ def report(
     return Result(
         {"schema": "calibrant.report/1", "version": calibrant.__version__, "written": written}
     )
+
+
+def _document(path: str | Path) -> dict[str, Any]:
+    """Read a result document and make sure that it can be shown."""
+    document = load_document(path)
+    try:
+        render_markdown(document)
+        figures_of(document)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        if isinstance(error, CalibrantError):
+            raise
+        raise SchemaError(
+            f"not a whole {document['schema']} document: {type(error).__name__} {error}",
+            source=str(path),
+            hint="write the document again with this version",
+        ) from None
+    return document
 
 
 def _study_documents(study: Study, seed: int, written: list[str]) -> list[dict[str, Any]]:

@@ -188,6 +188,9 @@ GLOSSARY: dict[str, Term] = {
     "built": Term("Questions that the facts allow, before the choice.", page="bench"),
     "used": Term("Questions chosen.", page="bench"),
     "number": Term("How many."),
+    "prompt tokens": Term("Tokens sent; calls that ask for several draws count once."),
+    "reply tokens": Term("Tokens that came back."),
+    "cut off": Term("Replies that reached their longest length."),
     "draws": Term("Number of answers or replies that were asked for or drawn."),
 }
 

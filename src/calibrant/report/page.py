@@ -176,7 +176,7 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "labels": block.labels,
         "folded": block.folded,
         "shown": _ROWS_SHOWN if len(block.rows) > _ROWS_SHOWN + 3 else len(block.rows),
-        "rows": block.rows,
+        "rows": _filled(block),
         "columns": [
             {
                 "name": column,
@@ -186,6 +186,17 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
             for column in block.columns
         ],
     }
+
+
+def _filled(block: Table) -> list[list[str]]:
+    """Repeat a name that a terminal leaves out below itself: here rows are sorted and filtered."""
+    rows: list[list[str]] = []
+    for row in block.rows:
+        cells = list(row)
+        if rows and not cells[0] and block.labels > 1:
+            cells[0] = rows[-1][0]
+        rows.append(cells)
+    return rows
 
 
 def _figure(figure: Figure, name: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
         ("model", "purpose", "draws", "prompt tokens", "reply tokens", "cut off", "cost"),
         rows,
         title="What was asked",
-        note="'Cut off': replies that reached their longest length.",
+        note="'Cut off': replies that reached their longest length, as one-token votes always do.",
         labels=2,
     )
 

@@ -1,0 +1,68 @@
+"""`calibrant report` as a person calls it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+import calibrant as cal
+from calibrant.cli.report import app
+from calibrant.core.errors import CalibrantError
+
+run = CliRunner().invoke
+
+
+@pytest.fixture
+def audited(tmp_path):
+    path = tmp_path / "audit.json"
+    cal.audit([0.9, 0.8, 0.6, 0.7] * 50, [1, 0, 1, 1] * 50, resamples=50).to_json(path)
+    return path
+
+
+def test_page_tables_and_figures_are_written(audited, tmp_path):
+    done = run(
+        app,
+        [
+            str(audited),
+            *("--html", str(tmp_path / "r.html")),
+            *("--markdown", str(tmp_path / "r.md")),
+            *("--figures", str(tmp_path / "figures")),
+            *("--title", "My <title>"),
+            *("--json", str(tmp_path / "r.json")),
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    assert "<h1>My &lt;title&gt;</h1>" in (tmp_path / "r.html").read_text()
+    assert (tmp_path / "r.md").read_text().startswith("**model: ")
+    written = json.loads((tmp_path / "r.json").read_text())["written"]
+    assert {path.rsplit(".", 1)[1] for path in written} == {"html", "md", "svg", "png", "pdf"}
+
+
+def test_without_a_place_to_write_to_it_says_so(audited):
+    done = run(app, [str(audited)])
+    assert "Nothing was written" in done.output
+
+
+def test_a_document_of_an_unknown_kind_is_refused_with_its_name(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"schema": "calibrant.audits/1"}')
+    done = run(app, [str(path), "--markdown", str(tmp_path / "x.md")])
+    assert isinstance(done.exception, CalibrantError)
+    assert "calibrant.audits/1" in str(done.exception)
+
+
+def test_text_that_is_no_json_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text("{")
+    done = run(app, [str(path), "--html", str(tmp_path / "x.html")])
+    assert isinstance(done.exception, CalibrantError)
+    assert str(path) in str(done.exception)
+
+
+def test_half_a_document_is_refused_with_its_place(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text('{"schema": "calibrant.audit/1", "results": [{}]}')
+    done = run(app, [str(path), "--html", str(tmp_path / "x.html")])
+    assert isinstance(done.exception, CalibrantError)
+    assert "not a whole calibrant.audit/1 document" in str(done.exception)
+    assert str(path) in str(done.exception)

@@ -1,0 +1,76 @@
+"""The opening of a page: what it says first, and what it never praises."""
+
+import pytest
+from documents import KINDS, document_of
+
+from calibrant.core.document import plain
+from calibrant.report import render_html
+from calibrant.report.verdict import opening_sentences
+
+
+def entry(model, accuracy, *, method="verb", word="no-evidence", ece=0.1, expected=0.08):
+    def estimate(value):
+        return {"value": value, "low": value - 0.05, "high": value + 0.05, "n": 20}
+
+    return {
+        "model": model,
+        "method": method,
+        "group": None,
+        "questions": 20,
+        "probability": True,
+        "metrics": {"accuracy": estimate(accuracy), "ece": estimate(ece)},
+        "calibration_test": {"expected_ece": expected},
+        "verdict": {"calibration": word, "how": "H.", "sure": "S.", "next": "N."},
+    }
+
+
+def audited(*entries):
+    return [{"schema": "calibrant.audit/1", "results": list(entries)}]
+
+
+def test_models_that_are_mostly_wrong_are_said_to_know_little_first():
+    first, second, _ = opening_sentences(audited(entry("a", 0.3), entry("b", 0.2)))
+    assert first.startswith("a is right in 30% [25%, 35%], b is right in 20%")
+    assert "they know little here" in first
+    assert "a perfectly calibrated one would show 0.080" in second
+
+
+def test_a_model_that_is_mostly_right_is_not_said_to_know_little():
+    first = opening_sentences(audited(entry("a", 0.3), entry("b", 0.8)))[0]
+    assert "little" not in first
+
+
+def test_many_models_are_summed_up_by_their_range():
+    first = opening_sentences(audited(*(entry(f"m{i}", 0.5 + i / 20) for i in range(5))))[0]
+    assert first == "5 models get 50% to 70% of the answers right."
+
+
+def test_verdicts_are_counted():
+    words = ("over-confident", "over-confident", "under-confident", "no-evidence")
+    found = audited(*(entry(f"m{i}", 0.8, word=word) for i, word in enumerate(words)))
+    second = opening_sentences(found)[1]
+    assert second.startswith(
+        "3 of 4 confidences are shown to be miscalibrated (2 over-confident, 1"
+    )
+
+
+def test_a_test_that_does_not_exist_is_left_out_of_the_sentence():
+    second = opening_sentences(audited(entry("a", 0.8, expected=None), entry("b", 0.8, ece=0.2)))[1]
+    assert second.endswith("of a.")
+
+
+def test_one_confidence_has_its_own_three_sentences():
+    assert opening_sentences(audited(entry("a", 0.8))) == ["H.", "S.", "N."]
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"analysis", "report", "methods", "sem_ece"}))
+def test_every_page_opens_with_a_verdict(kind):
+    sentences = opening_sentences([plain(document_of(kind))])
+    assert 1 <= len(sentences) <= 3
+    assert all(sentence.strip() for sentence in sentences)
+
+
+def test_the_page_does_not_repeat_its_verdict():
+    document = plain(document_of("groups"))
+    (sentence,) = opening_sentences([document])
+    assert render_html([document]).count(sentence) == 1
