@@ -24,7 +24,7 @@ from calibrant.records.convert.zip_entries import ZipEntries
 
 ZSTD = 93
 COMPRESSOR = zstandard.ZstdCompressor()
-SIZES, LARGER, EPOCHS = (2_000, 20_000), 100_000, 10
+SIZES, LARGER, EPOCHS = (2_000, 20_000), 60_000, 10
 FIXTURE = ROOT / "tests" / "ecosystem" / "fixtures" / "inspect.eval"
 REPEATS = 3
 

@@ -99,6 +99,8 @@ def test_metrics_see_every_epoch(inspect_logs, tmp_path):
     assert found["brier"] == pytest.approx(1.0)
     assert found["auroc"] == pytest.approx(0.0)
     assert found["ece_n"] == 60
+    assert (found["sem_ece_questions"], found["sem_ece_left_out"]) == (6, 0)
+    assert found["sem1_ece_low"] <= found["sem1_ece"] <= found["sem1_ece_high"]
     blocks, document = audited(inspect_logs["contrary"], tmp_path)
     assert value(blocks["verb"], "ece") == pytest.approx(1.0)
     semantic = document["sem_ece"][0]

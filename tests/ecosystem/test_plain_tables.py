@@ -69,9 +69,11 @@ def test_usual_names_need_no_options(tmp_path):
 
 
 def test_ragged_rows_are_listed(csv):
-    csv.write_text(TABLE + "f,0.5\ng,0.5,1,law,more\nh,0.5,1,law\n")
+    csv.write_text(TABLE + "f,0.5\ng,0.5,1,law,more\nh,7,1,law\n")
     (entry,) = import_logs(csv, columns=COLUMNS)["results"]
-    assert (entry["expected"], entry["scores"], entry["unreadable"]) == (8, 4, 4)
+    assert (entry["expected"], entry["scores"], entry["unreadable"]) == (8, 3, 5)
+    places = {problem["place"] for problem in entry["problems"]}
+    assert places == {"row 2", "row 4", "row 6", "row 7", "row 8"}  # as numbered in the file
     assert "2 cells where the header has 4" in entry["problems"][0]["reason"]
 
 

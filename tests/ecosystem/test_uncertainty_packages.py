@@ -156,6 +156,9 @@ def test_uqlm_responses_and_samples_are_draws(tmp_path):
     samples = [ast.literal_eval(text) for text in table["sampled_responses"]]
     second = log.draws.filter(pl.col("draw") == 2)["answer"].to_list()
     assert second == [row[1] for row in samples]
+    # The grade is that of the response; a sample is graded only where it says the same.
+    graded = log.draws.filter(pl.col("correct").is_not_null())
+    assert set(graded["draw"]) == {0}
     import_logs(UQLM, tmp_path / "study")
     blocks = {b["method"]: b for b in cal.audit(tmp_path / "study", resamples=50)["results"]}
     confidence, right = table["exact_match"].to_list(), table["response_correct"].to_list()

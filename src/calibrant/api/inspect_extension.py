@@ -26,6 +26,7 @@ _QUESTION = (
     "Is the proposed answer true? Reply with one word, True or False."
 )
 _RESAMPLES = 200
+_ENDS = {"": "value", "_low": "low", "_high": "high"}
 
 
 # -- metrics -------------------------------------------------------------------------------------
@@ -100,16 +101,19 @@ def sem_ece_metric(bins: int = 10) -> Callable[[Sequence[Any]], dict[str, float]
                 cluster_answers([text for text, _ in pairs]), pairs, strict=True
             )
         ]
+        counts = {
+            "sem_ece_questions": float(len(answers)),
+            "sem_ece_left_out": float(len(scores) - len(rows)),
+        }
+        names = [(n, end, part) for n in ("sem1", "sem2") for end, part in _ENDS.items()]
         if not rows or len(rows) == len(answers):
-            undefined = float("nan")
-            return {"sem1_ece": undefined, "sem2_ece": undefined}
+            return {f"{name}_ece{end}": float("nan") for name, end, _ in names} | counts
         question, classes, grades = (list(column) for column in zip(*rows, strict=True))
         found = sem_ece(question, classes, grades, bins=bins, resamples=_RESAMPLES)
         return {
-            f"{name}_ece{end}": float(getattr(estimate, part))
-            for name, estimate in (("sem1", found.sem1), ("sem2", found.sem2))
-            for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-        }
+            f"{name}_ece{end}": float(getattr(getattr(found, name), part))
+            for name, end, part in names
+        } | counts
 
     return metric
 
