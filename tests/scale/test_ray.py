@@ -66,7 +66,7 @@ class Cluster:
     def processes(self, node):
         """Return (pid, command line) of every process of a node's session."""
         listed = subprocess.run(
-            ["ps", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True
+            ["ps", "-ww", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True
         ).stdout
         rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
         return [(int(pid), args) for pid, sid, args in rows if sid == str(node.pid)]
@@ -197,7 +197,6 @@ def test_the_client_address_gives_the_same_bytes(cluster, table, tmp_path):
 
 def test_without_a_cluster_the_message_says_what_to_start(table, tmp_path):
     environment = {**os.environ, "RAY_ADDRESS": f"127.0.0.1:{free_port()}"}
-    environment["RAY_gcs_rpc_server_reconnect_timeout_s"] = "2"
     run = audit(table, "ray", tmp_path / "none.json", environment)
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 2

@@ -7,6 +7,7 @@ when it runs; then every engine gives the same document, byte for byte.
 from __future__ import annotations
 
 import os
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,8 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 # A part that was lost with its machine is read again at most so often.
 RETRIES = 5
+WAIT_S = 10.0
+_START_HINT = "start one with `ray start --head`, set RAY_ADDRESS, or use --engine local"
 
 
 class Engine(Protocol):
@@ -89,12 +92,13 @@ class RayEngine:
         ray = optional_import("ray", extra="ray", purpose="running on a Ray cluster")
         if ray.is_initialized():
             return ray
+        _require_answer(self.address)
         try:
             ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, RuntimeError, OSError, ValueError) as error:
             raise InputError(
                 f"there is no Ray cluster at {self.address}: {_in_short(error)}",
-                hint="start one with `ray start --head`, set RAY_ADDRESS, or use --engine local",
+                hint=_START_HINT,
             ) from None
         except ImportError as error:
             raise MissingDependencyError(
@@ -118,6 +122,20 @@ class RayEngine:
                 hint=f"each part was tried {RETRIES + 1} times; look at the state of the cluster "
                 "with `ray status`",
             ) from None
+
+
+def _require_answer(address: str) -> None:
+    """Try the door first: Ray itself waits minutes for a cluster that is not there."""
+    given = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
+    host, _, port = given.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=WAIT_S).close()
+    except OSError as error:
+        raise InputError(
+            f"there is no Ray cluster at {given}: {_in_short(error)}", hint=_START_HINT
+        ) from None
 
 
 def _applied(function: Callable[[Item], Value], item: Item) -> Value:
