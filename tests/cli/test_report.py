@@ -66,3 +66,11 @@ def test_half_a_document_is_refused_with_its_place(tmp_path):
     assert isinstance(done.exception, CalibrantError)
     assert "not a whole calibrant.audit/1 document" in str(done.exception)
     assert str(path) in str(done.exception)
+
+
+@pytest.mark.parametrize(("given", "place"), [("nothing.json", "r.html"), (None, "no/such/r.html")])
+def test_a_file_that_is_not_there_is_named(audited, tmp_path, given, place):
+    path = audited if given is None else tmp_path / given
+    done = run(app, [str(path), "--html", str(tmp_path / place)])
+    assert isinstance(done.exception, CalibrantError)
+    assert str(tmp_path) in str(done.exception)

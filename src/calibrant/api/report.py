@@ -77,6 +77,8 @@ def report(
 
 def _document(path: str | Path) -> dict[str, Any]:
     """Read a result document and make sure that it can be shown."""
+    if not Path(path).is_file():
+        raise InputError("there is no such file", source=str(path))
     document = load_document(path)
     try:
         render_markdown(document)
@@ -109,7 +111,10 @@ def _page(
 
 
 def _write(path: str | Path, text: str) -> str:
-    Path(path).write_text(text, encoding="utf-8")
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", source=str(path)) from None
     return str(path)
 
 
