@@ -339,7 +339,8 @@ class Block:
         excess = max(value - best, 0.0)
         rows = influence.rows(self.ranked.group, self.data.correct)
         error = self.error(rows - of_best.rows(ranked.group, self.data.correct))
-        if self.one_class or error == 0:
+        # A perfect order moves with the best one: what is left of the error is rounding.
+        if self.one_class or error < 1e-12:
             return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"
         low, high = wald_interval(excess, error, self.level, units=self.units.count)
         return excess, max(low, 0.0), min(high, 1.0), "influence"

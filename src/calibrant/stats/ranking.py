@@ -149,19 +149,19 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     repetitions.
     """
     total = ranked.total
-    errors = ranked.weight - ranked.outcome
+    rate = 1.0 - ranked.outcome / ranked.weight
     places = np.cumsum(np.concatenate([[0.0], ranked.weight]))
-    shares = _harmonic_shares(places, ranked.weight, total)
-    value = float((errors / ranked.weight) @ shares) / total
-    reached = places[1:]
-    covered = reached / total
-    risk = np.cumsum(errors) / reached
-    share = ranked.weight / total
-    gained = _from_end(share / covered)
-    lost = _from_end(share * risk / covered)
-    # Linear in the error 1 - y: risk - value + (1 - y) * gained - lost.
-    mean = float(share @ risk)
-    return value, Influence(risk - mean + gained - lost, -gained)
+    value = float(rate @ _harmonic_shares(places, ranked.weight, total)) / total
+    # In the limit the value is the sum of error mass times `depth`, the mean of -ln(coverage) over
+    # a group. Mass that moves to a row changes the masses, the depth of the row's own group, and
+    # the coverage of all groups after it.
+    reached = special.xlogy(places, places / total) / total
+    depth = 1.0 - np.diff(reached) * (total / ranked.weight)
+    log_covered = np.log(places[1:] / total)
+    later = np.append(_from_end(rate[1:] * np.diff(log_covered)), 0.0)
+    errors = rate * ranked.weight / total
+    constant = depth - rate * (log_covered + depth) - later + float(errors @ (1.0 - depth))
+    return value, Influence(constant, -depth)
 
 
 def average_risk_value(score: Array, correct: Array, weights: Array | None, total: float) -> float:
