@@ -47,6 +47,7 @@ def test_the_study_asks_one_model_in_two_ways_for_every_method(config):
     assert len({model.model for model in config.models}) == 1
     assert config.methods is None
     assert config.candidate_pool
+    assert config.semantics.embeddings
     assert config.seed == 3
     assert config.sampling.draws == 8
     prompts = [

@@ -34,6 +34,9 @@ max_tokens = {{ answer = 10 }}
 [prompts]
 style = "short"
 
+[semantics]
+embeddings = true
+
 [[models]]
 name = "few-shot"
 client = "embedded"
@@ -82,7 +85,7 @@ def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Re
             "study": str(study.path),
             "report": str(study.report_path),
             "seconds": time.perf_counter() - started,
-            "run": {key: collected[key] for key in ("usage",) if key in collected.to_dict()},
+            "counts": collected["counts"],
             "done": parts["done"],
             "left_out": parts["left_out"],
             "next": [

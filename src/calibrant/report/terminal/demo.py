@@ -14,6 +14,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return where the report is and what to try next."""
     parts: list[Paragraph | Table] = [
         Paragraph(f"The report is here: {document['report']}", strong=True),
+        Paragraph(_asked(document)),
         Paragraph(f"Parts: {', '.join(document['done'])}; {document['seconds']:.0f} s."),
     ]
     for entry in document["left_out"]:
@@ -21,3 +22,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts.append(Paragraph("Try next:"))
     parts.extend(Paragraph(f"  {command}") for command in document["next"])
     return parts
+
+
+def _asked(document: Mapping[str, Any]) -> str:
+    new = sum(entry["draws_new"] for entry in document["counts"])
+    held = sum(entry["draws_cached"] for entry in document["counts"])
+    return f"{new:,} draws were asked for, {held:,} were in the ledger already."
