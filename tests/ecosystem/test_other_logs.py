@@ -33,6 +33,23 @@ def test_helm_run_folder():
     assert log.draws["answer"].to_list() == mapped
 
 
+def test_an_imported_study_gives_the_audit_of_its_log(tmp_path, lm_eval_file):
+    logs = {
+        "one draw": HELM,
+        "options": lm_eval_file("tiny_choice"),
+        "repeats": lm_eval_file("tiny_open"),
+        "partly graded": lm_eval_file("tiny_worded"),
+        "epochs": HELM.parent / "inspect.eval",
+    }
+    for name, log in logs.items():
+        import_logs(log, tmp_path / name)
+        direct = cal.audit(log, resamples=20)
+        study = cal.audit(tmp_path / name, resamples=20)
+        for left, right in zip(direct["results"], study["results"], strict=True):
+            assert left["metrics"] == right["metrics"], name
+        assert direct["sem_ece"] == study["sem_ece"], name
+
+
 def test_helm_without_its_grades(tmp_path):
     (tmp_path / "scenario_state.json").write_bytes((HELM / "scenario_state.json").read_bytes())
     log = read_log(tmp_path)

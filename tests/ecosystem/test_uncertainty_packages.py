@@ -90,6 +90,19 @@ def test_other_uncertainties_only_rank(manager):
     }
 
 
+def test_what_only_ranks_is_kept_apart_from_the_scores(tmp_path):
+    written = import_logs(POLYGRAPH, tmp_path / "study")["written"]
+    ranking = pl.read_parquet(tmp_path / "study" / "ranking.parquet")
+    assert str(tmp_path / "study" / "ranking.parquet") in written
+    assert set(ranking["method"]) == {"MeanTokenEntropy", "LexicalSimilarity_rougeL"}
+    audited = cal.audit(tmp_path / "study", resamples=20)
+    methods = {block["method"] for block in audited["results"]}
+    assert methods == {"sequence_probability", "perplexity"}
+    import_logs(POLYGRAPH, tmp_path / "s.csv")
+    assert pl.read_csv(tmp_path / "s.csv").height == 48
+    assert pl.read_csv(tmp_path / "s.ranking.csv").height == 48
+
+
 def resaved(path, **parts):
     """Write a saved manager with some parts replaced, as torch lays it out."""
     manager = saved_manager() | parts

@@ -39,8 +39,9 @@ def import_logs(
         One or more logs: Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
         `calibrant.records.convert.READERS`, recognised by content.
     out
-        A study folder, which gets the tables questions, draws, semantics and scores; or a file
-        ending in .parquet, .csv or .jsonl, which gets the scores alone.
+        A study folder, which gets the tables questions, draws, scores and, where questions have
+        several graded answers, semantics; or a file ending in .parquet, .csv or .jsonl, which
+        gets the scores alone.
     kind
         Which tool wrote the logs, where it should not be recognised.
     grade
@@ -109,11 +110,15 @@ def _counted(tables: ForeignTables) -> list[dict[str, Any]]:
 
 
 def _write(tables: ForeignTables, out: Path) -> list[Path]:
+    # A scores table does not say which scores only rank: those go to a table of their own.
+    only_rank = pl.col("method").is_in(list(tables.ranking))
+    scores, ranking = tables.scores.filter(~only_rank), tables.scores.filter(only_rank)
     if out.suffix in _TABLE_ENDINGS:
         out.parent.mkdir(parents=True, exist_ok=True)
-        _write_table(tables.scores, out)
+        _write_table(scores, out)
         written = [out]
         beside = out.with_suffix(".unreadable.csv")
+        beside_ranking = out.with_suffix(f".ranking{out.suffix}")
     else:
         if out.is_file():
             raise InputError(
@@ -121,18 +126,31 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
                 source=str(out),
             )
         study = Study(out)
-        frames = {
-            "questions": tables.questions,
-            "draws": tables.draws.drop("correct", "reason", "grader"),
-            "semantics": tables.semantics,
-            "scores": tables.scores,
-        }
+        frames = {"questions": tables.questions, **_draw_tables(tables), "scores": scores}
         written = [study.write(name, frame) for name, frame in frames.items()]
         beside = out / "unreadable.csv"
+        beside_ranking = out / "ranking.parquet"
+    if ranking.height:
+        _write_table(ranking, beside_ranking)
+        written.append(beside_ranking)
     if any(log.problems for log in tables.logs):
         _problem_table(tables).write_csv(beside)
         written.append(beside)
     return written
+
+
+def _draw_tables(tables: ForeignTables) -> dict[str, pl.DataFrame]:
+    """Return the draws, and their classes and grades where meanings can be audited with them.
+
+    One draw per question shows no agreement, and where a log grades some of the answers only the
+    rest is not missing at random. The grades then stay with the draws.
+    """
+    if tables.draws_with_classes() is None:
+        return {"draws": tables.draws}
+    return {
+        "draws": tables.draws.drop("correct", "reason", "grader"),
+        "semantics": tables.semantics,
+    }
 
 
 def _write_table(frame: pl.DataFrame, path: Path) -> None:
