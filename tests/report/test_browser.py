@@ -150,8 +150,8 @@ def test_the_cascade_slider_moves_the_point_and_its_numbers(browser, cascaded, t
     curve = cascaded["results"][0]["strategies"][0]["curve"]
     read = "return [...document.querySelector('.readout tbody tr').cells].map(c => c.textContent)"
     dots = (
-        "return [...document.querySelectorAll('.chart svg .mark-symbol path')]"
-        ".map(p => p.getAttribute('transform')).join(' ')"
+        "return [...document.querySelectorAll('.chart svg .mark-symbol.role-mark path')]"
+        ".map(p => p.getAttribute('transform'))"
     )
     seen = []
     for position in (0, 1):
@@ -169,6 +169,9 @@ def test_the_cascade_slider_moves_the_point_and_its_numbers(browser, cascaded, t
         seen.append((browser.execute_script(read), browser.execute_script(dots)))
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
+    entry = cascaded["results"][0]
+    for _, shown in seen:
+        assert len(shown) == len(entry["strategies"]) + len(entry["models"])
 
 
 def test_the_slider_has_a_name_outside_of_the_picture(browser, cascaded, tmp_path):
