@@ -197,7 +197,7 @@ class Recorder:
 
 def test_a_runtime_whose_cache_changes_log_probs_is_asked_without_it():
     runtime = Recorder({"cache_n": 20, "prompt_n": 9})
-    cache = PrefixCache(runtime)
+    cache = PrefixCache(runtime, slots=4)
     assert not cache.safe
     del runtime.cached[:]
     cache.ask({"messages": []})
@@ -215,13 +215,17 @@ def test_a_runtime_whose_cache_changes_log_probs_is_asked_without_it():
 )
 def test_an_answer_that_cannot_be_trusted_is_computed_again_as_a_whole(timings, sent):
     runtime = Recorder(timings)
-    cache = PrefixCache(runtime)
+    cache = PrefixCache(runtime, slots=4)
     cache.safe = True
     del runtime.cached[:]
     cache.ask({"messages": []})
     assert runtime.cached == sent
     cache.ask({"messages": []})
     assert runtime.cached == [*sent, False]  # the same prompt again is never taken from the cache
+    cache.ask({"messages": ["other"], "n": 4})  # fills all slots
+    del runtime.cached[:]
+    cache.ask({"messages": []})
+    assert runtime.cached == sent
 
 
 def test_threads_wait_passively():

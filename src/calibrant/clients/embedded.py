@@ -79,7 +79,9 @@ class EmbeddedClient:
             seed=True,
             json_schema=True,
             samplers=("top_p", "top_k", "min_p"),
-            concurrency=parallel,
+            # One call after the other: beside each other, small calls overtake large ones, and
+            # the beginning that all prompts of a kind share is lost from the cache.
+            concurrency=1,
         )
         self._capabilities = adjusted(base, capabilities)
 
@@ -126,7 +128,9 @@ class EmbeddedClient:
         with self._loading:
             if self._server is None:
                 self._server = self._load()
-                self._prefixes = PrefixCache(self._server.handle_chat_completions)
+                self._prefixes = PrefixCache(
+                    self._server.handle_chat_completions, slots=self._parallel
+                )
         body = write_request(request, PRESETS["llamacpp"])
         # The runtime counts the tokens of one choice only; with log-probs all are counted.
         body["logprobs"] = True

@@ -9,7 +9,6 @@ to the last bit. That is checked here once for every loaded model, and watched i
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,7 @@ __all__ = ["UBATCH", "PrefixCache"]
 UBATCH = 512
 """Tokens that are computed in one batch; a longer prompt is split, so it is not cached."""
 FEWEST = 2
-REMEMBERED = 64
+REMEMBERED = 4096
 BEGINNING = "Rome is in Italy. Where is "
 ENDINGS = ("Lima?", "old Lima?", "the old Lima?")
 
@@ -34,11 +33,14 @@ class PrefixCache:
     ----------
     handle
         Takes the body of a chat completion, returns the answer.
+    slots
+        Draws that the server computes side by side; each keeps the last prompt it has seen.
     """
 
-    def __init__(self, handle: Callable[[dict[str, Any]], Any]) -> None:
+    def __init__(self, handle: Callable[[dict[str, Any]], Any], *, slots: int) -> None:
         self._handle = handle
-        self._recent: deque[bytes] = deque(maxlen=REMEMBERED)
+        self._slots = slots
+        self._in_slots: set[bytes] = set()
         self._looking = threading.Lock()
         self.safe = self._changes_nothing()
 
@@ -46,13 +48,20 @@ class PrefixCache:
         """Return the answer, the same as without any cache."""
         # The same prompt again would leave one token to compute: it is computed as a whole.
         prompt = orjson.dumps(body["messages"])
-        with self._looking:
-            cached = self.safe and prompt not in self._recent
-            self._recent.append(prompt)
+        cached = self._note(prompt, body.get("n", 1)) and self.safe
         answer = self._send(body, cached=cached)
         if cached and not _sound(answer):
             answer = self._send(body, cached=False)
         return answer
+
+    def _note(self, prompt: bytes, n: int) -> bool:
+        """Note what is in the slots from now on; return whether this prompt was not."""
+        with self._looking:
+            new = prompt not in self._in_slots
+            if n >= self._slots or len(self._in_slots) >= REMEMBERED:
+                self._in_slots.clear()
+            self._in_slots.add(prompt)
+        return new
 
     def _send(self, body: dict[str, Any], *, cached: bool) -> dict[str, Any]:
         answer = self._handle({**body, "cache_prompt": cached})
