@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, number_cell
@@ -10,6 +11,7 @@ from calibrant.report.blocks import Paragraph, Table, number_cell
 __all__ = ["blocks"]
 
 _PROBLEMS_SHOWN = 20
+_LOGS_SIDE_BY_SIDE = 3
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -42,22 +44,37 @@ def _verdict(results: Sequence[Mapping[str, Any]]) -> Paragraph:
 
 
 def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
+    """Return one column per log where few are given: long names then have room."""
+    fields = ("kind", "model", "task", "questions", "draws", "expected", "ungraded", "unreadable")
+    cells = [dict(zip(fields, _cells(entry), strict=True)) for entry in results]
+    names = _short_names([entry["source"] for entry in results])
+    if len(results) <= _LOGS_SIDE_BY_SIDE:
+        rows = tuple((field, *(entry[field] for entry in cells)) for field in fields)
+        return Table(("", *names), rows, title="Logs", labels=1)
+    kept = tuple(field for field in fields if field != "task")
     rows = tuple(
-        (
-            entry["source"],
-            entry["kind"],
-            ", ".join(entry["models"]),
-            ", ".join(entry["tasks"]),
-            f"{entry['questions']:,}",
-            f"{entry['draws']:,}",
-            "not stated" if entry["expected"] is None else number_cell(entry["expected"]),
-            f"{sum(entry['ungraded'].values()):,}",
-            f"{entry['unreadable']:,}",
-        )
-        for entry in results
+        (name, *(entry[field] for field in kept)) for name, entry in zip(names, cells, strict=True)
     )
-    columns = ("log", "kind", "model", "task", "questions", "draws", "expected", "ungraded")
-    return Table((*columns, "unreadable"), rows, title="Logs", labels=4)
+    return Table(("log", *kept), rows, title="Logs", labels=3)
+
+
+def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        entry["kind"],
+        ", ".join(entry["models"]),
+        ", ".join(entry["tasks"]),
+        f"{entry['questions']:,}",
+        f"{entry['draws']:,}",
+        "not stated" if entry["expected"] is None else number_cell(entry["expected"]),
+        f"{sum(entry['ungraded'].values()):,}",
+        f"{entry['unreadable']:,}",
+    )
+
+
+def _short_names(sources: Sequence[str]) -> list[str]:
+    """Return the file names alone where they tell the logs apart."""
+    names = [Path(source).name for source in sources]
+    return names if len(set(names)) == len(names) else list(sources)
 
 
 def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
@@ -76,9 +93,10 @@ def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _problems(results: Sequence[Mapping[str, Any]]) -> Table:
+    names = _short_names([entry["source"] for entry in results])
     lines = [
-        (entry["source"], problem["place"], problem["reason"])
-        for entry in results
+        (name, problem["place"], problem["reason"])
+        for name, entry in zip(names, results, strict=True)
         for problem in entry["problems"]
     ]
     total = sum(entry["unreadable"] for entry in results)
