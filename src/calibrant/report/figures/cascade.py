@@ -11,6 +11,14 @@ from calibrant.report.figures.theme import GREY, frame
 
 __all__ = ["figures"]
 
+_SLIDER = {
+    "input": "range",
+    "min": 0,
+    "max": 1,
+    "step": 0.02,
+    "name": "Threshold, from one end of each curve to the other ",
+}
+
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Return the cost-accuracy curves of each entry."""
@@ -18,7 +26,32 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
 
 
 def _curves(entry: Mapping[str, Any], number: int) -> Figure:
-    rows = [
+    rows = _rows(entry)
+    readout = {
+        "signal": "position",
+        "columns": ["strategy", "setting", "cost", "accuracy", "low", "high"],
+        "rows": rows,
+    }
+    spec = frame(
+        {
+            "params": [{"name": "position", "value": 0.5, "bind": _SLIDER}],
+            "layer": _layers(rows, _models(entry)),
+            # The page shows these numbers beside the slider; exports leave them out.
+            "usermeta": {"readout": readout},
+        },
+        width=460,
+    )
+    return Figure(
+        f"cascade-{number}",
+        "Accuracy against cost",
+        "Lines: strategies over all of their settings; dots: the setting chosen with the slider, "
+        "with its numbers in the table; diamonds: each model alone. Up and left is better.",
+        spec,
+    )
+
+
+def _rows(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
         {
             "strategy": strategy["words"],
             "place": place,
@@ -32,7 +65,10 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
         for strategy in entry["strategies"]
         for place, point in enumerate(strategy["curve"])
     ]
-    models = [
+
+
+def _models(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
         {
             "model": item["model"],
             "cost": item["relative_cost"]["value"],
@@ -40,73 +76,36 @@ def _curves(entry: Mapping[str, Any], number: int) -> Figure:
         }
         for item in entry["models"]
     ]
-    x = {"field": "cost", "type": "quantitative", "title": "cost, largest model = 1"}
-    y = {"type": "quantitative", "scale": {"zero": False}, "title": "accuracy"}
+
+
+def _layers(rows: list[dict[str, Any]], models: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    place = {
+        "x": {"field": "cost", "type": "quantitative", "title": "cost, largest model = 1"},
+        "y": {
+            "field": "accuracy",
+            "type": "quantitative",
+            "scale": {"zero": False},
+            "title": "accuracy",
+        },
+    }
     colour = {"field": "strategy", "type": "nominal", "title": None, "legend": {"labelLimit": 260}}
     shown = tips("strategy", setting=".3~g", cost=".3f", accuracy=".3f", low=".3f", high=".3f")
-    spec = frame(
+    order = {"field": "cost", "type": "quantitative"}
+    return [
         {
-            "params": [
-                {
-                    "name": "position",
-                    "value": 0.5,
-                    "bind": {
-                        "input": "range",
-                        "min": 0,
-                        "max": 1,
-                        "step": 0.02,
-                        "name": "Threshold, from one end of each curve to the other ",
-                    },
-                }
-            ],
-            "layer": [
-                {
-                    "data": {"values": rows},
-                    "mark": {"type": "line", "strokeWidth": 2},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "accuracy"},
-                        "color": colour,
-                        "order": {"field": "cost", "type": "quantitative"},
-                        "tooltip": shown,
-                    },
-                },
-                {
-                    "data": {"values": rows},
-                    "transform": [{"filter": "datum.place == round(position * (datum.count - 1))"}],
-                    "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "accuracy"},
-                        "color": colour,
-                        "tooltip": shown,
-                    },
-                },
-                {
-                    "data": {"values": models},
-                    "mark": {"type": "point", "shape": "diamond", "size": 90, "color": GREY},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "accuracy"},
-                        "tooltip": tips("model", cost=".3f", accuracy=".3f"),
-                    },
-                },
-            ],
-            # The page shows these numbers beside the slider; exports leave them out.
-            "usermeta": {
-                "readout": {
-                    "signal": "position",
-                    "columns": ["strategy", "setting", "cost", "accuracy", "low", "high"],
-                    "rows": rows,
-                }
-            },
+            "data": {"values": rows},
+            "mark": {"type": "line", "strokeWidth": 2},
+            "encoding": {**place, "color": colour, "order": order, "tooltip": shown},
         },
-        width=460,
-    )
-    return Figure(
-        f"cascade-{number}",
-        "Accuracy against cost",
-        "Lines: strategies over all of their settings; dots: the setting chosen with the slider, "
-        "with its numbers in the table; diamonds: each model alone. Up and left is better.",
-        spec,
-    )
+        {
+            "data": {"values": rows},
+            "transform": [{"filter": "datum.place == round(position * (datum.count - 1))"}],
+            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+            "encoding": {**place, "color": colour, "tooltip": shown},
+        },
+        {
+            "data": {"values": models},
+            "mark": {"type": "point", "shape": "diamond", "size": 90, "color": GREY},
+            "encoding": {**place, "tooltip": tips("model", cost=".3f", accuracy=".3f")},
+        },
+    ]

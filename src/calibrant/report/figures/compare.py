@@ -13,6 +13,16 @@ __all__ = ["figures", "note"]
 
 _HISTOGRAMS_SHOWN = 3
 _LEAGUES_SHOWN = 3
+_STATES = {
+    "field": "state",
+    "type": "nominal",
+    "title": None,
+    "scale": {
+        "domain": ["same order", "order turns round", "tie"],
+        "range": [FIRST, SECOND, GREY],
+    },
+    "legend": {"orient": "top"},
+}
 
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
@@ -41,66 +51,30 @@ def note(document: Mapping[str, Any]) -> str:
 
 
 def _scatter(document: Mapping[str, Any]) -> Figure:
-    rows = [
-        {
-            "pair": f"{pair['a']} - {pair['b']}",
-            "method": pair["method"],
-            "raw": pair["gaps"]["raw"]["ece"]["value"],
-            "aligned": pair["gaps"]["da"]["ece"]["value"],
-            "low": pair["gaps"]["da"]["ece"]["low"],
-            "high": pair["gaps"]["da"]["ece"]["high"],
-            "accuracy": pair["accuracy_gap"]["value"],
-            "state": _state(pair),
-        }
-        for pair in document["pairs"]
-    ]
+    rows = [_point(pair) for pair in document["pairs"]]
     reach = max([abs(row[name]) for row in rows for name in ("raw", "aligned")] or [0.0]) * 1.15
     reach = reach or 0.01
     scale = {"domain": [-reach, reach], "nice": False}
     x = {"field": "raw", "type": "quantitative", "title": "raw ECE gap", "scale": scale}
     y = {"type": "quantitative", "title": "ECE gap at equal accuracy (DA)", "scale": scale}
-    colours = {
-        "domain": ["same order", "order turns round", "tie"],
-        "range": [FIRST, SECOND, GREY],
+    names_shown = ("pair", "method", "state")
+    numbers = dict.fromkeys(("raw", "aligned", "low", "high", "accuracy"), "+.3f")
+    intervals = {
+        "data": {"values": rows},
+        "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6, "color": GREY},
+        "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
     }
-    spec = frame(
-        {
-            "layer": [
-                *_quadrants(reach, x, y),
-                {
-                    "data": {"values": rows},
-                    "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.6, "color": GREY},
-                    "encoding": {"x": x, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
-                },
-                {
-                    "data": {"values": rows},
-                    "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95},
-                    "encoding": {
-                        "x": x,
-                        "y": {**y, "field": "aligned"},
-                        "color": {
-                            "field": "state",
-                            "type": "nominal",
-                            "title": None,
-                            "scale": colours,
-                            "legend": {"orient": "top"},
-                        },
-                        "tooltip": tips(
-                            "pair",
-                            "method",
-                            "state",
-                            raw="+.3f",
-                            aligned="+.3f",
-                            low="+.3f",
-                            high="+.3f",
-                            accuracy="+.3f",
-                        ),
-                    },
-                },
-            ]
+    points = {
+        "data": {"values": rows},
+        "mark": {"type": "point", "filled": True, "size": 70, "opacity": 0.95},
+        "encoding": {
+            "x": x,
+            "y": {**y, "field": "aligned"},
+            "color": _STATES,
+            "tooltip": tips(*names_shown, **numbers),
         },
-        width=360,
-    )
+    }
+    spec = frame({"layer": [*_quadrants(reach, x, y), intervals, points]}, width=360)
     return Figure(
         "gaps",
         "What is left of each gap at equal accuracy",
@@ -109,6 +83,20 @@ def _scatter(document: Mapping[str, Any]) -> Figure:
         "aligned gap.",
         spec,
     )
+
+
+def _point(pair: Mapping[str, Any]) -> dict[str, Any]:
+    aligned = pair["gaps"]["da"]["ece"]
+    return {
+        "pair": f"{pair['a']} - {pair['b']}",
+        "method": pair["method"],
+        "raw": pair["gaps"]["raw"]["ece"]["value"],
+        "aligned": aligned["value"],
+        "low": aligned["low"],
+        "high": aligned["high"],
+        "accuracy": pair["accuracy_gap"]["value"],
+        "state": _state(pair),
+    }
 
 
 def _state(pair: Mapping[str, Any]) -> str:

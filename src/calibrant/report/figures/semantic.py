@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
+from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, TEXT, frame
 
 __all__ = ["semantic_figures"]
@@ -55,13 +56,7 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
                         "x": x,
                         "y": {"field": "value", "type": "quantitative", "title": "ECE"},
                         "color": colour,
-                        "tooltip": [
-                            {"field": "draws", "type": "quantitative"},
-                            {"field": "estimator", "type": "nominal"},
-                            {"field": "value", "type": "quantitative", "format": ".3f"},
-                            {"field": "low", "type": "quantitative", "format": ".3f"},
-                            {"field": "high", "type": "quantitative", "format": ".3f"},
-                        ],
+                        "tooltip": tips("estimator", draws=",", value=".3f", low=".3f", high=".3f"),
                     },
                 },
             ],
@@ -88,61 +83,28 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         for row in block["strata"]
         for name, key in (("Sem1-ECE", "sem1"), ("Sem2-ECE", "sem2"))
     ]
-    bounds = [
-        {
-            "at": block["boundaries"]["jensen"],
-            "name": "low margin from here",
-            "what": "Jensen-dominated below",
+    x = {
+        "field": "margin",
+        "type": "quantitative",
+        "title": "margin of the two most frequent meanings",
+        "scale": {"domain": [0, 1]},
+    }
+    lines = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "point": True},
+        "encoding": {
+            "x": x,
+            "y": {"field": "ece", "type": "quantitative", "title": "ECE"},
+            "color": {
+                "field": "estimator",
+                "type": "nominal",
+                "scale": _COLOURS,
+                "title": None,
+            },
+            "tooltip": tips("estimator", margin=".2f", ece=".3f", n=","),
         },
-        {
-            "at": block["boundaries"]["large_margin"],
-            "name": "large margin from here",
-            "what": "large margin above",
-        },
-    ]
-    spec = frame(
-        {
-            "layer": [
-                {
-                    "data": {"values": bounds},
-                    "mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]},
-                    "encoding": {
-                        "x": {"field": "at", "type": "quantitative"},
-                        "tooltip": [
-                            {"field": "what", "type": "nominal"},
-                            {"field": "at", "type": "quantitative", "format": ".3f"},
-                        ],
-                    },
-                },
-                *(_boundary_name(bound, place) for place, bound in enumerate(bounds)),
-                {
-                    "data": {"values": rows},
-                    "mark": {"type": "line", "point": True},
-                    "encoding": {
-                        "x": {
-                            "field": "margin",
-                            "type": "quantitative",
-                            "title": "margin of the two most frequent meanings",
-                            "scale": {"domain": [0, 1]},
-                        },
-                        "y": {"field": "ece", "type": "quantitative", "title": "ECE"},
-                        "color": {
-                            "field": "estimator",
-                            "type": "nominal",
-                            "scale": _COLOURS,
-                            "title": None,
-                        },
-                        "tooltip": [
-                            {"field": "estimator", "type": "nominal"},
-                            {"field": "ece", "type": "quantitative", "format": ".3f"},
-                            {"field": "n", "type": "quantitative", "title": "questions"},
-                        ],
-                    },
-                },
-            ]
-        },
-        height=240,
-    )
+    }
+    spec = frame({"layer": [*_boundaries(block["boundaries"]), lines]}, height=240)
     return Figure(
         f"margins-{number + 1}",
         f"{block['model']}: calibration error by margin",
@@ -151,6 +113,23 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         "mode dominates).",
         spec,
     )
+
+
+def _boundaries(at: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the lines between the regimes, with their names."""
+    bounds = [
+        {"at": at["jensen"], "name": "low margin from here"},
+        {"at": at["large_margin"], "name": "large margin from here"},
+    ]
+    lines = {
+        "data": {"values": bounds},
+        "mark": {"type": "rule", "color": GREY, "strokeDash": [4, 3]},
+        "encoding": {
+            "x": {"field": "at", "type": "quantitative"},
+            "tooltip": tips("name", at=".3f"),
+        },
+    }
+    return [lines, *(_boundary_name(bound, place) for place, bound in enumerate(bounds))]
 
 
 def _boundary_name(bound: dict[str, Any], place: int) -> dict[str, Any]:
