@@ -280,6 +280,17 @@ def test_the_end_token_is_no_token_of_the_text():
     assert completion.usage.completion_tokens == 2
 
 
+def test_an_empty_reply_has_the_log_prob_of_its_end():
+    choice = {
+        "message": {"content": ""},
+        "finish_reason": "stop",
+        "logprobs": {"content": [{"token": "", "logprob": -1.5}]},
+    }
+    answer = {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+    (completion,) = read_answer(typed_answer(answer), Request("m", TALK, logprobs=True), 0.1)
+    assert [entry.logprob for entry in completion.logprobs] == [-1.5]
+
+
 def test_null_log_probs_are_refused_and_missing_ones_are_none():
     def read(logprobs):
         answer = {"choices": [{"message": {"content": "x"}, "logprobs": logprobs}], "usage": {}}

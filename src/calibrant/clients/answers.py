@@ -142,8 +142,9 @@ def _completion(
     message = choice.message
     if logprobs and not logprobs.tokens[-1] and choice.finish_reason == "stop":
         # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
-        # scores made of log-probs must not depend on who served the model.
-        logprobs = logprobs[:-1]
+        # scores made of log-probs must not depend on who served the model. Of an empty reply
+        # the end is all there is: without it the reply would have no probability at all.
+        logprobs = logprobs[:-1] or logprobs
     refused = refusal(logprobs) if logprobs else None
     return Completion(
         text=message.content or message.refusal or "",

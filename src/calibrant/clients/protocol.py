@@ -116,8 +116,8 @@ class Completion:
     usage
         Tokens paid for this draw.
     logprobs
-        One entry per token of the text, without an end token; None where none were asked for
-        or given.
+        One entry per token of the text, without an end token; of an empty text the end token
+        alone, where the endpoint shows it. None where none were asked for or given.
     model
         Name of the model that the endpoint says has answered.
     request_id
