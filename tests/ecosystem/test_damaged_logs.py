@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import calibrant as cal
 from calibrant.api.import_logs import import_logs
 from calibrant.core.errors import InputError
-from calibrant.records.convert import read_log, recognise
+from calibrant.records.convert import READERS, read_log, recognise
 from calibrant.records.convert.zip_entries import ZipEntries
 
 CALIBRANT = Path(sys.executable).parent / "calibrant"
@@ -286,3 +286,23 @@ def test_lm_eval_results_damaged(lm_eval_file, tmp_path):
     log = read_log(path)
     assert log.expected is None
     assert any("cannot be read" in note for note in log.notes)
+
+
+def test_a_file_read_as_what_it_is_not_ends_with_a_message(lm_eval_file, tmp_path):
+    (tmp_path / "list.json").write_text("[1, 2]")
+    folder = FIXTURE.parent
+    names = ("inspect.eval", "inspect.json", "uqlm.csv", "lm_polygraph.pth", "helm")
+    files = [*(folder / name for name in names), tmp_path / "list.json", lm_eval_file("tiny_open")]
+    for file in files:
+        for kind in READERS:
+            try:
+                read = read_log(file, kind=kind)
+            except InputError:
+                continue
+            # Whatever it was taken for, nothing is made up: a read row comes from its own kind.
+            if read.draws.height or read.scores.height:
+                assert kind == recognise_all(file), (file, kind)
+
+
+def recognise_all(file):
+    return "uqlm" if file.name == "uqlm.csv" else recognise(file).kind

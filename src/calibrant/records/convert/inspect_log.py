@@ -107,6 +107,8 @@ def _read_json(path: Path, options: ReadOptions) -> ForeignLog:
     except ValueError as error:
         builder.problem(path.name, f"the JSON is damaged: {error}")
         log = readable_samples(data)
+    if not isinstance(log, dict):
+        raise InputError("a log of Inspect is an object", source=str(path))
     _add_all(builder, log, log.get("samples") or [], options)
     return builder.finish()
 

@@ -138,4 +138,10 @@ def read_log(
             hint=f"known: {', '.join(entry.what for entry in READERS.values())}; for a table (csv, "
             "jsonl, parquet) name its columns: --confidence COL --correct COL",
         )
-    return reader.read(place, chosen)
+    try:
+        return reader.read(place, chosen)
+    except OSError as error:
+        # A folder where a file is expected or the other way round, or no right to read it.
+        raise InputError(
+            f"cannot be read as {reader.what}: {error.strerror}", source=str(path)
+        ) from None

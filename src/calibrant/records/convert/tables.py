@@ -143,6 +143,9 @@ def read_uqlm(path: Path, options: ReadOptions) -> ForeignLog:
     """Read a table that ``UQResult.to_df()`` made: the response is draw 0, the samples follow."""
     builder = LogBuilder(UQLM, str(path))
     table, numbers = _readable(path, builder)
+    missing = [column for column in ("prompt", "response") if column not in table.columns]
+    if missing:
+        raise InputError(f"a table of uqlm has a column {missing[0]!r}", source=str(path))
     builder.expected = table.height + len(builder.problems)
     grade = _grade_column(table.columns, options, builder)
     scorers = [column for column in table.columns if _is_scorer(column)]
