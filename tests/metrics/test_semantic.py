@@ -183,3 +183,17 @@ def test_exact_and_sampled_agree_on_a_population():
     sampled = question_scores(pool, splits=2_000, rng=0)
     np.testing.assert_allclose(exact.sem2, sampled.sem2, atol=0.02)
     np.testing.assert_allclose(exact.label2, sampled.label2, atol=0.06)
+
+
+def test_every_point_of_the_convergence_curve_lies_inside_its_interval():
+    """Percentiles of a bootstrapped ECE lie above the ECE itself; these intervals must not."""
+    rng = np.random.default_rng(8)
+    shares = rng.dirichlet(np.full(4, 0.6), 300)
+    draws = np.array([rng.choice(4, 20, p=share) for share in shares])
+    right = rng.integers(0, 4, 300)
+    question = np.repeat(np.arange(300), 20).astype(str)
+    pool = pool_draws(question, draws.ravel(), (draws == right[:, None]).ravel().astype(float))
+    for point in convergence_curve(pool, [10, 20], subsamples=3, resamples=200, rng=0):
+        for estimate in (point.sem1, point.sem2):
+            assert estimate.low <= estimate.value <= estimate.high
+            assert estimate.interval == "test-inversion"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.binned import ece
+from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.estimators import QuestionScores, Splits, question_scores
 from calibrant.metrics.semantic.pool import DrawPool
 
@@ -26,7 +26,8 @@ class ConvergencePoint:
     """Both errors at n draws per question.
 
     `gap` is mean(c1 - c2) over all questions, `gap_low` over those outside the large-margin
-    regime of the whole pool; intervals are percentile bootstraps over questions.
+    regime of the whole pool, both with percentile bootstraps over questions; the calibration
+    errors have the intervals of `sem_ece`.
     """
 
     n: int
@@ -127,16 +128,25 @@ def _point(
 ) -> ConvergencePoint:
     questions = close.size
     rows = np.vstack([np.arange(questions), rng.integers(0, questions, (resamples, questions))])
-    first = [[ece(r.sem1[i], r.label1[i], bins=bins) for r in runs] for i in rows]
-    second = [[ece(r.sem2[i], r.label2[i], bins=bins) for r in runs] for i in rows]
+    shared: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": rng}
     gap = np.mean([r.gap for r in runs], axis=0)
     return ConvergencePoint(
         n,
-        sem1=_estimate(np.mean(first, axis=1), questions, level),
-        sem2=_estimate(np.mean(second, axis=1), questions, level),
+        sem1=_mean_ece([(r.sem1, r.label1) for r in runs], shared),
+        sem2=_mean_ece([(r.sem2, r.label2) for r in runs], shared),
         gap=_estimate(gap[rows].mean(axis=1), questions, level),
         gap_low=_close_gap(gap, close, level, resamples, rng),
     )
+
+
+def _mean_ece(runs: list[tuple[Floats, Floats]], shared: dict[str, Any]) -> Estimate:
+    """Return the mean over sub-samples, with the mean of their intervals.
+
+    The sub-samples share their questions, so that a mean of them is hardly surer than one.
+    """
+    found = [metric_estimates(c, y, names=("ece",), **shared)["ece"] for c, y in runs]
+    value, low, high = np.mean([(e.value, e.low, e.high) for e in found], axis=0)
+    return replace(found[0], value=float(value), low=float(low), high=float(high))
 
 
 def _close_gap(
