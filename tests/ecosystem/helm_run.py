@@ -1,67 +1,55 @@
-"""Write a HELM run folder with HELM's own classes and serialiser: `helm_run.py FOLDER`.
+"""Run HELM's own runner on its simple multiple-choice scenario: `helm_run.py FOLDER`.
 
-HELM's runner needs torch; its data classes do not. The files are written as its runner does.
+Needs crfm-helm with torch. HELM's client for debugging repeats the prompt; here it answers from a
+seeded generator instead, mostly right, with a log-probability. Everything else is HELM's.
 """
 
-import json
+import hashlib
+import os
 import random
+import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
-from helm.benchmark.adaptation.adapter_spec import AdapterSpec
-from helm.benchmark.adaptation.request_state import RequestState
-from helm.benchmark.adaptation.scenario_state import ScenarioState
-from helm.benchmark.metrics.metric_name import MetricName
-from helm.benchmark.metrics.statistic import Stat
-from helm.benchmark.scenarios.scenario import CORRECT_TAG, Input, Instance, Output, Reference
-from helm.common.general import asdict_without_nones
-from helm.common.request import GeneratedOutput, Request, RequestResult, Token
+from helm.benchmark.run import main as run_helm
+from helm.clients.simple_client import SimpleClient
+from helm.common.request import GeneratedOutput, RequestResult, Token
+
+FILES = ("run_spec.json", "scenario_state.json", "per_instance_stats.json")
 
 
-def main(folder):
-    rng = random.Random(11)
-    states, stats = [], []
-    for i in range(12):
-        options = [
-            Reference(Output(text=str(n)), tags=[CORRECT_TAG] if n == i else []) for n in (i, i + 1)
-        ]
-        instance = Instance(Input(text=f"{i} + 0 ="), references=options, split="test", id=f"id{i}")
-        letter, logprob = rng.choice("AAB"), -rng.random()
-        token = Token(text=letter, logprob=logprob)
-        result = RequestResult(
-            success=True,
-            cached=False,
-            completions=[GeneratedOutput(text=letter, logprob=logprob, tokens=[token])],
-            embedding=[],
-        )
-        request = Request(
-            model="seeded/small", model_deployment="seeded/small", prompt=f"{i} + 0 ="
-        )
-        states.append(
-            RequestState(
-                instance, None, None, 0, {"A": str(i), "B": str(i + 1)}, request, result, 0, False
-            )
-        )
-        grade = Stat(MetricName("exact_match", split="test")).add(float(letter == "A"))
-        # HELM's own PerInstanceStats lives in a module that needs torch; the fields are its.
-        stats.append(
-            {
-                "instance_id": instance.id,
-                "train_trial_index": 0,
-                "stats": [asdict_without_nones(grade)],
-            }
-        )
-    spec = AdapterSpec(method="multiple_choice_joint", model="seeded/small")
-    scenario = ScenarioState(spec, states)
-    run = {"name": "sums:model=seeded_small", "adapter_spec": asdict_without_nones(spec)}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {
-        "run_spec.json": run,
-        "scenario_state.json": asdict_without_nones(scenario),
-        "per_instance_stats.json": stats,
-    }.items():
-        (folder / name).write_text(json.dumps(content, indent=2))
+def answer(_, request):
+    # Requests come from several threads, in any order: the prompt alone decides.
+    seed = int(hashlib.sha256(request.prompt.encode()).hexdigest(), 16)
+    rng = random.Random(seed)
+    number = int(re.findall(r"Is (\d+) even", request.prompt)[-1])
+    right = number % 2 if rng.random() < 0.7 else 1 - number % 2
+    token = Token(text=" AB"[1 + right], logprob=-rng.random())
+    output = GeneratedOutput(text=token.text, logprob=token.logprob, tokens=[token])
+    return RequestResult(
+        success=True,
+        cached=False,
+        request_time=0.0,
+        request_datetime=0,
+        completions=[output],
+        embedding=[],
+    )
+
+
+def main(target):
+    SimpleClient.make_request = answer
+    folder = Path(tempfile.mkdtemp())
+    os.chdir(folder)
+    sys.argv = ["helm-run", "--run-entries", "simple_mcqa:model=simple/model1", "--suite", "s"]
+    sys.argv += ["--max-eval-instances", "12", "--disable-cache", "--local-path", str(folder)]
+    run_helm()
+    (run,) = (folder / "benchmark_output" / "runs" / "s").glob("simple_mcqa*")
+    target.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        shutil.copy(run / name, target / name)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]).absolute())

@@ -1,7 +1,7 @@
 """Write the fixture logs with the real frameworks: `python tests/ecosystem/make_fixtures.py`.
 
-Needs inspect-ai, lm-eval and crfm-helm (without torch its data classes are enough), best in an
-environment of their own.
+Needs inspect-ai, lm-eval, crfm-helm, uqlm and lm-polygraph, the last three with torch: name a
+function (`make_fixtures.py inspect_logs`) to run one of them in an environment of its own.
 """
 
 import shutil
@@ -50,7 +50,16 @@ def helm_run():
     subprocess.run([sys.executable, str(HERE / "helm_run.py"), str(FIXTURES / "helm")], check=True)
 
 
+def uqlm_table():
+    subprocess.run([sys.executable, str(HERE / "uqlm_table.py"), FIXTURES / "uqlm.csv"], check=True)
+
+
+def polygraph_run():
+    target = FIXTURES / "lm_polygraph.pth"
+    subprocess.run([sys.executable, str(HERE / "polygraph_run.py"), target], check=True)
+
+
 if __name__ == "__main__":
-    for make in (inspect_logs, lm_eval_samples, helm_run):
+    for make in (inspect_logs, lm_eval_samples, helm_run, uqlm_table, polygraph_run):
         if len(sys.argv) == 1 or make.__name__ in sys.argv[1:]:
             make()

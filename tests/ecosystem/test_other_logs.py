@@ -19,14 +19,20 @@ HELM = Path(__file__).parent / "fixtures" / "helm"
 def test_helm_run_folder():
     states = json.loads((HELM / "scenario_state.json").read_text())["request_states"]
     stats = json.loads((HELM / "per_instance_stats.json").read_text())
-    right = {entry["instance_id"]: entry["stats"][0]["mean"] for entry in stats}
+    right = {
+        entry["instance_id"]: stat["mean"]
+        for entry in stats
+        for stat in entry["stats"]
+        if stat["name"]["name"] == "exact_match"
+    }
+    assert 0 < sum(right.values()) < len(right) == 12
     completions = [state["result"]["completions"][0] for state in states]
     confidence = [math.exp(c["tokens"][0]["logprob"]) for c in completions]
     grades = [right[state["instance"]["id"]] for state in states]
     assert recognise(HELM).kind == "helm"
     blocks = {b["method"]: b for b in cal.audit(HELM, resamples=50)["results"]}
     found = blocks["perplexity"]
-    assert (found["model"], found["n"]) == ("seeded/small", 12)
+    assert (found["model"], found["n"]) == ("simple/model1", 12)
     assert found["metrics"]["ece"]["value"] == pytest.approx(binned_error(confidence, grades, 15))
     log = read_log(HELM)
     mapped = [s["output_mapping"][c["text"]] for s, c in zip(states, completions, strict=True)]

@@ -73,7 +73,7 @@ class ZipEntries:
         try:
             self.entries = {entry.name: entry for entry in self._listed()}
             self.complete = True
-        except (zipfile.BadZipFile, struct.error):
+        except (zipfile.BadZipFile, struct.error, UnicodeDecodeError):
             self.entries = {entry.name: entry for entry in self._found()}
             self.complete = False
 
