@@ -75,7 +75,7 @@ def test_counts_and_positions_survive_many_more_rows_than_fit_one_packed_number(
 def test_values_are_those_of_the_rows_within_the_stated_error(power):
     confidence, correct = world(60_000, power)
     found = block(confidence, correct)
-    errors = found.errors()
+    errors = found.errors
     functions = {
         "ece": ece,
         "smooth_ece": smooth_ece,
@@ -96,7 +96,7 @@ def test_round_confidences_lose_nothing():
     confidence = np.round(rng.random(20_000) * 20) / 20
     correct = (rng.random(20_000) < 0.1 + 0.8 * confidence).astype(np.int8)
     found = block(confidence, correct, bins=10)
-    errors = found.errors()
+    errors = found.errors
     assert errors["auroc"] == errors["auprc"] == errors["aurc"] == 0.0
     assert found.estimate("auroc").value == pytest.approx(auroc(confidence, correct), abs=1e-14)
     assert found.estimate("ece").value == pytest.approx(
@@ -111,7 +111,7 @@ def test_two_values_in_one_cell_are_not_taken_for_one():
     found = block(confidence, correct)
     assert auroc(confidence, correct) == 1.0
     assert found.estimate("auroc").value == 0.5
-    assert found.errors()["auroc"] == 0.5
+    assert found.errors["auroc"] == 0.5
 
 
 def test_nearly_certain_errors_cost_what_they_cost():

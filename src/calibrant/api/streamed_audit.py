@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 import warnings
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from threadpoolctl import threadpool_limits
 
 import calibrant
 from calibrant.api.engines import Engine, LocalEngine, engine_named
@@ -105,9 +109,9 @@ def _summed(
 ) -> PartSums:
     """Return the sums of all parts; rows of a rewritten text table are named after the table."""
     total = PartSums()
-    results = engine.map(partial(sum_part, plan=plan), parts)
+    threading.Thread(target=_load_metrics, daemon=True).start()
     try:
-        for part in results:
+        for part in engine.map(partial(sum_part, plan=plan), parts):
             total.add(part)
     except InputError as error:
         source = shown if error.source == staged else error.source
@@ -118,6 +122,12 @@ def _summed(
             for rule, names in total.dropped_rows.items()
         }
     return total
+
+
+def _load_metrics() -> None:
+    """Load what the end needs while the parts are read; it takes as long as ten million rows."""
+    for name in ("metrics.streamed", "planning.streamed", "confidence", "api.result", "report"):
+        importlib.import_module(f"calibrant.{name}")
 
 
 def _refuse_scores(total: PartSums, source: str) -> None:
@@ -174,7 +184,8 @@ def _entries(
                 if key[:3] == (model, method, column)
             ]
     made = partial(_entry, plan=plan, level=level, resamples=resamples, seed=seed)
-    with warnings.catch_warnings():
+    # Blocks run side by side, so the linear algebra library gets one thread for each.
+    with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return list(LocalEngine().map(made, blocks))
 
@@ -207,7 +218,7 @@ def _entry(
         "questions": cells.n,
         "probability": True,
         "metrics": metrics,
-        "sketch_error": cells.errors(),
+        "sketch_error": cells.errors,
         "calibration_test": {
             "expected_ece": test.expected,
             "high_ece": test.high,

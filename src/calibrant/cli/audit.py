@@ -9,8 +9,6 @@ import typer
 
 from calibrant.api.audit import audit
 from calibrant.api.claims import failed_claims, parse_claim
-from calibrant.api.exports import to_junit
-from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     AnswerColumn,
     By,
@@ -98,8 +96,13 @@ def command(
         engine=engine,
         seed=seed,
     )
+    # Loaded here, so that reading starts first; by now it is there already.
+    from calibrant.cli.emit import emit
+
     emit(result, json=json, html=html)
     if junit is not None:
+        from calibrant.api.exports import to_junit
+
         to_junit(result, fail_if or [], junit)
     failures = failed_claims(result["results"], claims)
     if failures:

@@ -100,7 +100,7 @@ class CellBlock(Block):
     def estimates(self) -> dict[str, Estimate]:
         """Return every metric; ends are moved out by what the cells leave uncertain."""
         found = {name: self.estimate(name) for name in DEFAULT}
-        for name, error in self.errors().items():
+        for name, error in self.errors.items():
             estimate = found[name]
             if math.isfinite(estimate.value):
                 high = estimate.high + error
@@ -242,6 +242,7 @@ class CellBlock(Block):
 
     # What the cells leave uncertain.
 
+    @cached_property
     def errors(self) -> dict[str, float]:
         """Return, by metric, how far its value may be from that of the rows themselves."""
         quantum = self.width * 2.0**-OFFSET_BITS
