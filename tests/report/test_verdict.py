@@ -63,7 +63,7 @@ def test_one_confidence_has_its_own_three_sentences():
     assert opening_sentences(audited(entry("a", 0.8))) == ["H.", "S.", "N."]
 
 
-@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"analysis", "report", "methods", "sem_ece"}))
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"analysis", "report", "methods"}))
 def test_every_page_opens_with_a_verdict(kind):
     sentences = opening_sentences([plain(document_of(kind))])
     assert 1 <= len(sentences) <= 3

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.core.document import kind_of
-from calibrant.report.blocks import Paragraph
+from calibrant.report.blocks import Paragraph, estimate_cell
 from calibrant.report.terminal import document_blocks
 
 __all__ = ["opening_sentences"]
@@ -21,6 +21,8 @@ def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     by_kind = {kind_of(document): document for document in reversed(list(documents))}
     if "audit" in by_kind and by_kind["audit"]["results"]:
         return _audited(by_kind["audit"]["results"], by_kind.get("compare"))
+    if "audit" in by_kind and by_kind["audit"].get("sem_ece"):
+        return [_by_meaning(block) for block in by_kind["audit"]["sem_ece"][:_SENTENCES]]
     if "compare" in by_kind:
         return _compared(by_kind["compare"]["pairs"])
     strong = [
@@ -86,6 +88,15 @@ def _counted(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     if expected is not None:
         text += f", where a perfectly calibrated one would show {expected:.3f}"
     return [text + "."]
+
+
+def _by_meaning(block: Mapping[str, Any]) -> str:
+    return (
+        f"{_share(block['model'], block['accuracy'])} on {block['questions']:,} questions; the "
+        f"calibration error by meaning is {estimate_cell(block['sem1'])} read off all draws "
+        f"(Sem1) and {estimate_cell(block['sem2'])} read off draws that did not choose the "
+        "meaning (Sem2)."
+    )
 
 
 def _compared(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
