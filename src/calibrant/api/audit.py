@@ -122,5 +122,6 @@ def audit(
         graded=graded,
         scale=scale,
         repeats=repeats,
+        engine=engine,
         seed=seed,
     )

@@ -49,6 +49,7 @@ def audit_rows(
     graded: bool,
     scale: str,
     repeats: bool,
+    engine: str | None,
     seed: int,
 ) -> Result:
     """Audit confidences against outcomes; the parameters are those of `audit`."""
@@ -56,7 +57,9 @@ def audit_rows(
     log = None if _is_array(data) else foreign_tables(data, options=ReadOptions(scale=scale))
     draws = None if _is_array(data) else draws_with_classes(data if log is None else log)
     meanings = (
-        [] if draws is None else semantic_blocks(draws, level=level, resamples=resamples, seed=seed)
+        []
+        if draws is None
+        else semantic_blocks(draws, level=level, resamples=resamples, seed=seed, engine=engine)
     )
     common = {
         "schema": "calibrant.audit/1",

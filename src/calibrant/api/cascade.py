@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.api.engines import engine_named
 from calibrant.api.groups import embedded, scores_source, without_missing
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
@@ -42,6 +43,7 @@ def cascade(
     splits: int = 20,
     tolerance: float | None = None,
     save: str | Path | None = None,
+    engine: str | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Result:
@@ -73,6 +75,9 @@ def cascade(
         model's accuracy at the lowest cost, or else the best one.
     save
         Where to write the risk cascade, fitted on all questions.
+    engine
+        Where the splits run: ``local`` (threads), ``ray`` or ``ray://HOST:PORT``; None runs them
+        one after the other. The document is the same.
     seed
         Seed of the splits.
     **options
@@ -108,7 +113,8 @@ def cascade(
         if "router_knn" not in chosen.strategies and "strategies" not in options:
             added = (*chosen.strategies, "router_knn")
             chosen = StrategyOptions(**{**_fields(chosen), "strategies": added})
-    entry = tournament(answers, chosen, SplitPlan(splits=splits, seed=seed))
+    mapper = map if engine is None else engine_named(engine).map
+    entry = tournament(answers, chosen, SplitPlan(splits=splits, seed=seed), mapper=mapper)
     entry["policy"] = _policy(answers, chosen, entry, tolerance, save, seed)
     document = {
         "schema": "calibrant.cascade/1",

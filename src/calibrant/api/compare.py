@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 import calibrant
+from calibrant.api.engines import engine_named
 from calibrant.api.foreign import foreign_tables
 from calibrant.api.result import Result
 from calibrant.comparison import compare_models
@@ -44,6 +46,7 @@ def compare(
     on_invalid: str | None = None,
     graded: bool = False,
     scale: str = "fraction",
+    engine: str | None = None,
     seed: int = 0,
 ) -> Result:
     """Compare the calibration of models under matched outcomes.
@@ -67,6 +70,9 @@ def compare(
     on_invalid, graded, scale
         Rules for the rows, see `calibrant.records.load_scores`; by default a table stops at a
         bad row, and a study drops and counts it.
+    engine
+        Where the methods and groups are compared, each on its own: ``local`` (threads), ``ray``
+        or ``ray://HOST:PORT``; None runs them one after the other. The document is the same.
     seed
         The same seed gives the same bytes.
 
@@ -128,7 +134,9 @@ def compare(
         "resamples": resamples,
         "lipschitz": lipschitz,
     }
-    parts = [_part(frame, pool, keys, options, seed) for keys, frame in _parts(scores, by)]
+    runner = map if engine is None else engine_named(engine).map
+    one = partial(_part, pool=pool, options=options, seed=seed)
+    parts = list(runner(one, _parts(scores, by)))
     return Result(
         {
             "schema": "calibrant.compare/1",
@@ -164,12 +172,13 @@ def _parts(scores: Scores, by: Sequence[str]) -> list[tuple[dict[str, Any], pl.D
 
 
 def _part(
-    frame: pl.DataFrame,
+    part: tuple[dict[str, Any], pl.DataFrame],
+    *,
     pool: pl.DataFrame | None,
-    keys: dict[str, Any],
     options: dict[str, Any],
     seed: int,
 ) -> dict[str, Any]:
+    keys, frame = part
     if pool is not None and "method" in pool.columns:
         pool = pool.filter(pl.col("method") == keys["method"])
         pool = pool if pool.height else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from calibrant.api.engines import engine_named
 from calibrant.api.foreign import ForeignTables
 from calibrant.core.rng import named_stream
 from calibrant.metrics.semantic import sem_ece_block
@@ -46,22 +48,28 @@ def draws_with_classes(data: Any) -> pl.DataFrame | None:
 
 
 def semantic_blocks(
-    draws: pl.DataFrame, *, level: float, resamples: int, seed: int
+    draws: pl.DataFrame, *, level: float, resamples: int, seed: int, engine: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return a Sem-ECE block per model."""
-    blocks = []
-    for (model,), part in draws.partition_by("model", as_dict=True, maintain_order=True).items():
-        block = sem_ece_block(
-            part["question_id"].to_numpy(),
-            part["class_id"].cast(pl.Float64).to_numpy(),
-            part["correct"].cast(pl.Float64).to_numpy(),
-            level=level,
-            resamples=resamples,
-            rng=named_stream(seed, "sem_ece", model),
-        )
-        _show_answers(block["hardest"], part)
-        blocks.append({"model": model, **block})
-    return blocks
+    """Return a Sem-ECE block per model; models are independent, an engine may share them out."""
+    models = draws.partition_by("model", maintain_order=True)
+    one = partial(_semantic_block, level=level, resamples=resamples, seed=seed)
+    return list((map if engine is None else engine_named(engine).map)(one, models))
+
+
+def _semantic_block(
+    part: pl.DataFrame, *, level: float, resamples: int, seed: int
+) -> dict[str, Any]:
+    model = part["model"][0]
+    block = sem_ece_block(
+        part["question_id"].to_numpy(),
+        part["class_id"].cast(pl.Float64).to_numpy(),
+        part["correct"].cast(pl.Float64).to_numpy(),
+        level=level,
+        resamples=resamples,
+        rng=named_stream(seed, "sem_ece", model),
+    )
+    _show_answers(block["hardest"], part)
+    return {"model": model, **block}
 
 
 def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:

@@ -18,7 +18,7 @@ from calibrant.core.registry import did_you_mean
 from calibrant.records.batches import Columns, is_url, opened_file, parquet_files, partition_of
 from calibrant.records.part_sums import SumPlan
 from calibrant.records.study import Study
-from calibrant.records.tables import file_format
+from calibrant.records.tables import file_format, scan_table
 from calibrant.stats.mergeable import cell_grid
 
 __all__ = ["STREAM_ROWS", "Streamed", "is_streamed", "staged", "sum_plan"]
@@ -59,7 +59,9 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
                 f"--engine reads a table once, in parts, and --{needs} needs all of it",
                 hint="leave out --engine to work in memory",
             )
-        if not path or Study.is_study(data):
+        if path and _holds_draws(str(data)):
+            return False
+        if not path:
             raise InputError(
                 "--engine takes one table: a file, a folder or glob of parquet files, or a URL",
                 hint="put the tables of several models into one folder, model=NAME/*.parquet",
@@ -70,6 +72,19 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
             raise InputError(f"a table behind a URL is streamed, and --{needs} needs all of it")
         return True
     return path and needs is None and _is_large(str(data))
+
+
+def _holds_draws(source: str) -> bool:
+    """Return whether this is a study or a table of draws: its models are shared out instead."""
+    if is_url(source) or find_spec("pyarrow") is None:
+        return False
+    if Study.is_study(source):
+        return True
+    try:
+        names = scan_table(source).collect_schema().names()
+    except (InputError, PolarsError):
+        return False
+    return "class_id" in names and "confidence" not in names
 
 
 def _is_large(source: str) -> bool:

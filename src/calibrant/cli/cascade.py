@@ -13,6 +13,7 @@ from calibrant.cli.groups import names, parse_costs
 from calibrant.cli.options import (
     ConfidenceColumn,
     CorrectColumn,
+    EngineName,
     HtmlPath,
     JsonPath,
     MethodColumn,
@@ -112,6 +113,7 @@ def command(
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
+    engine: EngineName = None,
     seed: Seed = 0,
 ) -> None:
     """When to defer to a larger model, and what it costs."""
@@ -134,6 +136,7 @@ def command(
         splits=splits,
         tolerance=tolerance,
         save=save,
+        engine=engine,
         seed=seed,
         decision=decision,
         costs=parse_costs(costs),

@@ -13,6 +13,7 @@ from calibrant.cli.options import (
     By,
     ConfidenceColumn,
     CorrectColumn,
+    EngineName,
     HtmlPath,
     Inputs,
     JsonPath,
@@ -62,6 +63,7 @@ def command(
     scale: Annotated[
         str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")
     ] = "fraction",
+    engine: EngineName = None,
     json: JsonPath = None,
     html: HtmlPath = None,
     seed: Seed = 0,
@@ -87,6 +89,7 @@ def command(
             on_invalid=on_invalid,
             graded=graded,
             scale=scale,
+            engine=engine,
             seed=seed,
         ),
         json=json,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,11 +66,20 @@ def resampled_mean(values: Floats, *, n: int, test_share: float, level: float = 
     return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="resampled-t")
 
 
-def tournament(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> dict[str, Any]:
-    """Return models, curves, chosen points, comparisons and a verdict as a plain entry."""
+def tournament(
+    answers: Answers,
+    options: StrategyOptions,
+    plan: SplitPlan,
+    *,
+    mapper: Callable[..., Iterable[dict[str, Any]]] = map,
+) -> dict[str, Any]:
+    """Return models, curves, chosen points, comparisons and a verdict as a plain entry.
+
+    Splits are independent; `mapper` runs them, here or elsewhere, and keeps their order.
+    """
     if plan.splits < 2:
         raise InputError(f"at least 2 splits are needed for an interval, got {plan.splits}")
-    runs = [_run(answers, options, plan, turn) for turn in range(plan.splits)]
+    runs = list(mapper(partial(_run, answers, options, plan), range(plan.splits)))
     n = round(len(answers) * plan.test_share)
 
     def mean(values: list[float] | Floats) -> Estimate:
