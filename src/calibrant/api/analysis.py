@@ -78,7 +78,7 @@ def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
     return {
         "audit": lambda: audit(path, seed=seed),
         "audit_by_group": lambda: audit(binary, by=features, **shared),
-        "compare": lambda: compare(_probabilities(scores), candidates=_pool(study), **shared),
+        "compare": lambda: _compare(study, scores, shared),
         "multi_answer": lambda: bench_evaluate(path, **shared),
         "groups": lambda: groups(binary, features=features, **shared),
         "cascade": lambda: _cascade(study, binary, features, shared),
@@ -109,16 +109,23 @@ def _cascade(
         return Result({**simple, "notes": [note]})
 
 
-def _pool(study: Study) -> pl.DataFrame | None:
-    return study.read("candidates") if study.has("candidates") else None
+def _compare(study: Study, scores: pl.DataFrame, shared: dict[str, Any]) -> Result:
+    pool = study.read("candidates") if study.has("candidates") else None
+    return compare(_probabilities(scores), candidates=pool, graded=True, **shared)
 
 
 def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
-    """Keep methods whose score is a probability with a plain grade."""
+    """Keep methods whose score is a probability, with right and wrong answers of every model."""
     ranking = [entry["name"] for entry in methods()["methods"] if not entry["probability"]]
-    return scores.filter(
-        ~pl.col("method").is_in(ranking) & pl.col("correct").is_in([0.0, 1.0]).fill_null(False)
+    known = scores.filter(~pl.col("method").is_in(ranking) & pl.col("correct").is_not_null())
+    # Models are compared on the questions that all of them have, and equal accuracy needs right
+    # and wrong answers there.
+    shared = known.filter(
+        pl.col("model").n_unique().over("method", "question_id") == known["model"].n_unique()
     )
+    fit = pl.col("correct").mean().is_between(0, 1, closed="none").alias("fit")
+    sound = shared.group_by("method", "model").agg(fit).group_by("method").agg(pl.col("fit").all())
+    return known.filter(pl.col("method").is_in(sound.filter("fit")["method"].implode()))
 
 
 def write_report(study: Study) -> Path:

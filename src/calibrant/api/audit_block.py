@@ -74,7 +74,13 @@ def _calibration_evidence(
 ) -> dict[str, Any]:
     """Return the test against perfect calibration and what a reliability diagram shows."""
     data: dict[str, Any] = {"weights": block.weights}
-    test = calibration_test(block.confidence, block.correct, bins=bins, rng=rng, **data)
+    # A grade between 0 and 1 is a mean over splits: 'perfectly calibrated' says nothing about it.
+    graded = bool(((block.correct > 0) & (block.correct < 1)).any())
+    test = (
+        None
+        if graded
+        else calibration_test(block.confidence, block.correct, bins=bins, rng=rng, **data)
+    )
     diagram = reliability_bins(block.confidence, block.correct, bins=bins, level=level, **data)
     curve = reliability_curve(
         block.confidence, block.correct, points=_CURVE_POINTS, level=level, rng=rng, **data
@@ -82,10 +88,10 @@ def _calibration_evidence(
     counts, _ = np.histogram(block.confidence, bins=_HISTOGRAM_BINS, range=(0, 1))
     return {
         "calibration_test": {
-            "expected_ece": test.expected,
-            "high_ece": test.high,
-            "p_value": test.p_value,
-            "simulations": test.simulations,
+            "expected_ece": None if test is None else test.expected,
+            "high_ece": None if test is None else test.high,
+            "p_value": None if test is None else test.p_value,
+            "simulations": 0 if test is None else test.simulations,
         },
         "reliability": {
             "bins": diagram.to_dict(),

@@ -61,10 +61,10 @@ def _sure(entry: Mapping[str, Any]) -> str:
         if ece["low"] is not None
         else "no interval can be given"
     )
-    return (
-        f"With {entry['questions']:,} questions {interval}; a perfectly calibrated model would "
-        f"show {test['expected_ece']:.3f} here."
-    )
+    text = f"With {entry['questions']:,} questions {interval}"
+    if test["expected_ece"] is None:
+        return text + "; grades between 0 and 1 allow no test of perfect calibration."
+    return f"{text}; a perfectly calibrated model would show {test['expected_ece']:.3f} here."
 
 
 def _next(word: str, entry: Mapping[str, Any]) -> str:
