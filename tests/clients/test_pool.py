@@ -49,6 +49,9 @@ def test_requests_are_spread_and_the_draw_says_who_answered(ledger):
         assert dispatcher.findings == []
 
 
+# A server that is shut down with calls under way leaves unfinished tasks behind.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_one_is_killed_in_the_middle_and_nothing_is_lost_or_bought_twice(tmp_path):
     asks = questions(120, draws=2)
     with Endpoint() as whole, Ledger(tmp_path / "whole.sqlite") as ledger:
