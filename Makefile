@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FRAMEWORKS := .venv-frameworks
+PURELIB := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 
-.PHONY: demo test lint types imports tests weights browser bench simulate studies docs clean
+.PHONY: demo test lint types imports tests weights browser frameworks bench simulate studies docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/calibrant demo --out demo
@@ -31,7 +33,7 @@ types: $(VENV)/.test
 imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
-tests: $(VENV)/.test weights browser
+tests: $(VENV)/.test weights browser frameworks
 	$(BIN)/python -m pytest
 
 # The small model and the browser make more tests run; without them those tests are skipped, loudly.
@@ -41,6 +43,18 @@ weights: $(VENV)/.test
 browser:
 	-@command -v chromedriver >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 		&& apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; }
+
+# The evaluation frameworks, for tests that run them for real; they see the packages of the test
+# environment and add their own.
+frameworks: $(VENV)/.test
+	-@$(MAKE) --no-print-directory $(FRAMEWORKS)/.ready
+
+$(FRAMEWORKS)/.ready: tests/ecosystem/requirements.txt
+	$(BIN)/python -m venv $(FRAMEWORKS)
+	$(BIN)/python $(PURELIB) > "$$($(FRAMEWORKS)/bin/python $(PURELIB))/calibrant-tests.pth"
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
@@ -55,4 +69,4 @@ docs: $(VENV)/.test
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(FRAMEWORKS) site .pytest_cache .mypy_cache .ruff_cache

@@ -25,7 +25,7 @@ from calibrant.metrics import (
 from calibrant.planning import require_labels
 from calibrant.records import Scores, Study, load_scores, scan_table, source_name
 from calibrant.records.convert import ReadOptions
-from calibrant.records.tables import collect
+from calibrant.records.tables import collect, column_names
 
 __all__ = ["audit_rows"]
 
@@ -54,7 +54,10 @@ def audit_rows(
 ) -> Result:
     """Audit confidences against outcomes; the parameters are those of `audit`."""
     ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
-    log = None if _is_array(data) else foreign_tables(data, options=ReadOptions(scale=scale))
+    options = ReadOptions(scale=scale)
+    log = None if _is_array(data) else foreign_tables(data, options=options, ranked=True)
+    if log is not None:
+        ranking |= log.ranking
     draws = None if _is_array(data) else draws_with_classes(data if log is None else log)
     meanings = (
         []
@@ -134,7 +137,7 @@ def _has_no_scores(data: Any, confidence: str | None) -> bool:
         return False
     if isinstance(data, str | Path) and Study.is_study(data):
         return not Study(data).has("scores")
-    return "confidence" not in scan_table(data).collect_schema().names()
+    return "confidence" not in column_names(scan_table(data), data)
 
 
 def _require_usable(log: ForeignTables) -> None:
@@ -200,7 +203,7 @@ def _refuse_without_labels(data: Any, correct: str | None) -> None:
     for source in data if isinstance(data, list | tuple) else [data]:
         table = scan_table(source)
         column = correct or "correct"
-        if column not in table.collect_schema().names():
+        if column not in column_names(table, source):
             if correct is None:
                 require_labels(None, source=source_name(source))
             continue
