@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
-from calibrant.records.batches import Batch, Columns, Part, read_part
+from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
 from calibrant.records.rules import RULES, broken_rule
 from calibrant.stats.mergeable import CellGrid, CellSums, SumTable
 
@@ -104,15 +104,14 @@ def _numbers(column: Any, name: str, part: Part) -> Array:
     import pyarrow.types as kinds
 
     kind = column.type
-    if kinds.is_boolean(kind):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
-    if not (kinds.is_floating(kind) or kinds.is_integer(kind)):
+    known = kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)
+    if not known:
         raise InputError(
             f"a streamed audit reads numbers, the column {name!r} holds {kind}",
             source=part.file,
             hint="store confidence and outcome as numbers, or audit a table that fits in memory",
         )
-    values = np.asarray(column.to_numpy(zero_copy_only=False))
+    values = number_array(column)
     return values.astype(np.float64) if values.dtype == np.float16 else values
 
 
@@ -213,7 +212,7 @@ def _kept(
 
 
 def _null(column: Any) -> Array:
-    return np.asarray(column.is_null().to_numpy(zero_copy_only=False))
+    return number_array(column.is_null())
 
 
 def _with_nulls(values: Array, column: Any) -> pl.Series:

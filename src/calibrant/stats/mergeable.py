@@ -144,6 +144,10 @@ class SumTable:
         self._edges: dict[np.dtype[Any], Array] = {}
         self._room = _Room()
 
+    @property
+    def _used(self) -> int:
+        return 2 * self.grid.stride * len(self._numbers)
+
     def number(self, key: tuple[str, ...]) -> int:
         """Return the number of the block `key`, a new one where it is new."""
         known = self._numbers.get(key)
@@ -157,9 +161,11 @@ class SumTable:
             )
         self._numbers[key] = len(self._numbers)
         self._totals.append(CellSums.empty(self.grid))
-        more = np.zeros(2 * self.grid.stride * len(self._numbers), np.int64)
-        more[: self._packed.size] = self._packed
-        self._packed = more
+        if self._used > self._packed.size:
+            # Twice the room, so that many blocks are not copied as many times.
+            more = np.zeros(2 * self._used, np.int64)
+            more[: self._packed.size] = self._packed
+            self._packed = more
         return self._numbers[key]
 
     def add(
@@ -261,11 +267,11 @@ class SumTable:
     def _flush(self) -> None:
         if not self._pending:
             return
-        packed = self._packed.reshape(-1, 2, self.grid.stride)
+        packed = self._packed[: self._used].reshape(-1, 2, self.grid.stride)
         for total, part in zip(self._totals, packed, strict=True):
             total.rows += part >> COUNT_SHIFT
             total.offsets += part & ((1 << COUNT_SHIFT) - 1)
-        self._packed[:] = 0
+        packed[:] = 0
         self._pending = 0
 
 
