@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import threading
 import warnings
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 # The sketch that counts distinct ids is off by about 1 %; more repeats than this are certain.
 _SURELY_REPEATED = 1.05
+_SWITCH_S = 0.0002
 
 
 def streamed_audit(
@@ -110,12 +112,17 @@ def _summed(
     """Return the sums of all parts; rows of a rewritten text table are named after the table."""
     total = PartSums()
     threading.Thread(target=_load_metrics, daemon=True).start()
+    # Loading holds the interpreter's lock; counting needs it often, and only for a moment.
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
     try:
         for part in engine.map(partial(sum_part, plan=plan), parts):
             total.add(part)
     except InputError as error:
         source = shown if error.source == staged else error.source
         raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
+    finally:
+        sys.setswitchinterval(interval)
     if staged != shown and shown not in staged:
         total.dropped_rows = {
             rule: [name.replace(staged, shown, 1) for name in names]
