@@ -155,7 +155,8 @@ def plan(page: Page, base: dict[str, float], found: dict[int, dict[str, float]])
     """Extend the measured line to 1e9 rows: on paper, from the slope between the last two sizes."""
     before, last = list(found)[-2:]
     per_row = (found[last]["audit cpu"] - found[before]["audit cpu"]) / (last - before)
-    rise = (found[last]["audit peak"] - found[before]["audit peak"]) / (last - before)
+    # Where memory did not rise any more, the plan must not promise that it falls.
+    rise = max(found[last]["audit peak"] - found[before]["audit peak"], 0.0) / (last - before)
     rows, cores = 1_000_000_000, os.cpu_count() or 1
     work, parts = per_row * rows, rows // 4_000_000
     start = base["audit"]
