@@ -88,7 +88,7 @@ def test_one_is_killed_in_the_middle_and_nothing_is_lost_or_bought_twice(tmp_pat
         assert count[one.url + "/v1"] > count[two.url + "/v1"]
         (finding,) = dispatcher.findings
         assert (finding.kind, two.url in finding.message) == ("endpoint-left-out", True)
-        (told,) = [notice for notice in notices if notice and "left out" in notice]
+        (told,) = {notice for notice in notices if notice and "left out" in notice}
         assert "1 of 2 endpoints go on" in told
 
 

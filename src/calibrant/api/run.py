@@ -17,6 +17,7 @@ from calibrant.api.audit import audit
 from calibrant.api.candidates import candidate_scores
 from calibrant.api.meanings import semantics_options, with_embeddings
 from calibrant.api.result import Result
+from calibrant.api.study_page import write_study_page
 from calibrant.clients.asks import Price
 from calibrant.clients.protocol import Client
 from calibrant.collect import (
@@ -43,7 +44,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
-from calibrant.report import render_html
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
@@ -95,9 +95,7 @@ def run(
     if collected is not None:
         document |= _digest(folder, prepared, collected)
         folder.write_result("run", document)
-        folder.report_path.write_text(
-            render_html(list(folder.results().values())), encoding="utf-8"
-        )
+        write_study_page(folder)
     return Result(document)
 
 
@@ -202,7 +200,8 @@ def _digest(study: Study, prepared: _Prepared, collected: Collected) -> dict[str
     pool = collected.draws.filter(pl.col("purpose") == POOL)
     names = None if config.methods is None else list(config.methods)
     with semantics_options(study, config) as options:
-        draws, semantics = annotate(answers, prepared.table, options=options)
+        annotated = annotate(answers, prepared.table, options=options)
+        draws, semantics = annotated
         embedded = with_embeddings(draws, options)
         scored = score_table(embedded, semantics, prepared.table, methods=names, seed=config.seed)
         candidates = candidate_scores(pool, draws, prepared.table, options=options)
@@ -216,6 +215,7 @@ def _digest(study: Study, prepared: _Prepared, collected: Collected) -> dict[str
         tables["candidates"] = candidates
     for name, frame in tables.items():
         study.write(name, frame)
+    study.write_result("semantics", annotated.document)
     audited = (
         audit(study.path, on_invalid="drop", seed=config.seed) if scored.scores.height else None
     )

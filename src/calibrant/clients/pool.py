@@ -36,6 +36,7 @@ class _Member:
     limit: AdaptiveLimit
     under_way: int = 0
     failures: int = 0
+    out_since: float = field(default=0.0)
     out_until: float = field(default=0.0)
     out_for: float = LEFT_OUT_S
 
@@ -102,6 +103,7 @@ class PoolClient:
         member.under_way += 1
         try:
             await member.limit.acquire()
+            began = time.monotonic()
             try:
                 completions = await member.client.ask(request)
             finally:
@@ -111,7 +113,9 @@ class PoolClient:
         finally:
             member.under_way -= 1
         member.limit.succeeded()
-        member.failures, member.out_for, member.out_until = 0, LEFT_OUT_S, 0.0
+        # An answer that was under way when it failed does not show that it is back.
+        if began >= member.out_since:
+            member.failures, member.out_for, member.out_until = 0, LEFT_OUT_S, 0.0
         name = member.client.endpoint
         return [replace(completion, served_by=name) for completion in completions]
 
@@ -146,21 +150,22 @@ class PoolClient:
         was_out = now < member.out_until
         if (member.failures >= FAILURES or refused) and not was_out:
             member.failures = max(member.failures, FAILURES)
-            member.out_until = now + member.out_for
+            member.out_since, member.out_until = now, now + member.out_for
             member.out_for = min(LONGEST_S, 2 * member.out_for)
         others = [other for other in self._members if other is not member]
         left = sum(not other.is_out(now) for other in others)
         if not left:
             return error
-        out = now < member.out_until
+        # Calls that were under way fail one by one; the user hears of it once.
+        newly_out = now < member.out_until and not was_out
         return ElsewhereError(
             f"{name}: {error}",
             rate_limited=limited,
-            left_out=None if was_out or not out else name,
+            left_out=name if newly_out else None,
             notice=(
                 f"{name} is left out for {member.out_until - now:.0f} s ({error}); "
                 f"{left} of {len(self._members)} endpoints go on"
-                if out
+                if newly_out
                 else None
             ),
         )

@@ -68,7 +68,11 @@ def _plan(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         "Prompt tokens are estimated from the length of the texts. Reply tokens and cost are the "
         "most they can be."
     )
-    return [Paragraph(text, strong=True), Table(columns, tuple(rows), note=note, labels=2)]
+    notes = dict.fromkeys(row["note"] for row in document["plan"]["rows"] if row.get("note"))
+    return [
+        Paragraph(text, strong=True),
+        Table(columns, tuple(rows), note=" ".join([note, *notes]), labels=2),
+    ]
 
 
 def _unavailable(document: Mapping[str, Any]) -> list[Paragraph | Table]:
