@@ -159,7 +159,7 @@ def figure(page: Page, rows: list[dict[str, Any]]) -> None:
     ]
     tasks_in_order = list(dict.fromkeys(row["task"] for row in rows))
     chart = (
-        alt.Chart(alt.Data(values=shown))
+        alt.Chart()
         .mark_point(filled=True, size=70)
         .encode(
             x=alt.X("ratio:Q", scale=alt.Scale(type="log"), title="cost relative to calibrant"),
@@ -167,7 +167,6 @@ def figure(page: Page, rows: list[dict[str, Any]]) -> None:
             color=alt.Color("what:N", title=None),
             shape=alt.Shape("what:N", title=None),
         )
-        .properties(width=300, height=170)
     )
     rule = alt.Chart().mark_rule(strokeDash=[4, 3]).encode(x=alt.datum(1))
     panels = [f"{n:,} rows" for n in (SMALL, LARGE, HUGE)]
@@ -206,13 +205,16 @@ def main() -> None:
             for row in rows
         ],
     )  # fmt: skip
+    if QUICK:
+        page.text("A quick run: not all sizes.")
     page.text(
-        f"{'A quick run, not all sizes. ' if QUICK else ''}CPU times are medians of {REPEATS} runs taken in turns; a work that takes more than its "
-        "share of two minutes is run fewer times. Where a peer has no interval of its own it is "
-        f"bootstrapped with {RESAMPLES:,} resamples: a few are timed, and the time is counted for "
-        "all of them. torch has one thread, since CPU time would count its waiting threads. calibrant's first line is the interval that it reports (test inversion, "
-        "DeLong); its bootstrap draws as many resamples as the peers. Peak memory is the rise of "
-        "the process above the data. Peers that are not installed where this ran are left out; "
+        f"CPU times are medians of {REPEATS} runs taken in turns; a work that takes more than its "
+        "share of two minutes is run fewer times. torch has one thread, since CPU time would count "
+        "its waiting threads. Where a peer has no interval of its own it is bootstrapped with "
+        f"{RESAMPLES:,} resamples: a few are timed, and the time is counted for all of them. "
+        "calibrant's first line is the interval that it reports (test inversion, DeLong); its "
+        "bootstrap draws as many resamples as the peers. Peak memory is the rise of the process "
+        "above the data. Peers that are not installed where this ran are left out; "
         f"{' and '.join(sorted(SLOW_PEERS))} are not run on {HUGE:,} rows."
     )
     figure(page, rows)

@@ -73,9 +73,14 @@ def test_counts_and_positions_survive_many_more_rows_than_fit_one_packed_number(
     )
 
 
+@pytest.mark.parametrize("form", ["double", "single", "single, round"])
 @pytest.mark.parametrize("power", [1.0, 1.3, 3.0])
-def test_values_are_those_of_the_rows_within_the_stated_error(power):
+def test_values_are_those_of_the_rows_within_the_stated_error(power, form):
     confidence, correct = world(60_000, power)
+    if form != "double":
+        confidence = confidence.astype(np.float32)
+    if "round" in form:
+        confidence = np.clip(np.round(confidence, 1), 0.1, 0.9).astype(np.float32)
     found = block(confidence, correct)
     errors = found.errors
     functions = {

@@ -245,7 +245,9 @@ class CellBlock(Block):
     @cached_property
     def errors(self) -> dict[str, float]:
         """Return, by metric, how far its value may be from that of the rows themselves."""
-        quantum = self.width * 2.0**-OFFSET_BITS
+        # Single precision: a value within half a unit of a bin edge is taken for the edge.
+        single = float(self.sums.single[0]) / self.n * 2.0**-25
+        quantum = self.width * 2.0**-OFFSET_BITS + single
         exact = dict.fromkeys(
             ("ece", "ece_debiased", "over_confidence", "under_confidence", "mean_confidence"),
             quantum,
@@ -254,8 +256,8 @@ class CellBlock(Block):
         return {
             **exact,
             "brier": self.width**2 / 8 + 2 * quantum,
-            "log_loss": float(self.counts @ self.losses[2]) / self.n,
-            "smooth_ece": self._smooth_error(),
+            "log_loss": float(self.counts @ self.losses[2]) / self.n + self.grid.coarse * single,
+            "smooth_ece": self._smooth_error() + single * (1 + _FIRST / self.grids.bandwidth()),
             "auroc": self._area_error(),
             "auprc": self._precision_error(),
             "aurc": risk,

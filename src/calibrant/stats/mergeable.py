@@ -101,6 +101,7 @@ class CellSums:
 
     `rows` and `offsets` run over the cells. `loss` and `squares` sum the logarithmic loss and its
     square over rows in the steep cells, `certain` counts rows that were certain and wrong.
+    `single` counts rows in single precision: at a bin edge they are moved onto it.
     """
 
     rows: IntArray
@@ -108,12 +109,13 @@ class CellSums:
     loss: IntArray
     squares: IntArray
     certain: IntArray
+    single: IntArray
 
     @classmethod
     def empty(cls, grid: CellGrid) -> CellSums:
         """Return the sums of no rows."""
         shape = (2, grid.stride)
-        small = [np.zeros(2, np.int64) for _ in range(3)]
+        small = [np.zeros(size, np.int64) for size in (2, 2, 2, 1)]
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int64), *small)
 
     def copy(self) -> CellSums:
@@ -208,6 +210,9 @@ class SumTable:
         np.bitwise_or(packed, 1 << COUNT_SHIFT, out=packed)
         np.right_shift(place, OFFSET_BITS, out=place)
         self._add_steep(values, correct, place, lane)
+        if values.dtype != np.float64:
+            for number, rows in enumerate(np.bincount(lane >> 1)):
+                self._totals[number].single += rows
         np.multiply(lane, self.grid.stride, out=lane)
         np.add(place, lane, out=place)
         np.add.at(self._packed, place, packed)
