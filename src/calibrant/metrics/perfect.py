@@ -174,13 +174,15 @@ def _simulated_gaps(
     heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
     mass = np.bincount(cell, heavy)
     mean = np.bincount(cell, heavy * c) / mass
+    size = (used.size, simulations)
     if whole:
-        trials = np.rint(mass).astype(np.int64)
-        drawn = trials * mean - rng.binomial(trials, mean, size=(simulations, used.size))
+        # Cell by cell: the generator prepares a binomial law once for all of its draws.
+        trials = np.rint(mass).astype(np.int64)[:, None]
+        drawn = trials * mean[:, None] - rng.binomial(trials, mean[:, None], size=size)
     else:
         spread = np.sqrt(np.bincount(cell, heavy**2 * c * (1 - c)))
-        drawn = spread * rng.standard_normal((simulations, used.size))
+        drawn = spread[:, None] * rng.standard_normal(size)
     edges = np.flatnonzero(np.diff(home, prepend=-1))
     out = np.zeros((simulations, bins))
-    out[:, home[edges]] = np.add.reduceat(drawn, edges, axis=1)
+    out[:, home[edges]] = np.add.reduceat(drawn, edges, axis=0).T
     return out
