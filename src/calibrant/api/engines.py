@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from calibrant.core.errors import InputError, MissingDependencyError
+from calibrant.core.machine import usable_cores
 from calibrant.core.optional import optional_import
 
 __all__ = ["Engine", "LocalEngine", "RayEngine", "engine_named"]
@@ -44,7 +45,7 @@ class LocalEngine:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = threads or len(os.sched_getaffinity(0))
+        self.threads = threads or usable_cores()
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
         """Yield function(item) for every item, in order."""

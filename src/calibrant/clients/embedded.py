@@ -22,6 +22,7 @@ from calibrant.clients.prefixes import UBATCH, PrefixCache
 from calibrant.clients.protocol import Capabilities, Completion, Request
 from calibrant.clients.weights import sha256_of, weights_path
 from calibrant.core.errors import CalibrantError, CapabilityError
+from calibrant.core.machine import usable_cores
 from calibrant.core.optional import optional_import
 
 __all__ = ["EmbeddedClient"]
@@ -66,7 +67,7 @@ class EmbeddedClient:
         self._path = weights_path(model)
         self._parallel = parallel
         self._context = context
-        self._threads = threads or len(os.sched_getaffinity(0))
+        self._threads = threads or usable_cores()
         self._runtime = _import_runtime()
         self._server: Any = None
         self._prefixes: PrefixCache
