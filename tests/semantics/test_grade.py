@@ -146,3 +146,17 @@ def test_exact_grading_is_an_option():
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("Laos", True),
+        ("It is Laos.", True),
+        ("Lao", False),
+        ("Lao is officially recognised as the language of the Lao people", False),
+    ],
+)
+def test_a_word_of_the_question_is_no_answer_but_for_its_ending(answer, right):
+    question = "Name one country or territory where Lao is an official language."
+    assert Grader().grade(answer, ["Laos"], question=question).correct is right

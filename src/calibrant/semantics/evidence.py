@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from calibrant.semantics.forms import STOP_WORDS
 from calibrant.semantics.normalise import Normaliser
 from calibrant.semantics.phrase_model import INTERCEPT, WEIGHTS
 from calibrant.semantics.words import near_word, word_list
 
-__all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability"]
+__all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability", "repeats_figure"]
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
 # Words that name a kind of thing: sharing them says little about which one is meant.
@@ -23,6 +24,7 @@ _GENERIC = frozenset(
         "movie song series season episode king queen president people"
     )
 )
+_MEANT = frozenset(("is", "are", "was", "be", "answer", "number"))
 _DENIALS = frozenset(("not", "never", "neither", "nor", "isn", "wasn", "t"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
 _UNSURE = re.compile(
@@ -107,6 +109,28 @@ def negated(answer: Bag, reference: Bag) -> bool:
     return bool(places) and all(
         place > 0 and answer.words[place - 1] in _DENIALS for place in places
     )
+
+
+def repeats_figure(answer: Bag, reference: Bag, question: Bag) -> bool:
+    """Return whether the right figure is there only because the question names it.
+
+    'The primes from 29 to 51 are' repeats the range. A figure that comes first, or after 'is',
+    is meant.
+
+    Examples
+    --------
+    >>> read = BagReader()
+    >>> asked = read("Name one prime number from 29 to 51.")
+    >>> [repeats_figure(read(text), read("29"), asked) for text in
+    ...     ("The primes from 29 to 51 are", "29 is a prime", "A prime is 29")]
+    [True, False, False]
+    """
+    if len(reference.words) != 1 or not reference.words[0].isdigit():
+        return False
+    figure = reference.words[0]
+    if figure not in question.known or answer.words[:1] == (figure,):
+        return False
+    return not any(word == figure and before in _MEANT for before, word in pairwise(answer.words))
 
 
 def evidence(

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from calibrant.core import InputError
-from calibrant.semantics.evidence import BagReader, evidence, negated, phrase_probability
+from calibrant.semantics.evidence import (
+    BagReader,
+    evidence,
+    negated,
+    phrase_probability,
+    repeats_figure,
+)
 from calibrant.semantics.extract import extract_letter
 from calibrant.semantics.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.names import names_clash
@@ -128,12 +135,39 @@ class Grader:
             found = _binary(text, aliases, self.normaliser)
             if found is not None:
                 return found
-        verdict, possible = self.by_rules(text, aliases, read_cues(question))
-        if verdict is None:
-            verdict = self._by_words(text, possible, question)
+        verdict = self._open(text, aliases, question)
         if missing and not verdict.correct:
             return Grade(None, "refusal", "refusal")
         return verdict
+
+    def _open(self, text: str, aliases: list[str], question: str | None) -> Grade:
+        echoed = [alias for alias in aliases if self._is_echo(alias, question)]
+        plain = [alias for alias in aliases if alias not in echoed]
+        verdict: Grade | None = None
+        if plain:
+            verdict, possible = self.by_rules(text, plain, read_cues(question))
+            verdict = verdict or self._by_words(text, possible, question)
+        if echoed and not (verdict and verdict.correct):
+            exact = self._with_endings._open(text, echoed, question)
+            verdict = exact if exact.correct or verdict is None else verdict
+        assert verdict is not None
+        return verdict
+
+    @cached_property
+    def _with_endings(self) -> Grader:
+        return Grader(self.normaliser.without("plurals"), tolerance=self.tolerance)
+
+    def _is_echo(self, alias: str, question: str | None) -> bool:
+        """Return whether the question names the alias but for its plural ending.
+
+        'Lao' in the question is no answer 'Laos': endings must count there.
+        """
+        if question is None or "plurals" not in self.normaliser.steps:
+            return False
+        if not set(self._bag(alias).words) <= self._bag(question).known:
+            return False
+        exact = self._with_endings.normaliser
+        return not set(exact(alias).split()) <= set(exact(question).split())
 
     def _choice(self, text: str, aliases: list[str], choices: Sequence[str]) -> Grade:
         letter = extract_letter(text, choices)
@@ -176,7 +210,7 @@ class Grader:
         best = NO_COMMON_WORD
         for alias in aliases:
             reference = self._bag(alias)
-            if negated(answer, reference):
+            if negated(answer, reference) or repeats_figure(answer, reference, asked):
                 continue
             features = evidence(answer, reference, asked, aliases=len(aliases))
             if features is not None:
