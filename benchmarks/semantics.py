@@ -116,7 +116,7 @@ def quality(page: Page) -> None:
     if not DATA.is_dir():
         page.text(f"The shared data is not there ({DATA.name}): agreement is not measured.")
         return
-    rows = grading_table(load_rows(DATA))
+    rows = grading_table(load_rows(DATA), ("held out", "nq301"))
     page.table(
         "Agreement with people, without a model (rows not used for fitting)",
         ["rows", "grader", "n", "accuracy", "kappa"],
