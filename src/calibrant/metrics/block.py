@@ -132,6 +132,16 @@ class Block:
         r = self.ranked
         return DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
 
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return self.data.rows
+
+    @cached_property
+    def grids(self) -> SmoothGrids:
+        """Residuals on the grids of smooth ECE."""
+        return SmoothGrids(self.data)
+
     @cached_property
     def corp_parts(self) -> Corp:
         """MCB, DSC and UNC."""
@@ -143,7 +153,7 @@ class Block:
         return corp_intervals(
             self.distinct,
             self.corp_parts,
-            rows=self.data.rows,
+            rows=self.row_count,
             inflation=self.gaps.inflation,
             level=self.level,
             rng=self.streams["corp"],
@@ -276,8 +286,8 @@ class Block:
 
     def _smooth_ece(self) -> tuple[float, float, float, str]:
         value, low, high = smooth_interval(
-            SmoothGrids(self.data),
-            rows=self.data.rows,
+            self.grids,
+            rows=self.row_count,
             inflation=self.gaps.inflation,
             level=self.level,
             resamples=self.resamples,

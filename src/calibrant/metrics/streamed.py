@@ -19,13 +19,11 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
 from calibrant.metrics.block import Block
 from calibrant.metrics.corp import ReliabilityCurve, merged_cells
-from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
 from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gap_intervals import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.smooth import SmoothGrids
-from calibrant.metrics.smooth_interval import smooth_interval
 from calibrant.stats.binning import FloatArray, width_edges
 from calibrant.stats.intervals import wald_interval
 from calibrant.stats.isotonic import isotonic_fit
@@ -156,35 +154,15 @@ class CellBlock(Block):
         )
         return GapModel(stats, self.n, 1.0, None)
 
-    @cached_property
-    def corp_ends(self) -> CorpIntervals:
-        """Intervals of MCB and DSC."""
-        return corp_intervals(
-            self.distinct,
-            self.corp_parts,
-            rows=self.n,
-            inflation=1.0,
-            level=self.level,
-            rng=self.streams["corp"],
-        )
+    @property
+    def row_count(self) -> int:
+        """Number of rows; the data hold one line per cell and outcome."""
+        return self.n
 
     @cached_property
     def grids(self) -> SmoothGrids:
         """Residuals on the grids of smooth ECE, each cell and outcome at its own mean."""
         return SmoothGrids(Checked(self.own_mean, self.data.correct, self.counts))
-
-    def _smooth_ece(self) -> tuple[float, float, float, str]:
-        value, low, high = smooth_interval(
-            self.grids,
-            rows=self.n,
-            inflation=1.0,
-            level=self.level,
-            resamples=self.resamples,
-            rng=self.streams["smooth"],
-        )
-        if self.one_class:
-            low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
-        return value, low, min(high, 1.0), "test-inversion"
 
     def _brier(self) -> tuple[float, float, float, str]:
         y = self.data.correct
