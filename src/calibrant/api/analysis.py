@@ -16,6 +16,7 @@ from calibrant.api.compare import compare
 from calibrant.api.groups import groups
 from calibrant.api.methods import methods
 from calibrant.api.plan import plan
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.records import Study
@@ -52,13 +53,16 @@ def analyse(study: str | Path, *, seed: int = 0) -> Result:
     folder = Study(study)
     done: list[str] = []
     left_out: list[dict[str, str]] = []
+    head = document_head("analysis", folder, seed=seed)
+    origin = {name: head[name] for name in ("source", "input")}
     for name, part in _parts(folder, seed).items():
         try:
-            folder.write_result(name, part().to_dict())
+            # The parts are given rows of the study, and these rows are the study's.
+            folder.write_result(name, {**part().to_dict(), **origin})
             done.append(name)
         except CalibrantError as error:
             left_out.append({"part": name, "reason": str(error)})
-    document = {"schema": "calibrant.analysis/1", "done": done, "left_out": left_out}
+    document = {**head, "done": done, "left_out": left_out}
     folder.write_result("analysis", document)
     write_report(folder)
     return Result(document)

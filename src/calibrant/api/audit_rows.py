@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import calibrant
 from calibrant.api.audit_block import audit_block
 from calibrant.api.foreign import ForeignTables, foreign_tables
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.api.semantic import draws_with_classes, semantic_blocks
 from calibrant.confidence import methods
@@ -65,10 +65,8 @@ def audit_rows(
         else semantic_blocks(draws, level=level, resamples=resamples, seed=seed, engine=engine)
     )
     common = {
-        "schema": "calibrant.audit/1",
-        "version": calibrant.__version__,
+        **document_head("audit", None if _is_array(data) else data, seed=seed),
         "source": source_name(data),
-        "seed": seed,
         "level": level,
         "bins": bins,
         "resamples": resamples,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.sources.mace.build import build_benchmark
@@ -96,10 +97,10 @@ def bench_mace(
     )
     if out is not None:
         write_questions(benchmark.questions, out)
+    settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap}
     return Result(
         {
-            "schema": "calibrant.bench/1",
-            "seed": seed,
+            **document_head("bench", list(triples), seed=seed, settings=settings),
             "strata": strata,
             "split_entities": split_entities,
             "questions": len(benchmark.questions),
@@ -131,7 +132,8 @@ def bench_check(questions: Any, *, triples: Sequence[str | Path] = ()) -> Result
     True
     """
     facts = raw_facts(_read(triples), source=_source(triples))
-    return Result(check_questions(read_questions(questions), facts))
+    head = document_head("bench_check", [questions, *triples])
+    return Result({**head, **check_questions(read_questions(questions), facts)})
 
 
 def _read(paths: Sequence[str | Path]) -> list[Triple]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
 from calibrant.core.errors import InputError
@@ -97,6 +98,9 @@ def bench_evaluate(
         level=level,
         seed=seed,
     )
+    settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune)}
+    given = [data, *(table for table in (questions, draws) if table is not None)]
+    document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
     document["dropped"] = dict(scores.dropped)
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
     document["tuning"] = _tuning(table, scores.frame, tune, level, seed)

@@ -8,6 +8,7 @@ from pathlib import Path
 from calibrant.api.analysis import analyse
 from calibrant.api.bench import bench_mace
 from calibrant.api.models import fetch_model
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.api.run import run
 from calibrant.api.study_page import write_study_page
@@ -81,7 +82,7 @@ def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Re
     write_study_page(study)
     return Result(
         {
-            "schema": "calibrant.demo/1",
+            **document_head("demo", study, seed=seed),
             "study": str(study.path),
             "report": str(study.report_path),
             "seconds": time.perf_counter() - started,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -93,17 +94,20 @@ def groups(
     frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
     results = [_entry(block, names, chosen) for block in _blocks(scores, frame, only_models)]
     document: dict[str, Any] = {
-        "schema": "calibrant.groups/1",
-        "source": scores.source,
+        **document_head("groups", data, seed=seed, settings=_settings(chosen)),
         "features": names,
         "embedding": embedder,
         "dropped": dropped,
-        "seed": seed,
         "results": results,
     }
     if len(results) == 1:
         document |= {name: results[0][name] for name in _NAMES}
     return Result(document)
+
+
+def _settings(options: GroupOptions) -> dict[str, Any]:
+    """Return the options as plain data; the seed stands beside them."""
+    return {name: value for name, value in asdict(options).items() if name != "seed"}
 
 
 def _known(options: Mapping[str, Any]) -> dict[str, Any]:

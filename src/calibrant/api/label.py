@@ -16,6 +16,7 @@ from calibrant.api._labelling import (
     read_batch,
     write_table,
 )
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -78,6 +79,7 @@ def label_next(
     """
     if size < 1:
         raise InputError(f"a batch holds at least 1 item, got {size}")
+    head = document_head("label", table, seed=seed)
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
     number = work.batches + 1
     blocks = work.blocks()
@@ -91,7 +93,7 @@ def label_next(
     if not chosen:
         raise InputError("every item of the table is labelled", source=work.source)
     work.write_batch(chosen, Path(out), number)
-    document = _document(work, bins=bins, precision=None, threshold=None)
+    document = _document(work, head, bins=bins, precision=None, threshold=None)
     document["batch"] = {
         "path": str(out),
         "number": number,
@@ -129,11 +131,13 @@ def label_add(
     judge, peers, bins, columns
         As in `label_next`.
     """
+    # Before the table is written: it may be written over itself.
+    head = document_head("label", [table, batch])
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
     labels, empty = read_batch(Path(batch))
     added = work.add(labels, str(batch))
     write_table(work.raw, Path(out))
-    document = _document(work, bins=bins, precision=precision, threshold=threshold)
+    document = _document(work, head, bins=bins, precision=precision, threshold=threshold)
     document["added"] = {"labels": added, "left_empty": empty, "written": str(out)}
     return Result(document)
 
@@ -159,8 +163,9 @@ def label_status(
     >>> state["results"][0]["labelled"], state["results"][0]["stop"]["stop"]
     (200, True)
     """
+    head = document_head("label", table)
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
-    return Result(_document(work, bins=bins, precision=precision, threshold=threshold))
+    return Result(_document(work, head, bins=bins, precision=precision, threshold=threshold))
 
 
 def _pool(rows: pl.DataFrame, side: np.ndarray[Any, Any] | None, bins: int) -> LabelPool:
@@ -174,6 +179,7 @@ def _pool(rows: pl.DataFrame, side: np.ndarray[Any, Any] | None, bins: int) -> L
 
 def _document(
     work: Labelling,
+    head: dict[str, Any],
     *,
     bins: int,
     precision: float | None,
@@ -198,7 +204,14 @@ def _document(
                 )
         results.append(entry)
     return {
-        "schema": "calibrant.label/1",
+        **head,
+        "settings": {
+            "bins": bins,
+            "precision": precision,
+            "threshold": threshold,
+            "judge": work.judge,
+            "peers": work.side is not None,
+        },
         "results": results,
         "batch": None,
         "added": None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.confidence import NEEDS, availability, compact_table
 from calibrant.confidence import methods as declared_methods
@@ -36,7 +37,7 @@ def methods(study: str | Path | None = None) -> Result:
     ('consistency', True)
     """
     document: dict[str, Any] = {
-        "schema": "calibrant.methods/1",
+        **document_head("methods", study),
         "study": None if study is None else str(study),
         "methods": declared_methods(),
         "needs": {name: need.meaning for name, need in NEEDS.items()},

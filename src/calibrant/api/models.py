@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.clients.weights import WEIGHTS, Weights, cache_folder, fetch
 
@@ -38,7 +39,7 @@ def fetch_model(model: str = "smollm2-135m-instruct", *, force: bool = False) ->
 def _document(entries: list[dict[str, Any]]) -> Result:
     return Result(
         {
-            "schema": "calibrant.models/1",
+            **document_head("models"),
             "folder": str(cache_folder() / "models"),
             "results": entries,
         }

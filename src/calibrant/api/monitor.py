@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.api.provenance import document_head, input_files
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.planning import require_labels
@@ -105,7 +106,20 @@ def monitor(
         watch.document(precision=precision, drift=drift, verified=verified)
         for watch in watches.values()
     ]
-    return Result({"schema": "calibrant.monitor/1", "results": results, "dropped": dropped})
+    settings = {
+        "time": time,
+        "every": every,
+        "bins": bins,
+        "alpha": alpha,
+        "tolerance": tolerance,
+        "baseline": input_files(baseline),
+        "baseline_rows": baseline_rows,
+        "precision": precision,
+        "drift": drift,
+        "verified": None if verified is None else verified.isoformat(),
+    }
+    head = document_head("monitor", sources, settings=settings)
+    return Result({**head, "results": results, "dropped": dropped})
 
 
 def _tables(sources: Any) -> Iterator[Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
@@ -98,7 +100,10 @@ def plan(
         per=per,
         start=_date(start),
     )
-    document = plan_document(goal, preset=preset)
+    settings = {**asdict(goal), "preset": preset, "rank": rank}
+    head = document_head("plan", scores, seed=seed, settings=settings)
+    document = {**head, **plan_document(goal, preset=preset)}
+    document["dropped"] = {} if table is None else dict(table.dropped)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import calibrant
 from calibrant.api.analysis import analyse
 from calibrant.api.audit import audit
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.api.study_page import write_study_page
 from calibrant.core.document import load_document
@@ -70,9 +70,7 @@ def report(
         written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
     if figures is not None:
         written += _figures(documents, Path(figures), tuple(formats))
-    return Result(
-        {"schema": "calibrant.report/1", "version": calibrant.__version__, "written": written}
-    )
+    return Result({**document_head("report", paths, seed=seed), "written": written})
 
 
 def _document(path: str | Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import polars as pl
 
 import calibrant
 from calibrant.api.analysis import write_report
+from calibrant.api.provenance import document_head
 from calibrant.collect import load_config
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.probes import PROBES
@@ -42,11 +43,9 @@ def study_document(study: Study) -> dict[str, Any]:
     config = load_config(study) if study.config_path.is_file() else None
     draws = study.read("draws") if study.has("draws") else pl.DataFrame()
     return {
-        "schema": "calibrant.study/1",
-        "version": calibrant.__version__,
+        **document_head("study", study, seed=None if config is None else config.seed),
         "study": str(study.path),
         "name": study.path.name if config is None else config.name,
-        "seed": None if config is None else config.seed,
         "versions": _versions(),
         "models": [] if config is None else _models(config),
         "prompts": [] if config is None else _prompts(config, _purposes(draws)),

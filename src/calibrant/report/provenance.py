@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from calibrant.core.document import kind_of
@@ -11,42 +12,60 @@ from calibrant.report.blocks import Table
 __all__ = ["provenance_table"]
 
 _NOT_SAID = "not stated"
+_FILES_NAMED = 3
+_DIGITS_SHOWN = 12
+_SETTINGS = ("level", "bins", "resamples", "recalibrated", "target", "decision")
 
 
 def provenance_table(documents: Sequence[Mapping[str, Any]]) -> Table:
-    """Return version, source, seed, settings and rows left out of each document.
+    """Return version, source, input files, seed, settings and rows left out of each document.
 
     Examples
     --------
-    >>> provenance_table([{"schema": "calibrant.audit/1", "seed": 3, "dropped": {"nan": 2}}]).rows
-    (('audit', 'not stated', 'not stated', '3', 'not stated', 'nan 2'),)
+    >>> table = {"path": "runs/a.csv", "bytes": 9, "sha256": "5f" * 32}
+    >>> document = {"schema": "calibrant.audit/1", "seed": 3, "input": [table], "dropped": {"x": 2}}
+    >>> provenance_table([document]).rows
+    (('audit', 'not stated', 'not stated', 'a.csv 5f5f5f5f5f5f', '3', 'not stated', 'x 2'),)
     """
     rows = tuple(
         (
             kind_of(document),
             str(document.get("version") or _NOT_SAID),
             str(document.get("source") or document.get("study") or _NOT_SAID),
-            str(document.get("seed", _NOT_SAID)),
+            _files(document.get("input")),
+            _NOT_SAID if document.get("seed") is None else str(document["seed"]),
             _settings(document),
             _dropped(document),
         )
         for document in documents
     )
     return Table(
-        ("part", "calibrant", "source", "seed", "settings", "rows left out"),
+        ("part", "calibrant", "source", "input (SHA-256)", "seed", "settings", "rows left out"),
         rows,
         title="Where the numbers come from",
-        note="The same inputs, settings and seed give the same bytes.",
-        labels=6,
+        note="The same inputs, settings and seed give the same bytes. A digest is shown by its "
+        f"first {_DIGITS_SHOWN} digits; the documents below have all of it.",
+        labels=7,
     )
 
 
+def _files(files: Sequence[Mapping[str, Any]] | None) -> str:
+    if files is None:
+        return _NOT_SAID
+    named = [
+        f"{Path(entry['path']).name} {entry['sha256'][:_DIGITS_SHOWN]}"
+        for entry in files[:_FILES_NAMED]
+    ]
+    more = len(files) - _FILES_NAMED
+    return ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])]) or "no file"
+
+
 def _settings(document: Mapping[str, Any]) -> str:
-    names = ("level", "bins", "resamples", "recalibrated", "target", "decision")
+    given = {name: document.get(name) for name in _SETTINGS} | document.get("settings", {})
     found = [
-        f"{name} {document[name]}"
-        for name in names
-        if document.get(name) is not None and not isinstance(document[name], Mapping | list)
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in given.items()
+        if value is not None and not isinstance(value, Mapping | list | tuple)
     ]
     return ", ".join(found) or _NOT_SAID
 

@@ -1,0 +1,117 @@
+"""The head of every result document: what was done, with which version, on which bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import calibrant
+from calibrant.core.errors import InputError
+from calibrant.records import Study, source_name
+
+__all__ = ["document_head", "input_files"]
+
+
+def document_head(
+    kind: str,
+    data: Any = None,
+    *,
+    seed: int | None = None,
+    settings: dict[str, Any] | None = None,
+    source: str | None = None,
+) -> dict[str, Any]:
+    """Return schema, version, source, input files, seed and settings, the same for every verb.
+
+    Parameters
+    ----------
+    kind
+        Kind of the document, for example ``groups``.
+    data
+        What the verb was given: a path, a study folder, dataframes, a list of these, or None
+        where a verb has no input.
+    seed
+        Seed, where the verb draws at random.
+    settings
+        Options that change the numbers.
+    source
+        How messages call the data, where that is known better than by its type.
+
+    Examples
+    --------
+    >>> head = document_head("plan", seed=3, settings={"precision": 0.05})
+    >>> head["schema"], head["source"], head["input"], head["seed"], head["settings"]
+    ('calibrant.plan/1', None, [], 3, {'precision': 0.05})
+    """
+    return {
+        "schema": f"calibrant.{kind}/1",
+        "version": calibrant.__version__,
+        "source": source or _source(data),
+        "input": input_files(data),
+        "seed": seed,
+        "settings": settings or {},
+    }
+
+
+def input_files(data: Any) -> list[dict[str, Any]]:
+    """Return path, bytes and SHA-256 of every file that `data` names.
+
+    A study stands for its tables, a folder or pattern for its parquet files; dataframes and
+    streams name no file, and a file that is not there is the reader's to refuse.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     _ = path.write_text("confidence,correct")
+    ...     [(entry["bytes"], entry["sha256"][:12]) for entry in input_files(path)]
+    [(18, '9fb77369eac4')]
+    """
+    return [_facts(path) for item in _items(data) for path in _files(item)]
+
+
+def _source(data: Any) -> str | None:
+    if isinstance(data, Iterator):
+        return "a stream of tables"
+    return ", ".join(source_name(_path_of(item)) for item in _items(data)) or None
+
+
+def _items(data: Any) -> Iterator[Any]:
+    """Yield the single inputs; a stream is not touched, since reading it would use it up."""
+    if data is None:
+        return
+    if isinstance(data, list | tuple):
+        yield from data
+    else:
+        yield data
+
+
+def _path_of(item: Any) -> Any:
+    return item.path if isinstance(item, Study) else item
+
+
+def _files(item: Any) -> Iterable[Path]:
+    item = _path_of(item)
+    if not isinstance(item, str | Path):
+        return []
+    path = Path(item)
+    if Study.is_study(path):
+        return sorted((path / "tables").glob("*.parquet"))
+    if path.is_dir():
+        return sorted(path.rglob("*.parquet"))
+    if path.is_file():
+        return [path]
+    if any(mark in str(item) for mark in "*?["):
+        return sorted(Path(path.anchor or ".").glob(str(path.relative_to(path.anchor))))
+    return []
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=str(path)) from None
+    return {"path": str(path), "bytes": path.stat().st_size, "sha256": digest}

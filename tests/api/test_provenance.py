@@ -1,0 +1,134 @@
+"""Every document says by which version, on which bytes and with which settings it was made."""
+
+import hashlib
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.api.bench import bench_check, bench_mace
+from calibrant.api.bench_evaluate import bench_evaluate
+from calibrant.api.groups import groups
+from calibrant.api.label import label_add, label_next, label_status
+from calibrant.api.methods import methods
+from calibrant.api.models import models
+from calibrant.api.monitor import monitor
+from calibrant.api.plan import plan
+from calibrant.api.provenance import document_head, input_files
+from calibrant.core.errors import InputError
+from calibrant.report.provenance import provenance_table
+
+HEAD = {"schema", "version", "source", "input", "seed"}
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    said = rng.uniform(0.4, 1, 600)
+    rows = pl.DataFrame(
+        {
+            "question_id": [f"q{i}" for i in range(600)],
+            "method": "consistency",
+            "confidence": said,
+            "correct": (rng.random(600) < said).astype(int),
+            "topic": np.where(np.arange(600) % 2, "law", "sport"),
+            "domain": "math",
+            "k": np.tile([1, 2], 300),
+        }
+    )
+    path = tmp_path / "scores.csv"
+    rows.write_csv(path)
+    return path
+
+
+def digest(path):
+    return {
+        "path": str(path),
+        "bytes": path.stat().st_size,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+
+
+VERBS = {
+    "audit": lambda path: cal.audit(path, resamples=20, seed=4),
+    "groups": lambda path: groups(path, features=["topic"], repeats=1, seed=4),
+    "plan": lambda path: plan(path, precision=0.05, seed=4),
+    "label": label_status,
+    "monitor": lambda path: monitor(path, every=100),
+    "multi_answer": lambda path: bench_evaluate(
+        path, reference="consistency", resamples=20, items=20, seed=4
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", VERBS)
+def test_a_document_names_its_input_by_digest(kind, table):
+    document = VERBS[kind](table).to_dict()
+    assert set(document) >= HEAD | {"settings", "dropped"}
+    assert document["schema"] == f"calibrant.{kind}/1"
+    assert document["version"] == cal.__version__
+    assert document["source"] == str(table)
+    assert document["input"] == [digest(table)]
+    assert document["seed"] == (None if kind in ("label", "monitor") else 4)
+
+
+@pytest.mark.parametrize("kind", sorted(set(VERBS) - {"audit"}))
+def test_the_page_shows_where_the_numbers_come_from(kind, table):
+    (row,) = provenance_table([VERBS[kind](table).to_dict()]).rows
+    assert row[0] == kind
+    assert "not stated" not in (row[1], row[2], row[3], row[5], row[6])
+    assert digest(table)["sha256"][:12] in row[3]
+
+
+def test_verbs_without_an_input_have_the_head_all_the_same(tmp_path):
+    for result in (methods(), models(), plan(precision=0.1, error_rate=0.2)):
+        document = result.to_dict()
+        assert set(document) >= HEAD
+        assert document["source"] is None
+        assert document["input"] == []
+    path = tmp_path / "questions.jsonl"
+    assert set(bench_mace(path, k=[1], per_k=2).to_dict()) >= HEAD
+    assert bench_check(path)["input"] == [digest(path)]
+
+
+def test_a_table_that_is_labelled_over_itself_is_named_as_it_was_read(tmp_path):
+    path, batch = tmp_path / "t.csv", tmp_path / "batch.csv"
+    rows = pl.DataFrame({"confidence": [0.2, 0.4, 0.6, 0.8] * 5, "correct": [None, 1, 0, 1] * 5})
+    rows.write_csv(path)
+    label_next(path, batch, size=3)
+    filled = pl.read_csv(batch).with_columns(correct=pl.lit(1))
+    filled.write_csv(batch)
+    before = digest(path)
+    document = label_add(path, batch, out=path).to_dict()
+    assert document["input"] == [before, digest(batch)]
+    assert digest(path) != before
+
+
+def test_a_study_stands_for_its_tables_and_a_folder_for_its_parquet_files(tmp_path):
+    study, days = tmp_path / "study", tmp_path / "days"
+    for folder, name in ((study / "tables", "scores"), (days, "b"), (days, "a")):
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame({"x": [1]}).write_parquet(folder / f"{name}.parquet")
+    assert [entry["path"] for entry in input_files(study)] == [str(study / "tables/scores.parquet")]
+    expected = [str(days / "a.parquet"), str(days / "b.parquet")]
+    assert [entry["path"] for entry in input_files(days)] == expected
+    assert [entry["path"] for entry in input_files(str(days / "*.parquet"))] == expected
+
+
+def test_frames_and_streams_name_no_file():
+    frame = pl.DataFrame({"x": [1]})
+    assert input_files([frame, {"x": [1]}]) == []
+    stream = iter([frame])
+    head = document_head("monitor", stream)
+    assert head["source"] == "a stream of tables"
+    assert head["input"] == []
+    assert next(stream) is frame, "the stream must not be used up"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    path = tmp_path / "t.csv"
+    path.write_text("x")
+    monkeypatch.setattr("hashlib.file_digest", lambda *_: (_ for _ in ()).throw(OSError(5, "bad")))
+    with pytest.raises(InputError, match=r"t\.csv: cannot be read: bad"):
+        input_files(path)
