@@ -1,23 +1,38 @@
-"""What perfect calibration would show: Spiegelhalter's z and a test by simulation."""
+"""What perfect calibration would show: Spiegelhalter's z and a test of the binned error."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.binned import NORMS, placement
 from calibrant.metrics.inputs import Checked, check, check_choice, undefined
 from calibrant.stats.binning import PIECE, FloatArray
+from calibrant.stats.error_law import (
+    Atoms,
+    count_law,
+    half_normal_atoms,
+    largest_law,
+    sum_law,
+)
 
 __all__ = ["CalibrationTest", "calibration_test", "spiegelhalter_z"]
 
-# Confidences closer than this share a cell when outcomes are simulated; the variance that
-# their difference would add is below a millionth of the outcomes' own.
+# Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
+# an outcome by less than 4e-7, which can only raise the p-value.
 CELLS = 512
+# Lattice points of a computed law, and the most bins for which it is cheaper than simulating.
+POINTS = 32_768
+MOST_BINS = 100
+DEFAULT_SIMULATIONS = 1000
+# Below this a p-value is decided by rounding in the transforms.
+LEAST_P = 1e-10
 
 
 def spiegelhalter_z(
@@ -72,15 +87,33 @@ class CalibrationTest:
 
     `statistic` is the observed ECE; `expected` and `high` are the mean and the 95 % quantile
     that a perfectly calibrated model with the same confidences would show at this n; `p_value`
-    is the share of simulations at least as large as the observed.
+    is the probability that such a model shows at least the observed ECE.
+
+    `p_low` and `p_high` enclose the exact p-value. Where it was computed (`simulations` is 0)
+    they are apart by rounding alone, and `p_value` is the upper one; where it was simulated they
+    are the ends of the exact binomial 95 % interval.
     """
 
     statistic: float
     expected: float
     high: float
     p_value: float
+    p_low: float
+    p_high: float
     n: int
     simulations: int
+
+
+class _Bins(NamedTuple):
+    """The bins that hold rows, and the cells of nearly equal confidences inside them."""
+
+    home: np.ndarray
+    trials: FloatArray
+    chance: FloatArray
+    variance: FloatArray
+    mass: FloatArray
+    gap: FloatArray
+    whole: bool
 
 
 def calibration_test(
@@ -91,98 +124,175 @@ def calibration_test(
     strategy: str = "width",
     norm: str = "l1",
     weights: ArrayLike | None = None,
-    simulations: int = 1000,
+    simulations: int | None = None,
     rng: RngLike = 0,
 ) -> CalibrationTest:
-    """Test whether the data are compatible with perfect calibration, by simulation.
+    """Test whether the data are compatible with perfect calibration.
 
-    Outcomes are drawn with the confidences as probabilities, in the same bins, and the ECE of
-    each draw is compared with the observed one. `expected` answers what a perfect model would
-    show at this n: an ECE below it is no evidence of miscalibration.
+    With the confidences as probabilities, the number of right answers in each bin has a known
+    law, and so has the ECE. `expected` answers what a perfect model would show at this n: an ECE
+    below it is no evidence of miscalibration. The p-value is computed from that law, so it has
+    no Monte-Carlo error, and small ones are told apart down to 1e-10, the least value given:
+    many tests may be corrected for each other. Rows are taken as independent.
 
     Parameters
     ----------
     confidence, bins, norm, weights
-        As for `ece`. Weights that are not whole numbers are taken as importance weights.
+        As for `ece`. Weights that are not whole numbers are taken as importance weights, with
+        normal errors.
     correct
         Outcomes 0 or 1, shape (n,).
     strategy
         ``width`` or ``mass``.
-    simulations, rng
-        Number of draws and their seed.
+    simulations
+        None computes the law where at most 100 bins hold rows, else simulates 1,000 times; a
+        number simulates so many times.
+    rng
+        Seed of simulations.
 
     References
     ----------
     Broecker, Smith (2007), 'Increasing the reliability of reliability diagrams'; Vaicenavicius
-    et al. (2019), 'Evaluating model calibration in classification'.
+    et al. (2019), 'Evaluating model calibration in classification'; Hong (2013), 'On computing
+    the distribution function for the Poisson binomial distribution'.
 
     Examples
     --------
     >>> import numpy as np
-    >>> test = calibration_test(np.full(100, 0.7), np.arange(100) < 30)
-    >>> test.p_value < 0.01, round(test.statistic, 3), round(test.expected, 2)
-    (True, 0.4, 0.04)
+    >>> test = calibration_test(np.full(100, 0.7), np.arange(100) < 55)
+    >>> round(test.p_value, 5), round(test.statistic, 3), round(test.expected, 3)
+    (0.00149, 0.15, 0.036)
     """
     check_choice("strategy", strategy, ("width", "mass"))
     check_choice("norm", norm, NORMS)
-    if simulations < 20:
+    if simulations is not None and simulations < 20:
         raise InputError(f"simulations is at least 20, got {simulations!r}")
     data = check(confidence, correct, weights, binary=True).present()
+    held = _held_bins(data, bins, strategy)
+    if simulations is None and held.mass.size <= MOST_BINS:
+        return _computed(held, norm, data.rows)
+    return _simulated(held, norm, data.rows, simulations or DEFAULT_SIMULATIONS, as_generator(rng))
+
+
+def _held_bins(data: Checked, bins: int, strategy: str) -> _Bins:
+    """Return the rows summed over bins and cells."""
     place, edges = placement(data, bins, strategy)
     bin_of = np.empty(data.rows, np.intp)
     place(data.confidence, bin_of, np.empty(data.rows))
     np.minimum(bin_of, len(edges) - 2, out=bin_of)
-    sums = _simulated_gaps(data, bin_of, len(edges) - 1, simulations, as_generator(rng))
-    heavy = np.ones(data.rows) if data.weights is None else data.weights
-    mass: FloatArray = np.bincount(bin_of, heavy, len(edges) - 1).astype(np.float64)
-    observed: FloatArray = np.bincount(
-        bin_of, heavy * np.subtract(data.confidence, data.correct, dtype=np.float64), len(edges) - 1
-    ).astype(np.float64)
-    held = mass > 0
-    statistic = float(_norm_of(observed[held], mass[held], norm))
-    null = _norm_of(sums[:, held], mass[held], norm)
+    c = data.confidence.astype(np.float64, copy=False)
+    # Bin and cell both rise with the confidence, so their sum tells every pair apart.
+    pair = bin_of + (c * CELLS).astype(np.intp)
+    weights = data.weights
+    heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
+    trials = _sums(pair, heavy)
+    used = np.flatnonzero(trials)
+    of_pair = np.zeros(trials.size, np.intp)
+    of_pair[pair] = bin_of
+    _, home = np.unique(of_pair[used], return_inverse=True)
+    trials, right = trials[used], _sums(pair, heavy * data.correct)[used]
+    # Rounding of a mean of ones must not make a chance above 1.
+    chance = np.minimum(_sums(pair, heavy * c)[used] / trials, 1.0)
+    return _Bins(
+        home=home,
+        trials=trials,
+        chance=chance,
+        variance=_sums(pair, heavy**2 * c * (1 - c))[used],
+        mass=_sums(home, trials),
+        gap=_sums(home, trials * chance - right),
+        whole=weights is None or bool((weights == np.floor(weights)).all()),
+    )
+
+
+def _sums(place: np.ndarray, values: FloatArray) -> FloatArray:
+    return np.bincount(place, values).astype(np.float64, copy=False)
+
+
+def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
+    """Return the test from the law of the error under perfect calibration.
+
+    Each bin's part is rounded to the lattice, which moves their sum by at most half a step per
+    bin. The p-value counts whatever this may have moved below the observed error; `p_low`
+    counts nothing that it may have moved above.
+    """
+    parts = [_part(held, number, norm) for number in range(held.mass.size)]
+    law = (largest_law if norm == "max" else sum_law)(parts, POINTS)
+    own = _together(_part_of(held.gap, held.mass, norm), norm) / law.step
+    slack = (1 if norm == "max" else held.mass.size) / 2
+    # The sums themselves are rounded in their last digits.
+    high = law.at_least(math.ceil(float(own) * (1 - 1e-12) - slack))
+    low = law.at_least(math.ceil(float(own) + slack))
+    at = _from_parts(law.step * np.arange(law.probability.size, dtype=np.float64), held.mass, norm)
+    return CalibrationTest(
+        statistic=float(_norm_of(held.gap, held.mass, norm)),
+        expected=float(at @ law.probability),
+        high=float(np.interp(0.95, np.cumsum(law.probability), at)),
+        p_value=min(max(high, LEAST_P), 1.0),
+        p_low=low if low > LEAST_P else 0.0,
+        p_high=min(max(high, LEAST_P), 1.0),
+        n=rows,
+        simulations=0,
+    )
+
+
+def _part(held: _Bins, number: int, norm: str) -> Atoms:
+    """Return the law of one bin's part of the error."""
+    mine = held.home == number
+    if held.whole:
+        trials, chance = np.rint(held.trials[mine]), held.chance[mine]
+        first, probability = count_law(trials, chance)
+        gap = float(trials @ chance) - first - np.arange(probability.size, dtype=np.float64)
+        return Atoms(_part_of(gap, held.mass[number], norm), probability)
+    errors = half_normal_atoms(math.sqrt(float(held.variance[mine].sum())))
+    return Atoms(_part_of(errors.value, held.mass[number], norm), errors.probability)
+
+
+def _part_of(gap: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
+    """Return what a bin's summed gap adds to the error (`l1`, `l2`), or its own error (`max`)."""
+    if norm == "l1":
+        return np.abs(gap)
+    return gap**2 / mass if norm == "l2" else np.abs(gap) / mass
+
+
+def _together(parts: FloatArray, norm: str) -> FloatArray:
+    return np.asarray(parts.max(axis=-1) if norm == "max" else parts.sum(axis=-1))
+
+
+def _from_parts(together: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
+    """Return the error from the parts taken together."""
+    if norm == "l1":
+        return np.asarray(together / mass.sum())
+    return np.asarray(np.sqrt(together / mass.sum())) if norm == "l2" else together
+
+
+def _norm_of(gaps: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
+    return _from_parts(_together(_part_of(gaps, mass, norm), norm), mass, norm)
+
+
+def _simulated(
+    held: _Bins, norm: str, rows: int, simulations: int, rng: np.random.Generator
+) -> CalibrationTest:
+    """Return the test from outcomes drawn with the confidences."""
+    size = (held.home.size, simulations)
+    if held.whole:
+        # Cell by cell: the generator prepares a binomial law once for all of its draws.
+        trials, chance = np.rint(held.trials).astype(np.int64)[:, None], held.chance[:, None]
+        drawn = trials * chance - rng.binomial(trials, chance, size=size)
+    else:
+        drawn = np.sqrt(held.variance)[:, None] * rng.standard_normal(size)
+    starts = np.flatnonzero(np.diff(held.home, prepend=-1))
+    null = _norm_of(np.add.reduceat(drawn, starts, axis=0).T, held.mass, norm)
+    statistic = float(_norm_of(held.gap, held.mass, norm))
     # Rounding may make equal values differ in the last digit; they count as equal.
     reached = int((null >= statistic - 1e-12).sum())
+    missed = simulations - reached
     return CalibrationTest(
         statistic=statistic,
         expected=float(null.mean()),
         high=float(np.quantile(null, 0.95)),
         p_value=(1 + reached) / (1 + simulations),
-        n=data.rows,
+        p_low=float(special.betaincinv(reached, missed + 1, 0.025)) if reached else 0.0,
+        p_high=float(special.betaincinv(reached + 1, missed, 0.975)) if missed else 1.0,
+        n=rows,
         simulations=simulations,
     )
-
-
-def _norm_of(gaps: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
-    if norm == "l1":
-        return np.asarray(np.abs(gaps).sum(axis=-1) / mass.sum())
-    if norm == "l2":
-        return np.asarray(np.sqrt((gaps**2 / mass).sum(axis=-1) / mass.sum()))
-    return np.asarray((np.abs(gaps) / mass).max(axis=-1))
-
-
-def _simulated_gaps(
-    data: Checked, bin_of: np.ndarray, bins: int, simulations: int, rng: np.random.Generator
-) -> FloatArray:
-    """Return summed residuals per bin for outcomes drawn with the confidences, one row each."""
-    c = data.confidence.astype(np.float64, copy=False)
-    cell = bin_of * (CELLS + 1) + (c * CELLS).astype(np.intp)
-    used, cell = np.unique(cell, return_inverse=True)
-    home = used // (CELLS + 1)
-    weights = data.weights
-    whole = weights is None or bool((weights == np.floor(weights)).all())
-    heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
-    mass = np.bincount(cell, heavy)
-    mean = np.bincount(cell, heavy * c) / mass
-    size = (used.size, simulations)
-    if whole:
-        # Cell by cell: the generator prepares a binomial law once for all of its draws.
-        trials = np.rint(mass).astype(np.int64)[:, None]
-        drawn = trials * mean[:, None] - rng.binomial(trials, mean[:, None], size=size)
-    else:
-        spread = np.sqrt(np.bincount(cell, heavy**2 * c * (1 - c)))
-        drawn = spread[:, None] * rng.standard_normal(size)
-    edges = np.flatnonzero(np.diff(home, prepend=-1))
-    out = np.zeros((simulations, bins))
-    out[:, home[edges]] = np.add.reduceat(drawn, edges, axis=0).T
-    return out
