@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.output import writing
 from calibrant.planning.peers import peer_agreement
 from calibrant.records import load_scores, read_table, source_name
 
@@ -239,11 +240,9 @@ def read_batch(path: Path) -> tuple[pl.DataFrame, int]:
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Write a table in the format its name says: csv, jsonl or parquet."""
     ending = path.suffix.lower()
-    if ending == ".parquet":
-        frame.write_parquet(path)
-    elif ending == ".jsonl":
-        frame.write_ndjson(path)
-    elif ending == ".csv":
+    if ending not in (".csv", ".jsonl", ".parquet"):
+        raise InputError(f"a table is written as .csv, .jsonl or .parquet, got {path.name!r}")
+    if ending == ".csv":
         nested = [name for name, kind in frame.schema.items() if kind.is_nested()]
         if nested:
             raise InputError(
@@ -251,6 +250,10 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
                 source=str(path),
                 hint="write .parquet or .jsonl",
             )
-        frame.write_csv(path)
-    else:
-        raise InputError(f"a table is written as .csv, .jsonl or .parquet, got {path.name!r}")
+    with writing(path):
+        if ending == ".csv":
+            frame.write_csv(path)
+        elif ending == ".jsonl":
+            frame.write_ndjson(path)
+        else:
+            frame.write_parquet(path)

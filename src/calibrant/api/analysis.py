@@ -19,6 +19,7 @@ from calibrant.api.plan import plan
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.output import writing
 from calibrant.records import Study
 from calibrant.report import render_html
 
@@ -146,5 +147,6 @@ def write_report(study: Study) -> Path:
         questions=rows,
         questions_note=note,
     )
-    study.report_path.write_text(page, encoding="utf-8")
+    with writing(study.report_path):
+        study.report_path.write_text(page, encoding="utf-8")
     return study.report_path

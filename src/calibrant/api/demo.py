@@ -13,6 +13,7 @@ from calibrant.api.result import Result
 from calibrant.api.run import run
 from calibrant.api.study_page import write_study_page
 from calibrant.collect import Watch
+from calibrant.core.output import check_output_folder
 from calibrant.records import Study
 
 __all__ = ["demo"]
@@ -73,6 +74,7 @@ def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Re
     """
     started = time.perf_counter()
     study = Study(folder)
+    check_output_folder(study.path)
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()
     _write_questions(study.path / "questions.jsonl", seed)

@@ -12,6 +12,7 @@ import polars as pl
 from calibrant.api.claims import failed_claims, parse_claim
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
+from calibrant.core.output import writing
 from calibrant.report.exports import (
     RELATIONSHIPS,
     Check,
@@ -132,7 +133,8 @@ def to_every_eval_ever(
     )
     text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        with writing(path):
+            Path(path).write_text(text, encoding="utf-8")
     return text
 
 
@@ -157,7 +159,8 @@ def to_junit(result: Result, claims: Sequence[str], path: str | Path | None = No
             checks.append(Check(place, f"not {text}", failures[0] if failures else None))
     xml = junit_xml(checks, suite=f"calibrant {result['source']}")
     if path is not None:
-        Path(path).write_text(xml, encoding="utf-8")
+        with writing(path):
+            Path(path).write_text(xml, encoding="utf-8")
     return xml
 
 

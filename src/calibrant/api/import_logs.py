@@ -12,6 +12,7 @@ import calibrant
 from calibrant.api.foreign import ForeignTables, tables_of
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
+from calibrant.core.output import check_output, check_output_folder
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
 
@@ -114,6 +115,7 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
     only_rank = pl.col("method").is_in(list(tables.ranking))
     scores, ranking = tables.scores.filter(~only_rank), tables.scores.filter(only_rank)
     if out.suffix in _TABLE_ENDINGS:
+        check_output(out, makes_folders=True)
         out.parent.mkdir(parents=True, exist_ok=True)
         _write_table(scores, out)
         written = [out]
@@ -125,6 +127,7 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
                 f"the result goes to a folder or a file ending in {', '.join(_TABLE_ENDINGS)}",
                 source=str(out),
             )
+        check_output_folder(out)
         study = Study(out)
         frames = {"questions": tables.questions, **_draw_tables(tables), "scores": scores}
         written = [study.write(name, frame) for name, frame in frames.items()]

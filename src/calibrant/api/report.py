@@ -13,6 +13,7 @@ from calibrant.api.result import Result
 from calibrant.api.study_page import write_study_page
 from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError, SchemaError
+from calibrant.core.output import check_output, check_output_folder, writing
 from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.figures import FORMATS, figures_of, save_figure
@@ -55,6 +56,11 @@ def report(
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     if not paths:
         raise InputError("there is nothing to report on: name a study, a result or a table")
+    for place in (html, markdown):
+        if place is not None:
+            check_output(place)
+    if figures is not None:
+        check_output_folder(figures)
     written: list[str] = []
     documents: list[dict[str, Any]] = []
     for path in paths:
@@ -109,10 +115,8 @@ def _page(
 
 
 def _write(path: str | Path, text: str) -> str:
-    try:
+    with writing(path):
         Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", source=str(path)) from None
     return str(path)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.document import dump_document, kind_of, plain
+from calibrant.core.output import writing
 
 __all__ = ["Result"]
 
@@ -36,7 +37,8 @@ class Result:
 
     def to_json(self, path: str | Path) -> None:
         """Write the document as JSON."""
-        Path(path).write_bytes(dump_document(self._document))
+        with writing(path):
+            Path(path).write_bytes(dump_document(self._document))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one self-contained page, and write it where `path` is given."""
@@ -44,7 +46,8 @@ class Result:
 
         page = render_html([self._document])
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            with writing(path):
+                Path(path).write_text(page, encoding="utf-8")
         return page
 
     def to_markdown(self) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli.emit import emit
-from calibrant.cli.options import HtmlPath, JsonPath, OnInvalid, Seed
+from calibrant.cli.options import HtmlPath, JsonPath, OnInvalid, Seed, file_with_folders
 from calibrant.core.errors import InputError
 
 app = typer.Typer(
@@ -33,7 +33,12 @@ def _root() -> None:
 
 @app.command()
 def mace(
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.jsonl", help="Where to write.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FILE.jsonl", help="Where to write.", callback=file_with_folders
+        ),
+    ],
     domain: Annotated[
         str | None,
         typer.Option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,9 @@ from calibrant.cli.groups import names, parse_costs
 from calibrant.cli.options import (
     ConfidenceColumn,
     CorrectColumn,
+    Costs,
+    EmbedColumn,
+    EmbedDimensions,
     EngineName,
     HtmlPath,
     JsonPath,
@@ -20,6 +22,9 @@ from calibrant.cli.options import (
     ModelColumn,
     OnInvalid,
     QuestionColumn,
+    Recalibration,
+    SavePath,
+    ScoresInput,
     Seed,
 )
 from calibrant.core.errors import InputError
@@ -48,9 +53,7 @@ def _prices(text: str | None, models: list[str]) -> dict[str, float] | None:
 
 @app.command()
 def command(
-    source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="Study folder or table of scores.")
-    ],
+    source: ScoresInput,
     models: Annotated[str, typer.Option(metavar="A,B,C", help="Models, cheapest first.")],
     features: Annotated[
         str | None, typer.Option(metavar="A,B", help="Columns that the policies may use.")
@@ -61,10 +64,8 @@ def command(
     cost: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of costs or token counts.")
     ] = None,
-    embed: Annotated[
-        str | None, typer.Option(metavar="COL", help="Text whose embedding joins the features.")
-    ] = None,
-    embed_dimensions: Annotated[int, typer.Option(help="Components of the embedding.")] = 8,
+    embed: EmbedColumn = None,
+    embed_dimensions: EmbedDimensions = 8,
     decision: Annotated[
         str,
         typer.Option(
@@ -72,9 +73,7 @@ def command(
             help="answer: --correct grades each model's own answer; class: it is the outcome.",
         ),
     ] = "answer",
-    costs: Annotated[
-        str | None, typer.Option(metavar="c10=1,c01=5", help="Cost matrix of the decision.")
-    ] = None,
+    costs: Costs = None,
     threshold: Annotated[
         float | None, typer.Option(help="Where a confidence decides 1 (class only).")
     ] = None,
@@ -86,9 +85,7 @@ def command(
     only_method: Annotated[
         str | None, typer.Option(metavar="NAME", help="Method to use where there are several.")
     ] = None,
-    recalibration: Annotated[
-        str, typer.Option(metavar="NAME", help="platt, isotonic, beta or temperature.")
-    ] = "platt",
+    recalibration: Recalibration = "platt",
     residuals: Annotated[
         str,
         typer.Option(
@@ -107,9 +104,7 @@ def command(
     tolerance: Annotated[
         float | None, typer.Option(help="Risk that the saved policy tolerates.")
     ] = None,
-    save: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Write the fitted risk cascade as JSON.")
-    ] = None,
+    save: SavePath = None,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,

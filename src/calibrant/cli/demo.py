@@ -9,7 +9,7 @@ import typer
 
 from calibrant.api.demo import demo
 from calibrant.cli.emit import emit
-from calibrant.cli.options import JsonPath, Seed
+from calibrant.cli.options import JsonPath, Seed, folder_to_write
 from calibrant.cli.progress import ProgressBar
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -17,7 +17,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def command(
-    out: Annotated[Path, typer.Option(help="Folder of the study.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option(help="Folder of the study.", callback=folder_to_write)
+    ] = Path("demo"),
     json: JsonPath = None,
     seed: Seed = 0,
 ) -> None:

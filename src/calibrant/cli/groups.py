@@ -11,12 +11,18 @@ from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     ConfidenceColumn,
     CorrectColumn,
+    Costs,
+    EmbedColumn,
+    EmbedDimensions,
     HtmlPath,
     JsonPath,
+    Level,
     MethodColumn,
     ModelColumn,
     OnInvalid,
     QuestionColumn,
+    Recalibration,
+    ScoresInput,
     Seed,
 )
 from calibrant.core.errors import InputError
@@ -46,17 +52,12 @@ def parse_costs(text: str | None) -> dict[str, float] | None:
 
 @app.command()
 def command(
-    source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="Study folder or table of scores.")
-    ],
+    source: ScoresInput,
     features: Annotated[
         str, typer.Option(metavar="A,B,C", help="Columns that may describe a group.")
     ],
-    embed: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Text whose embedding joins the features."),
-    ] = None,
-    embed_dimensions: Annotated[int, typer.Option(help="Components of the embedding.")] = 8,
+    embed: EmbedColumn = None,
+    embed_dimensions: EmbedDimensions = 8,
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
     model: ModelColumn = None,
@@ -65,9 +66,7 @@ def command(
     models: Annotated[
         str | None, typer.Option(metavar="A,B", help="Look at these models only.")
     ] = None,
-    recalibration: Annotated[
-        str, typer.Option(metavar="NAME", help="platt, isotonic, beta or temperature.")
-    ] = "platt",
+    recalibration: Recalibration = "platt",
     residuals: Annotated[
         str,
         typer.Option(metavar="NAME", help="Model of the loss: tree, shrunk, forest or boosting."),
@@ -83,13 +82,11 @@ def command(
     control: Annotated[
         str, typer.Option(metavar="holm|bh", help="Control for the number of groups.")
     ] = "holm",
-    costs: Annotated[
-        str | None, typer.Option(metavar="c10=1,c01=5", help="Cost matrix of the decision.")
-    ] = None,
+    costs: Costs = None,
     threshold: Annotated[
         float | None, typer.Option(help="Where the confidence decides; default: the optimum.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    level: Level = 0.95,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,

@@ -17,10 +17,16 @@ from calibrant.cli.options import (
     MethodColumn,
     ModelColumn,
     QuestionColumn,
+    file_with_folders,
+    folder_to_write,
 )
 from calibrant.core.errors import ClaimFailed
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def _place(path: Path | None) -> Path | None:
+    return file_with_folders(path) if path is not None and path.suffix else folder_to_write(path)
 
 
 @app.command()
@@ -34,6 +40,7 @@ def command(
         typer.Option(
             metavar="PATH",
             help="Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.",
+            callback=_place,
         ),
     ] = None,
     kind: Annotated[

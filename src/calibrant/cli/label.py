@@ -11,6 +11,7 @@ from calibrant.api.label import label_add, label_next, label_status
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     AnswerColumn,
+    Bins,
     ConfidenceColumn,
     CorrectColumn,
     HtmlPath,
@@ -20,6 +21,7 @@ from calibrant.cli.options import (
     OnInvalid,
     QuestionColumn,
     Seed,
+    file_to_write,
 )
 
 app = typer.Typer(
@@ -40,7 +42,6 @@ Peers = Annotated[
     bool,
     typer.Option("--peers", help="Use the agreement of other models' answers."),
 ]
-Bins = Annotated[int, typer.Option("--bins", help="Equal-width bins of the calibration error.")]
 Precision = Annotated[
     float | None, typer.Option("--precision", metavar="D", help="Stop at this half-width.")
 ]
@@ -52,7 +53,12 @@ Threshold = Annotated[
 @app.command("next")
 def next_batch(
     table: TableArgument,
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Batch: .csv or .jsonl.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="PATH", help="Batch: .csv or .jsonl.", callback=file_to_write
+        ),
+    ],
     size: Annotated[int, typer.Option("--size", help="Labels to ask for.")] = 50,
     design: Annotated[
         str, typer.Option("--design", metavar="NAME", help="stratified, random, neyman, active.")
@@ -97,7 +103,13 @@ def add_batch(
     table: TableArgument,
     batch: Annotated[str, typer.Argument(metavar="BATCH", help="The batch, labels filled in.")],
     out: Annotated[
-        Path, typer.Option("--out", metavar="PATH", help="Table with the labels; may be TABLE.")
+        Path,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="Table with the labels; may be TABLE.",
+            callback=file_to_write,
+        ),
     ],
     precision: Precision = None,
     threshold: Threshold = None,

@@ -1,4 +1,8 @@
-"""Options that several verbs share, in one vocabulary."""
+"""Options that several verbs share, in one vocabulary.
+
+A place to write to is checked while the command line is read: a verb that works for an hour must
+not find out at its end that there is no such folder.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +11,124 @@ from typing import Annotated
 
 import typer
 
+from calibrant.core.output import check_output, check_output_folder
+
 __all__ = [
     "AnswerColumn",
+    "Bins",
     "By",
     "ConfidenceColumn",
     "CorrectColumn",
+    "Costs",
+    "EmbedColumn",
+    "EmbedDimensions",
     "EngineName",
+    "FiguresFolder",
     "HtmlPath",
     "Inputs",
     "JsonPath",
+    "JunitPath",
+    "Level",
+    "MarkdownPath",
     "MethodColumn",
     "ModelColumn",
     "OnInvalid",
     "OnInvalidByInput",
     "QuestionColumn",
+    "Recalibration",
+    "Resamples",
+    "SavePath",
+    "Scale",
+    "ScoresInput",
     "Seed",
     "WeightsColumn",
+    "file_to_write",
+    "file_with_folders",
+    "folder_to_write",
 ]
 
+
+def file_to_write(path: Path | None) -> Path | None:
+    """Check a file that a verb will write."""
+    if path is not None:
+        check_output(path)
+    return path
+
+
+def file_with_folders(path: Path | None) -> Path | None:
+    """Check a file that a verb will write with the folders above it."""
+    if path is not None:
+        check_output(path, makes_folders=True)
+    return path
+
+
+def folder_to_write(path: Path | None) -> Path | None:
+    """Check a folder that a verb will fill."""
+    if path is not None:
+        check_output_folder(path)
+    return path
+
+
+def _file_or_output(path: str | None) -> str | None:
+    if path is not None and path != "-":
+        check_output(path)
+    return path
+
+
+# -- what goes in and out
 Inputs = Annotated[
     list[str],
     typer.Argument(
         metavar="INPUT..", help="Study folder, table (csv, jsonl, parquet) or foreign log."
     ),
 ]
+ScoresInput = Annotated[
+    str, typer.Argument(metavar="INPUT", help="Study folder or table of scores.")
+]
 JsonPath = Annotated[
-    str | None, typer.Option("--json", metavar="PATH|-", help="Write the result as JSON.")
+    str | None,
+    typer.Option(
+        "--json", metavar="PATH|-", help="Write the result as JSON.", callback=_file_or_output
+    ),
 ]
 HtmlPath = Annotated[
-    Path | None, typer.Option("--html", metavar="PATH", help="Write a self-contained report.")
+    Path | None,
+    typer.Option(
+        "--html", metavar="PATH", help="Write a self-contained report.", callback=file_to_write
+    ),
+]
+JunitPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="PATH",
+        help="Write the checks of --fail-if as a JUnit report.",
+        callback=file_to_write,
+    ),
+]
+MarkdownPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--markdown", metavar="PATH", help="Write the tables as Markdown.", callback=file_to_write
+    ),
+]
+FiguresFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--figures",
+        metavar="DIR",
+        help="Write every figure as SVG, PNG and PDF.",
+        callback=folder_to_write,
+    ),
+]
+SavePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--save",
+        metavar="PATH",
+        help="Write the fitted risk cascade as JSON.",
+        callback=file_to_write,
+    ),
 ]
 EngineName = Annotated[
     str | None,
@@ -46,6 +139,8 @@ EngineName = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same bytes.")]
+
+# -- columns of a table
 By = Annotated[
     list[str] | None, typer.Option("--by", metavar="COL", help="A block per value of this column.")
 ]
@@ -70,6 +165,15 @@ AnswerColumn = Annotated[
 WeightsColumn = Annotated[
     str | None, typer.Option("--weights", metavar="COL", help="Column of row weights.")
 ]
+EmbedColumn = Annotated[
+    str | None,
+    typer.Option("--embed", metavar="COL", help="Text whose embedding joins the features."),
+]
+EmbedDimensions = Annotated[
+    int, typer.Option("--embed-dimensions", help="Components of the embedding.")
+]
+
+# -- rules for its rows
 OnInvalid = Annotated[
     str,
     typer.Option(
@@ -86,4 +190,21 @@ OnInvalidByInput = Annotated[
         help="Rows that break a rule: stop (default for a table), or drop and report which "
         "(default for a study).",
     ),
+]
+Scale = Annotated[
+    str,
+    typer.Option("--scale", metavar="fraction|percent", help="How the confidence is written."),
+]
+
+# -- how numbers are made
+Bins = Annotated[int, typer.Option("--bins", help="Equal-width bins of the calibration error.")]
+Level = Annotated[float, typer.Option("--level", help="Coverage of the intervals.")]
+Resamples = Annotated[int, typer.Option("--resamples", help="Bootstrap resamples.")]
+Recalibration = Annotated[
+    str,
+    typer.Option("--recalibration", metavar="NAME", help="platt, isotonic, beta or temperature."),
+]
+Costs = Annotated[
+    str | None,
+    typer.Option("--costs", metavar="c10=1,c01=5", help="Cost matrix of the decision."),
 ]

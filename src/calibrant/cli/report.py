@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from calibrant.api.report import report
 from calibrant.cli.emit import emit
-from calibrant.cli.options import HtmlPath, Inputs, JsonPath, Seed
+from calibrant.cli.options import (
+    FiguresFolder,
+    HtmlPath,
+    Inputs,
+    JsonPath,
+    MarkdownPath,
+    Seed,
+)
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -18,12 +24,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def command(
     inputs: Inputs,
     html: HtmlPath = None,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Write the tables as Markdown.")
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write every figure as SVG, PNG and PDF.")
-    ] = None,
+    markdown: MarkdownPath = None,
+    figures: FiguresFolder = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     json: JsonPath = None,
     seed: Seed = 0,
