@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import replace
 
 from calibrant.clients.logprobs import refusal
 from calibrant.clients.protocol import Completion, Request, Usage
-from calibrant.clients.tokens import TokenLogprobs
+from calibrant.clients.tokens import Alternatives, TokenLogprobs
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 __all__ = ["Answer", "parse_answer", "read_answer", "typed_answer", "without_choices"]
@@ -144,7 +143,7 @@ def _completion(
         # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
         # scores made of log-probs must not depend on who served the model. Of an empty reply
         # the end is all there is: without it the reply would have no probability at all.
-        logprobs = logprobs[:-1] or logprobs
+        logprobs = logprobs.without_last() or logprobs
     refused = refusal(logprobs) if logprobs else None
     return Completion(
         text=message.content or message.refusal or "",
@@ -190,24 +189,22 @@ def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
     found = choice.logprobs
     if found is None:
         return None
-    shown: Sequence[Sequence[Alternative] | None] | None
-    if found.content:
-        tokens, values, shown = zip(*map(astuple, found.content), strict=True)
-    elif found.content is not None:
-        return TokenLogprobs((), (), None)
+    content = found.content
+    if content is not None:
+        tokens = [entry.token for entry in content]
+        values = [entry.logprob for entry in content]
+        tops = Alternatives.joined([entry.top_logprobs for entry in content])
     elif found.tokens is not None and found.token_logprobs is not None:
-        tokens, values = tuple(found.tokens), tuple(found.token_logprobs)
-        shown = None
-        if found.top_logprobs:
-            shown = [_alternatives(top or {}) for top in found.top_logprobs]
+        tokens, values, shown = found.tokens, found.token_logprobs, found.top_logprobs
         if not len(tokens) == len(values) == len(shown or tokens):
             raise ValueError("the columns of the log-probs differ in length")
+        tops = Alternatives.joined([_alternatives(top or {}) for top in shown or ()])
     else:
         return None
     if None in values:
         # null, which some servers write for minus infinity, is no number
-        values = tuple(math.nan if value is None else value for value in values)
-    return TokenLogprobs(tokens, values, shown if shown is not None and any(shown) else None)
+        values = [math.nan if value is None else value for value in values]
+    return TokenLogprobs(tokens, cast("list[float]", values), tops)
 
 
 def _alternatives(top: Mapping[str, float]) -> list[Alternative]:

@@ -81,8 +81,7 @@ class Problem:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """All the draws of one ask, in order of their index, or the problem that prevents them.
 
     With a problem, `draws` holds those that were got all the same (perhaps none).

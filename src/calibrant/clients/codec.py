@@ -8,7 +8,7 @@ import msgspec
 import orjson
 
 from calibrant.clients.protocol import Completion, Request, Usage
-from calibrant.clients.tokens import TokenLogprobs, logprob_values
+from calibrant.clients.tokens import Alternatives, TokenLogprobs
 
 __all__ = ["canonical_request", "decode_completion", "encode_completion"]
 
@@ -68,14 +68,15 @@ def encode_completion(completion: Completion) -> bytes:
         "latency_s": completion.latency_s,
         "sampler": completion.sampler,
     }
-    logprobs = completion.logprobs
-    if logprobs is not None:
-        columns = logprobs if isinstance(logprobs, TokenLogprobs) else None
-        body["tokens"] = columns.tokens if columns else [entry.token for entry in logprobs]
-        body["logprobs"] = logprob_values(logprobs)
-        tops = columns.tops() if columns else [entry.top for entry in logprobs]
-        if any(tops):
-            body["top"] = tops
+    if completion.logprobs is not None:
+        columns = TokenLogprobs.of(completion.logprobs)
+        body["tokens"], body["logprobs"] = columns.tokens, columns.values
+        if (tops := columns.tops) is not None:
+            body["tops"] = {
+                "counts": tops.counts,
+                "tokens": tops.tokens,
+                "logprobs": tops.values,
+            }
     if completion.logprobs_refused is not None:
         body["refused"] = completion.logprobs_refused
     if completion.served_by is not None:
@@ -84,14 +85,22 @@ def encode_completion(completion: Completion) -> bytes:
 
 
 class StoredAlternative(msgspec.Struct, array_like=True, gc=False):
-    """An alternative as the ledger keeps it."""
+    """An alternative as the ledger kept it before."""
 
     token: str
     logprob: float
 
 
+class StoredTops(msgspec.Struct):
+    """The alternatives of all tokens as the ledger keeps them."""
+
+    counts: list[int]
+    tokens: list[str]
+    logprobs: list[float]
+
+
 class StoredCompletion(msgspec.Struct):
-    """A completion as the ledger keeps it."""
+    """A completion as the ledger keeps it; `top` is how `tops` was written before."""
 
     text: str
     finish: str
@@ -104,6 +113,7 @@ class StoredCompletion(msgspec.Struct):
     sampler: dict[str, float]
     tokens: list[str] | None = None
     logprobs: list[float] | None = None
+    tops: StoredTops | None = None
     top: list[list[StoredAlternative]] | None = None
     refused: str | None = None
     served_by: str | None = None
@@ -117,7 +127,7 @@ def decode_completion(payload: bytes) -> Completion:
     body = _decoder.decode(payload)
     logprobs = None
     if body.tokens is not None:
-        logprobs = TokenLogprobs(body.tokens, body.logprobs or [], body.top)
+        logprobs = TokenLogprobs(body.tokens, body.logprobs or [], _alternatives(body))
     return Completion(
         text=body.text,
         finish_reason=body.finish,
@@ -132,3 +142,9 @@ def decode_completion(payload: bytes) -> Completion:
         logprobs_refused=body.refused,
         served_by=body.served_by,
     )
+
+
+def _alternatives(body: StoredCompletion) -> Alternatives | None:
+    if body.tops is not None:
+        return Alternatives(body.tops.counts, body.tops.tokens, body.tops.logprobs)
+    return None if body.top is None else Alternatives.joined(body.top)

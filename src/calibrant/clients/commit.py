@@ -13,6 +13,8 @@ from calibrant.records.ledger import Claim, DrawRow, Ledger
 __all__ = ["GroupCommit"]
 
 T = TypeVar("T")
+Then = Callable[[Any, Exception | None], None]
+"""Called with the result when it is committed, or with the error that prevented it."""
 HEARTBEAT_S = 10.0
 LINGER_S = 0.001
 """Pause after a commit, in which the rows of the next one gather."""
@@ -53,9 +55,9 @@ class GroupCommit:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._loop = asyncio.get_running_loop()
-        self._queue: list[tuple[Callable[[], Any], asyncio.Future[Any], bool]] = []
-        self._kept: list[tuple[tuple[int, Sequence[DrawRow]], asyncio.Future[int]]] = []
-        self._claims: list[tuple[Claim, asyncio.Future[int | None]]] = []
+        self._queue: list[tuple[Callable[[], Any], Then, bool]] = []
+        self._kept: list[tuple[tuple[int, Sequence[DrawRow]], Then]] = []
+        self._claims: list[tuple[Claim, Then]] = []
         self._wake = asyncio.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="ledger")
         self._task = asyncio.create_task(self._run())
@@ -67,22 +69,28 @@ class GroupCommit:
     def submit(self, write: Callable[[], T], *, durable: bool = True) -> asyncio.Future[T]:
         """Return a future that is done when what `write` wrote is committed."""
         future: asyncio.Future[T] = self._loop.create_future()
-        self._queue.append((write, future, durable))
+        self._queue.append((write, _settle(future), durable))
         self._wake.set()
         return future
 
-    def keep(self, attempt: int, rows: Sequence[DrawRow]) -> asyncio.Future[int]:
-        """Return a future of how many of these draws were new; see `Ledger.keep_all`."""
-        future: asyncio.Future[int] = self._loop.create_future()
-        self._kept.append(((attempt, rows), future))
-        self._wake.set()
-        return future
+    def keep(self, attempt: int, rows: Sequence[DrawRow], then: Then) -> None:
+        """Keep draws, then tell how many of them were new; see `Ledger.keep_all`.
 
-    def claim(self, claim: Claim) -> asyncio.Future[int | None]:
-        """Return a future of the attempt's id, None where the draws are taken."""
+        Calls come and go by the thousand a second: a function is called at once, where a
+        future would take another turn of the loop.
+        """
+        self._kept.append(((attempt, rows), then))
+        self._wake.set()
+
+    def claim(self, claim: Claim, then: Then) -> None:
+        """Note a call, then tell the attempt's id, None where the draws are taken."""
+        self._claims.append((claim, then))
+        self._wake.set()
+
+    def claimed(self, claim: Claim) -> asyncio.Future[int | None]:
+        """Return a future of what `claim` tells."""
         future: asyncio.Future[int | None] = self._loop.create_future()
-        self._claims.append((claim, future))
-        self._wake.set()
+        self.claim(claim, _settle(future))
         return future
 
     @property
@@ -118,7 +126,7 @@ class GroupCommit:
         batch, self._queue = self._queue, []
         kept, self._kept = self._kept, []
         claims, self._claims = self._claims, []
-        futures = [item[1] for items in (batch, kept, claims) for item in items]
+        waiting = [item[1] for items in (batch, kept, claims) for item in items]
         self._unsafe = self._unsafe or bool(kept) or any(durable for _, _, durable in batch)
         now = time.monotonic()
         to_disk = self._unsafe and (self._closing or now - self._on_disk > DISK_EVERY_S)
@@ -140,10 +148,22 @@ class GroupCommit:
                 ledger.commit()
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits
             ledger.rollback()
-            for future in futures:
-                if not future.done():
-                    future.set_exception(error)
+            for then in waiting:
+                then(None, error)
             return
-        for future, result in zip(futures, results, strict=True):
-            if not future.done():
-                future.set_result(result)
+        for then, result in zip(waiting, results, strict=True):
+            then(result, None)
+
+
+def _settle(future: asyncio.Future[Any]) -> Then:
+    """Return a function that settles the future, unless nobody waits for it any more."""
+
+    def then(result: Any, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    return then

@@ -19,12 +19,13 @@ from calibrant.clients.asks import (
     Progress,
 )
 from calibrant.clients.budget import Budget, prompt_tokens_estimate
+from calibrant.clients.calls import split_draws
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.codec import canonical_request
 from calibrant.clients.limit import AdaptiveLimit
 from calibrant.clients.pool import PoolClient
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
-from calibrant.clients.run import Run, split_draws
+from calibrant.clients.run import Run
 from calibrant.clients.trouble import Trouble
 from calibrant.clients.watch import Watch
 from calibrant.core.errors import InputError

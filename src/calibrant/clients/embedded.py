@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -167,7 +166,7 @@ class EmbeddedClient:
 
 
 def _without_logprobs(completion: Completion) -> Completion:
-    return replace(completion, logprobs=None, logprobs_refused=None)
+    return structs.replace(completion, logprobs=None, logprobs_refused=None)
 
 
 def _import_runtime() -> Any:

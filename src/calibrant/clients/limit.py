@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from collections.abc import Callable
 
 __all__ = ["AdaptiveLimit", "backoff_s"]
 
@@ -45,8 +46,9 @@ class AdaptiveLimit:
         self._growing = True
         self._last_cut = float("-inf")
         self._in_use = 0
-        self._paused_until = 0.0
+        self._paused_until = float("-inf")
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._listeners: list[Callable[[], None]] = []
 
     @property
     def allowed(self) -> int:
@@ -67,18 +69,32 @@ class AdaptiveLimit:
         if retry_after is not None:
             self._paused_until = max(self._paused_until, now + retry_after)
 
+    def paused_for(self) -> float:
+        """Return the seconds until the time that the endpoint asked for; at most 0 without."""
+        return self._paused_until - asyncio.get_running_loop().time()
+
+    def try_acquire(self) -> bool:
+        """Take a place if one is free and nobody has to wait."""
+        if self._waiting or self._in_use >= int(self._limit) or self.paused_for() > 0:
+            return False
+        self._in_use += 1
+        return True
+
     async def acquire(self) -> None:
         """Wait for a place."""
-        loop = asyncio.get_running_loop()
-        while self._in_use >= int(self._limit):
-            place: asyncio.Future[None] = loop.create_future()
+        if self._waiting or self._in_use >= int(self._limit):
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(place)
             try:
                 await place
-            finally:
-                if place in self._waiting:
+            except asyncio.CancelledError:
+                if place.done() and not place.cancelled():
+                    self.release()  # it was handed over at this very moment
+                elif place in self._waiting:
                     self._waiting.remove(place)
-        self._in_use += 1
+                raise
+        else:
+            self._in_use += 1
         try:
             await self.pause()
         except BaseException:
@@ -87,19 +103,28 @@ class AdaptiveLimit:
 
     async def pause(self) -> None:
         """Wait until the time that the endpoint asked for, if it did."""
-        loop = asyncio.get_running_loop()
-        while (rest := self._paused_until - loop.time()) > 0:
+        while (rest := self.paused_for()) > 0:
             await asyncio.sleep(rest)
 
     def release(self) -> None:
-        """Give the place back."""
+        """Give the place back: to one who waits, or to those who listen."""
         self._in_use -= 1
-        for _ in range(int(self._limit) - self._in_use):
-            if not self._waiting:
-                break
+        while self._waiting and self._in_use < int(self._limit):
             place = self._waiting.popleft()
             if not place.done():
+                self._in_use += 1
                 place.set_result(None)
+        if not self._waiting:
+            for listener in self._listeners:
+                listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever a place may be free; it takes it by `try_acquire`."""
+        self._listeners.append(listener)
+
+    def leave(self, listener: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._listeners.remove(listener)
 
 
 def backoff_s(attempt: int, *, rng: random.Random, first: float = 0.5, most: float = 30.0) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from calibrant.clients.tokens import TokenLogprob, TokenLogprobs, logprob_values
+from calibrant.clients.tokens import Alternatives, TokenLogprob, TokenLogprobs
 from calibrant.core.errors import PermanentClientError
 
 __all__ = ["check_logprobs", "refusal"]
@@ -34,15 +34,18 @@ def refusal(logprobs: Sequence[TokenLogprob]) -> str | None:
     'all 2 log-probs are 0: the endpoint does not compute them'
     """
     # Almost every answer is sound: one quick pass decides, the words are found afterwards.
-    values = logprob_values(logprobs)
+    columns = TokenLogprobs.of(logprobs)
+    values = columns.values
     if not values:
         return None
     lowest, highest = min(values), max(values)
     if not (lowest > PLACEHOLDER and highest <= ROUNDING and not math.isnan(sum(values))):
-        return _bad_value(logprobs)
-    if lowest == highest == 0.0 and not _certainty_shown(logprobs):
-        return f"all {len(logprobs)} log-probs are 0: the endpoint does not compute them"
-    return _bad_alternatives(logprobs)
+        return _bad_value(values)
+    tops = columns.tops
+    if lowest == highest == 0.0 and (tops is None or min(tops.values) >= -1.0):
+        # No alternative far below 0 shows that the model was indeed certain.
+        return f"all {len(values)} log-probs are 0: the endpoint does not compute them"
+    return None if tops is None else _bad_alternatives(tops)
 
 
 def check_logprobs(logprobs: Sequence[TokenLogprob]) -> None:
@@ -52,10 +55,9 @@ def check_logprobs(logprobs: Sequence[TokenLogprob]) -> None:
         raise PermanentClientError(f"log-probs refused: {reason}")
 
 
-def _bad_value(logprobs: Sequence[TokenLogprob]) -> str:
-    for position, entry in enumerate(logprobs, start=1):
-        value = entry.logprob
-        place = f"token {position} of {len(logprobs)} has log-prob {value:g}"
+def _bad_value(values: Sequence[float]) -> str:
+    for position, value in enumerate(values, start=1):
+        place = f"token {position} of {len(values)} has log-prob {value:g}"
         if math.isnan(value):
             return f"{place}: not a number"
         if value > ROUNDING:
@@ -65,27 +67,13 @@ def _bad_value(logprobs: Sequence[TokenLogprob]) -> str:
     raise AssertionError("a sound sequence was called bad")
 
 
-def _certainty_shown(logprobs: Sequence[TokenLogprob]) -> bool:
-    """Whether alternatives far below 0 stand beside at least one of the zeros."""
-    return any(value < -1.0 for entry in logprobs for _, value in entry.top)
-
-
-def _bad_alternatives(logprobs: Sequence[TokenLogprob]) -> str | None:
-    if isinstance(logprobs, TokenLogprobs) and logprobs.shown is None:
-        return None
+def _bad_alternatives(tops: Alternatives) -> str | None:
     # An endpoint that does not compute alternatives shows it at once: a few tokens are enough.
-    for index in range(min(4, len(logprobs))):
-        values = _shown_values(logprobs, index)
+    for index in range(min(4, len(tops.counts))):
+        values = tops.values[tops.place(index)]
         if len(values) > 1 and sum(map(math.exp, values)) > 1.0 + EXCESS:
             return (
-                f"the alternatives of token {index + 1} of {len(logprobs)} have "
+                f"the alternatives of token {index + 1} of {len(tops.counts)} have "
                 f"probabilities that add up to {sum(map(math.exp, values)):.3g}"
             )
     return None
-
-
-def _shown_values(logprobs: Sequence[TokenLogprob], index: int) -> list[float]:
-    if isinstance(logprobs, TokenLogprobs):
-        shown = logprobs.shown[index] if logprobs.shown else None
-        return [one.logprob for one in shown or ()]
-    return [value for _, value in logprobs[index].top]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -91,8 +91,7 @@ class Request(Struct, frozen=True, gc=False):
         return replace(self, sampler={**base, **self.sampler})
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True, gc=False):
     """Tokens that one completion cost.
 
     Where one call makes several draws, the prompt is paid once: its tokens stand with the
@@ -103,8 +102,7 @@ class Usage:
     completion_tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """One independent draw.
 
     Parameters
@@ -146,7 +144,7 @@ class Completion:
     seed: int | None = None
     native_n: bool = True
     latency_s: float = 0.0
-    sampler: Mapping[str, float] = field(default_factory=dict)
+    sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
     logprobs_refused: str | None = None
     served_by: str | None = None
 

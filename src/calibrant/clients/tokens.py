@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, overload
+from itertools import accumulate, chain
+from typing import NamedTuple, Protocol, overload
 
-from msgspec.structs import astuple
-
-__all__ = ["Shown", "TokenLogprob", "TokenLogprobs", "logprob_values"]
+__all__ = ["Alternatives", "Shown", "TokenLogprob", "TokenLogprobs"]
 
 
 class TokenLogprob(NamedTuple):
@@ -19,10 +18,62 @@ class TokenLogprob(NamedTuple):
 
 
 class Shown(Protocol):
-    """An alternative as a parser makes it: a structure of a token and its log-prob."""
+    """An alternative as a parser makes it."""
 
     token: str
     logprob: float
+
+
+class Alternatives:
+    """The alternatives of all tokens of an answer, end to end.
+
+    Parameters
+    ----------
+    counts
+        How many of them belong to each token.
+    tokens, values
+        Texts and log-probs, as many as the counts add up to.
+
+    Examples
+    --------
+    >>> Alternatives([1, 2], ["a", "b", "c"], [-0.1, -0.2, -2.0]).of(1)
+    (('b', -0.2), ('c', -2.0))
+    """
+
+    __slots__ = ("_ends", "counts", "tokens", "values")
+
+    def __init__(
+        self, counts: Sequence[int], tokens: Sequence[str], values: Sequence[float]
+    ) -> None:
+        self.counts = counts
+        self.tokens = tokens
+        self.values = values
+        self._ends: list[int] | None = None
+
+    @classmethod
+    def joined(cls, shown: Sequence[Sequence[Shown] | None]) -> Alternatives | None:
+        """Return what a parser made of each token, end to end; None where nothing is shown."""
+        counts = [len(some) if some else 0 for some in shown]
+        if not any(counts):
+            return None
+        flat = list(chain.from_iterable(filter(None, shown)))
+        return cls(counts, [one.token for one in flat], [one.logprob for one in flat])
+
+    def of(self, index: int) -> tuple[tuple[str, float], ...]:
+        """Return the alternatives of one token."""
+        place = self.place(index)
+        return tuple(zip(self.tokens[place], self.values[place], strict=True))
+
+    def place(self, index: int) -> slice:
+        """Return where the alternatives of one token stand."""
+        if self._ends is None:
+            self._ends = list(accumulate(self.counts))
+        return slice(self._ends[index] - self.counts[index], self._ends[index])
+
+    def without_last(self) -> Alternatives:
+        """Return the alternatives of all tokens but the last."""
+        rest = len(self.tokens) - self.counts[-1]
+        return Alternatives(self.counts[:-1], self.tokens[:rest], self.values[:rest])
 
 
 class TokenLogprobs(Sequence[TokenLogprob]):
@@ -36,8 +87,8 @@ class TokenLogprobs(Sequence[TokenLogprob]):
     ----------
     tokens, values
         Texts and log-probs, equally many.
-    shown
-        Alternatives of every token, as structures of the parser; None where there are none.
+    tops
+        Alternatives of every token; None where there are none.
 
     Examples
     --------
@@ -45,47 +96,54 @@ class TokenLogprobs(Sequence[TokenLogprob]):
     TokenLogprob(token='is', logprob=-0.1, top=())
     """
 
-    __slots__ = ("shown", "tokens", "values")
+    __slots__ = ("tokens", "tops", "values")
 
     def __init__(
-        self,
-        tokens: Sequence[str],
-        values: Sequence[float],
-        shown: Sequence[Sequence[Shown] | None] | None,
+        self, tokens: Sequence[str], values: Sequence[float], tops: Alternatives | None
     ) -> None:
         self.tokens = tokens
         self.values = values
-        self.shown = shown
+        self.tops = tops
 
-    def top(self, index: int) -> tuple[tuple[str, float], ...]:
-        """Return the alternatives of one token."""
-        shown = None if self.shown is None else self.shown[index]
-        return tuple(map(astuple, shown)) if shown else ()  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, entries: Sequence[TokenLogprob]) -> TokenLogprobs:
+        """Return the entries as columns."""
+        if isinstance(entries, TokenLogprobs):
+            return entries
+        flat = [one for entry in entries for one in entry.top]
+        tops = Alternatives(
+            [len(entry.top) for entry in entries],
+            [token for token, _ in flat],
+            [value for _, value in flat],
+        )
+        return cls(
+            [entry.token for entry in entries],
+            [entry.logprob for entry in entries],
+            tops if flat else None,
+        )
 
-    def tops(self) -> list[list[tuple[Any, ...]]]:
-        """Return the alternatives of all tokens, empty where none were shown."""
-        if self.shown is None:
-            return []
-        return [list(map(astuple, shown)) if shown else [] for shown in self.shown]  # type: ignore[arg-type]
+    def without_last(self) -> TokenLogprobs:
+        """Return all but the last entry."""
+        tops = None if self.tops is None else self.tops.without_last()
+        return TokenLogprobs(self.tokens[:-1], self.values[:-1], tops)
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def __iter__(self) -> Iterator[TokenLogprob]:
-        for index, (token, value) in enumerate(zip(self.tokens, self.values, strict=True)):
-            yield TokenLogprob(token, value, self.top(index))
+        return map(self.__getitem__, range(len(self.tokens)))
 
     @overload
     def __getitem__(self, index: int) -> TokenLogprob: ...
 
     @overload
-    def __getitem__(self, index: slice) -> TokenLogprobs: ...
+    def __getitem__(self, index: slice) -> tuple[TokenLogprob, ...]: ...
 
-    def __getitem__(self, index: int | slice) -> TokenLogprob | TokenLogprobs:
+    def __getitem__(self, index: int | slice) -> TokenLogprob | tuple[TokenLogprob, ...]:
         if isinstance(index, slice):
-            shown = None if self.shown is None else self.shown[index]
-            return TokenLogprobs(self.tokens[index], self.values[index], shown)
-        return TokenLogprob(self.tokens[index], self.values[index], self.top(index))
+            return tuple(self)[index]
+        top = () if self.tops is None else self.tops.of(index)
+        return TokenLogprob(self.tokens[index], self.values[index], top)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tuple | TokenLogprobs) and tuple(self) == tuple(other)
@@ -94,16 +152,3 @@ class TokenLogprobs(Sequence[TokenLogprob]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
-
-
-def logprob_values(logprobs: Sequence[TokenLogprob]) -> Sequence[float]:
-    """Return the column of log-probs.
-
-    Examples
-    --------
-    >>> logprob_values((TokenLogprob("Par", -0.2), TokenLogprob("is", -0.1)))
-    [-0.2, -0.1]
-    """
-    if isinstance(logprobs, TokenLogprobs):
-        return logprobs.values
-    return [entry.logprob for entry in logprobs]

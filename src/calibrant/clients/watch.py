@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from calibrant.clients.asks import Ask, Finding, LedgeredDraw
 from calibrant.clients.protocol import Completion, EndpointRefusedError, Request
-from calibrant.clients.tokens import logprob_values
+from calibrant.clients.tokens import TokenLogprobs
 
 __all__ = ["Watch"]
 
@@ -207,7 +207,7 @@ def _compare(repeats: _Repeats, request: Request, completions: Sequence[Completi
     if first.logprobs and request.temperature >= 1.0 and _whole_distribution(first):
         repeats.priced += others
         repeats.priced_repeated += repeated
-        repeats.expected += others * math.exp(sum(logprob_values(first.logprobs)))
+        repeats.expected += others * math.exp(sum(TokenLogprobs.of(first.logprobs).values))
 
 
 def _whole_distribution(completion: Completion) -> bool:

@@ -9,7 +9,7 @@ import orjson
 import polars as pl
 
 from calibrant.clients.asks import LedgeredDraw, Outcome
-from calibrant.clients.tokens import logprob_values
+from calibrant.clients.tokens import TokenLogprobs
 from calibrant.collect.plan import Tag
 from calibrant.collect.probes import PROBES
 from calibrant.records.schemas import DRAWS
@@ -78,7 +78,7 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "text": done.text,
         "answer": None,
         "finish_reason": done.finish_reason,
-        "token_logprobs": None if tokens is None else list(logprob_values(tokens)),
+        "token_logprobs": None if tokens is None else list(TokenLogprobs.of(tokens).values),
         "first_token_top_logprobs": (
             [{"token": token, "logprob": logprob} for token, logprob in tokens[0].top]
             if tokens and tokens[0].top

@@ -100,8 +100,7 @@ def _head(endpoint: str, model: str, purpose: str) -> bytes:
     return "\x1f".join((str(SCHEMA_VERSION), endpoint, model, purpose, "")).encode()
 
 
-@dataclass(frozen=True, slots=True)
-class DrawRow:
+class DrawRow(NamedTuple):
     """A draw that is to be written."""
 
     request_id: int
