@@ -205,3 +205,42 @@ def test_ranking_errors_are_those_of_the_bootstrap_with_and_without_ties(name, d
     drawn = rng.integers(0, 800, (1500, 800))
     spread = np.std([getattr(metrics, name)(confidence[rows], correct[rows]) for rows in drawn])
     assert (found.high - found.low) / 3.92 == pytest.approx(spread, rel=0.08)
+
+
+@pytest.mark.parametrize("asked", [1, 4])
+def test_the_error_of_dsc_is_that_of_the_bootstrap_by_units(asked):
+    # One row in ten lies far from the rest, so how many of them were drawn matters most; the
+    # outcomes given the confidences are half of the variance at most.
+    rng = np.random.default_rng(2)
+    confidence = np.where(rng.random(400) < 0.1, 0.05, 0.95)
+    correct = rng.random(400) < confidence
+    units = np.repeat(np.arange(400), asked)
+    data = (np.repeat(confidence, asked), np.repeat(correct, asked))
+    found = metrics.metric_estimates(*data, names=("dsc",), units=units)["dsc"]
+    drawn = metrics.bootstrap_distribution("dsc", *data, units=units, resamples=400, rng=3)
+    assert (found.high - found.low) / (2 * 1.966) == pytest.approx(drawn.std(), rel=0.12)
+
+
+def test_the_interval_of_dsc_is_moved_by_the_bias_of_the_fit():
+    rng = np.random.default_rng(4)
+    ends, values = [], []
+    for repeat in range(60):
+        confidence = rng.beta(4, 1.2, 200)
+        correct = rng.random(200) < 0.5 + 0.6 * (confidence - 0.5)
+        found = metrics.metric_estimates(confidence, correct, names=("dsc",), rng=repeat)["dsc"]
+        ends.append((found.low, found.high))
+        values.append(found.value)
+    # The truth is the variance of the rate, 0.36 times that of Beta(4, 1.2).
+    truth = 0.36 * 4 * 1.2 / (5.2**2 * 6.2)
+    low, high = np.array(ends).T
+    assert np.mean(values) > truth + 0.008
+    assert ((low <= truth) & (truth <= high)).mean() > 0.9
+
+
+def test_an_excess_risk_above_zero_has_a_lower_end_above_zero():
+    confidence = np.linspace(0.01, 0.99, 30)
+    correct = (confidence > 0.3).astype(float)
+    correct[[3, 12]] = 1.0, 0.0
+    found = metrics.metric_estimates(confidence, correct, names=("e_aurc",))["e_aurc"]
+    assert 0 < found.low < found.value < found.high
+    assert found.high - found.value > found.value - found.low

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
-from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
+from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals, dsc_influence
 from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.gap_intervals import GapIntervals, GapModel, gap_intervals, gap_model
 from calibrant.metrics.inputs import Array, Checked, check, is_graded, undefined
@@ -149,7 +149,7 @@ class Block:
 
     @cached_property
     def corp_ends(self) -> CorpIntervals:
-        """Intervals of MCB and DSC."""
+        """The interval of MCB, and what that of DSC needs."""
         return corp_intervals(
             self.distinct,
             self.corp_parts,
@@ -304,10 +304,15 @@ class Block:
         return self.corp_parts.mcb, low, high, "test-inversion"
 
     def _dsc(self) -> tuple[float, float, float, str]:
-        low, high = self.corp_ends.dsc
+        value = self.corp_parts.dsc
+        rising = dsc_influence(self.distinct, value)
+        by_rank = ranking.Influence(rising.constant[::-1], rising.slope[::-1])
+        # The influence knows units; the simulation knows what is left where the curve is flat.
+        error = max(self.ranked_error(by_rank), math.sqrt(self.corp_ends.dsc_variance))
+        low, high = wald_interval(self.corp_ends.dsc, error, self.level, units=self.units.count)
         if self.one_class:
-            high = max(high, min(self.corp_parts.dsc + self.unseen, 0.25))
-        return self.corp_parts.dsc, low, min(high, 0.25), "simulation"
+            high = max(high, value + self.unseen)
+        return value, min(max(low, 0.0), value), min(max(high, value), 0.25), "bias-corrected"
 
     # Ranking.
 
@@ -349,8 +354,8 @@ class Block:
         excess = max(value - best, 0.0)
         rows = influence.rows(self.ranked.group, self.data.correct)
         error = self.error(rows - of_best.rows(ranked.group, self.data.correct))
-        # A perfect order moves with the best one: what is left of the error is rounding.
-        if self.one_class or error < 1e-12:
+        # A perfect order moves with the best one: what is left of either is rounding.
+        if self.one_class or min(error, excess) < 1e-12:
             return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"
-        low, high = wald_interval(excess, error, self.level, units=self.units.count)
-        return excess, max(low, 0.0), min(high, 1.0), "influence"
+        low, high = logit_interval(excess, error, self.level, units=self.units.count)
+        return excess, low, high, "influence-logit"

@@ -4,6 +4,10 @@ Isotonic regression follows noise, so MCB and DSC are biased upwards. For MCB ca
 tested as in `gap_intervals`: the rates are moved from the confidences (perfect calibration)
 towards the fitted curve and beyond, outcomes are drawn with them, and a candidate is kept where
 the observed MCB is not extreme among the drawn ones.
+
+DSC varies with the outcomes and with the confidences that happened to be drawn. What outcomes
+drawn with the fitted rates show tells its bias and the first part of its variance; the second
+part is the variance of the squared distance from the base rate.
 """
 
 from __future__ import annotations
@@ -14,11 +18,11 @@ import numpy as np
 
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.bootstrap import percentile_interval
 from calibrant.stats.inversion import crossing_interval
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit
+from calibrant.stats.ranking import Influence
 
-__all__ = ["CorpIntervals", "corp_intervals"]
+__all__ = ["CorpIntervals", "corp_intervals", "dsc_influence"]
 
 CELLS = 100
 DRAWS = 150
@@ -29,10 +33,11 @@ MOVES = (0.0, 0.5, 0.8, 1.0, 1.3)
 
 
 class CorpIntervals(NamedTuple):
-    """Intervals of MCB and DSC."""
+    """The interval of MCB; DSC without its bias, and its variance."""
 
     mcb: tuple[float, float]
-    dsc: tuple[float, float]
+    dsc: float
+    dsc_variance: float
 
 
 def corp_intervals(
@@ -44,7 +49,7 @@ def corp_intervals(
     level: float,
     rng: np.random.Generator,
 ) -> CorpIntervals:
-    """Return intervals of MCB and DSC from sums at distinct confidences."""
+    """Return what the intervals of MCB and DSC need, from sums at distinct confidences."""
     cells = merged_cells(sums, CELLS)
     share = cells.weight / cells.weight.sum()
     # Units that hang together count for fewer independent rows.
@@ -67,14 +72,23 @@ def corp_intervals(
     if values[-1] == 0:
         # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
         high = float(np.sqrt(np.quantile(drawn[0], (1 + level) / 2)))
-    low_dsc, high_dsc = percentile_interval(spread, level)
+    squares = (fitted - share @ fitted) ** 2
+    of_confidences = float(share @ (squares - seen.dsc) ** 2) * inflation / rows
     return CorpIntervals(
         (min(low**2, parts.mcb), max(high**2, parts.mcb)),
-        (
-            min(max(2 * seen.dsc - high_dsc, 0.0), parts.dsc),
-            max(2 * seen.dsc - low_dsc, parts.dsc),
-        ),
+        2 * seen.dsc - float(spread.mean()),
+        float(spread.var(ddof=1)) + of_confidences,
     )
+
+
+def dsc_influence(sums: DistinctSums, dsc: float) -> Influence:
+    """Return the influence of rows on DSC, by distinct confidence in rising order.
+
+    With g the recalibrated rate and m the base rate it is (g - m)^2 + 2 (g - m)(y - g) - DSC.
+    """
+    fitted = isotonic_fit(sums.weight, sums.outcome)
+    away = fitted - sums.outcome.sum() / sums.weight.sum()
+    return Influence(away**2 - 2 * away * fitted - dsc, 2 * away)
 
 
 def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) -> FloatArray:
