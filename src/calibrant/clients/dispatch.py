@@ -133,14 +133,14 @@ class Dispatcher:
         by_purpose: dict[str, Counter[str]] = {}
         cost: float | None = 0.0
         for window in windows(asks):
-            for ask, request, missing, failed in self._missing(window):
+            for ask in window:
                 part = by_purpose.get(ask.purpose)
                 if part is None:
                     part = by_purpose[ask.purpose] = Counter(calls=0, draws_missing=0)
                 part["asks"] += 1
                 part["draws_wanted"] += ask.draws
-                if not missing:
-                    continue
+            for ask, request, missing, failed in self._missing(window):
+                part = by_purpose[ask.purpose]
                 part["draws_missing"] += len(missing)
                 if failed:
                     total["set_aside"] += 1
@@ -168,26 +168,29 @@ class Dispatcher:
             by_purpose={purpose: dict(part) for purpose, part in by_purpose.items()},
         )
 
-    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, Sequence[int], bool]]:
+    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, list[int], bool]]:
+        """Yield the asks that lack draws, those draws, and whether the ask was set aside."""
         prepared = [self.prepare(ask) for ask in window]
         digests = [key.digest for _, key in prepared]
-        states = self.ledger.states(digests)
-        found = [states.get(digest) for digest in digests]
+        wanted: dict[int, list[bytes]] = {}
+        for ask, digest in zip(window, digests, strict=True):
+            wanted.setdefault(ask.draws, []).append(digest)
+        complete = {draws: self.ledger.complete(some, draws) for draws, some in wanted.items()}
         short = [
-            state.id
-            for ask, state in zip(window, found, strict=True)
-            if state is not None and (state.held < ask.draws or not state.unbroken)
+            (ask, *pair)
+            for ask, digest, pair in zip(window, digests, prepared, strict=True)
+            if digest not in complete[ask.draws]
         ]
-        held = self.ledger.held_by_id(short) if short else {}
-        failed = self.ledger.failures_by_id(short) if short and not self.retry_failures else {}
-        for ask, (request, _), state in zip(window, prepared, found, strict=True):
-            missing: Sequence[int] = range(ask.draws)
-            if state is not None:
-                if state.unbroken:
-                    missing = missing[state.held :]
-                else:
-                    missing = [draw for draw in missing if draw not in held[state.id]]
-            yield ask, request, missing, bool(missing) and state is not None and state.id in failed
+        if not short:
+            return
+        ids = self.ledger.find([key for _, _, key in short])
+        known = [id_ for id_ in ids if id_ is not None]
+        held = self.ledger.held_by_id(known)
+        failed = {} if self.retry_failures else self.ledger.failures_by_id(known)
+        for (ask, request, _), id_ in zip(short, ids, strict=True):
+            have = held.get(id_, set()) if id_ is not None else set()
+            missing = [draw for draw in range(ask.draws) if draw not in have]
+            yield ask, request, missing, id_ in failed
 
     def prepare(self, ask: Ask) -> tuple[Request, LedgerKey]:
         """Return the request as it is sent and the key of its draws."""

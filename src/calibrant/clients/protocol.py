@@ -86,6 +86,8 @@ class Request(Struct, frozen=True, gc=False):
         >>> Request("m", (), sampler={"top_p": 0.9}).with_sampler({"top_p": 1, "top_k": 0}).sampler
         {'top_p': 0.9, 'top_k': 0}
         """
+        if not self.sampler:
+            return replace(self, sampler=base)
         if base.keys() <= self.sampler.keys():
             return self
         return replace(self, sampler={**base, **self.sampler})

@@ -1,9 +1,14 @@
 """Tables, their schemas, studies and the ledger."""
 
-from calibrant.records.schemas import TABLES, check_table
-from calibrant.records.scores import Block, Scores, load_scores
-from calibrant.records.study import Study
-from calibrant.records.tables import read_table, scan_table, source_name
+from typing import TYPE_CHECKING
+
+from calibrant.core.lazy import exported_from
+
+if TYPE_CHECKING:
+    from calibrant.records.schemas import TABLES, check_table
+    from calibrant.records.scores import Block, Scores, load_scores
+    from calibrant.records.study import Study
+    from calibrant.records.tables import read_table, scan_table, source_name
 
 __all__ = [
     "TABLES",
@@ -16,3 +21,14 @@ __all__ = [
     "scan_table",
     "source_name",
 ]
+
+# A streamed audit reads batches without the libraries that tables in memory need.
+__getattr__ = exported_from(
+    __name__,
+    {
+        "schemas": ("TABLES", "check_table"),
+        "scores": ("Block", "Scores", "load_scores"),
+        "study": ("Study",),
+        "tables": ("read_table", "scan_table", "source_name"),
+    },
+)

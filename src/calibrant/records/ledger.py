@@ -25,7 +25,6 @@ from calibrant.records.ledger_schema import (
     DrawRow,
     Failure,
     LedgerKey,
-    RequestState,
     StoredDraw,
     statements,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "Failure",
     "Ledger",
     "LedgerKey",
-    "RequestState",
     "StoredDraw",
 ]
 
@@ -213,18 +211,14 @@ class Ledger(LedgerLookup):
 
     def register(self, keys: Sequence[LedgerKey]) -> list[int]:
         """Return the ids of the requests, adding those that are new."""
-        add = (
+        digests = [key.digest for key in keys]
+        self._db.executemany(
             "INSERT INTO requests (digest, endpoint, model, purpose, body) "
-            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING RETURNING id"
+            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING",
+            [(digest, *key) for digest, key in zip(digests, keys, strict=True)],
         )
-        find = "SELECT id FROM requests WHERE digest = ?"
-        ids = []
-        for key in keys:
-            digest = key.digest
-            row = (digest, key.endpoint, key.model, key.purpose, key.body)
-            new = self._db.execute(add, row).fetchone()
-            ids.append((new or self._db.execute(find, (digest,)).fetchone())[0])
-        return ids
+        ids = self._ids(digests, self._db)  # the reader does not see them before the commit
+        return [ids[digest] for digest in digests]
 
     def claim(self, request_id: int, *, first_draw: int, n: int) -> int | None:
         """Start an attempt unless one of its draws is held or being asked for by others."""

@@ -12,7 +12,6 @@ from calibrant.records.ledger_schema import (
     Attempt,
     Failure,
     LedgerKey,
-    RequestState,
     StoredDraw,
     is_running,
 )
@@ -146,26 +145,32 @@ class LedgerLookup:
             "draws_without_price": unpriced,
         }
 
-    def states(self, digests: Sequence[bytes]) -> dict[bytes, RequestState]:
-        """Return what is held of the requests that the ledger knows, by the digest of the key.
+    def complete(self, digests: Sequence[bytes], draws: int) -> set[bytes]:
+        """Return which of the keys, given by their digests, have draws 0 to ``draws - 1``.
 
-        One grouped query instead of a row per draw: this is what planning a rerun over a
+        One row per request instead of one per draw: this is what planning a rerun over a
         million draws is made of.
         """
         query = (
-            "SELECT r.digest, r.id, COUNT(d.draw), MAX(d.draw) FROM requests r "
-            "LEFT JOIN draws d ON d.request_id = r.id WHERE r.digest IN ({}) GROUP BY r.id"
+            "SELECT r.digest FROM requests r JOIN draws d ON d.request_id = r.id "
+            f"AND d.draw < {int(draws)} WHERE r.digest IN ({{}}) "
+            f"GROUP BY r.id HAVING COUNT(*) = {int(draws)}"
         )
-        return {row[0]: RequestState(*row[1:]) for row in self._in_batches(query, digests)}
+        return {digest for (digest,) in self._in_batches(query, digests)}
 
-    def _ids(self, digests: Sequence[bytes]) -> dict[bytes, int]:
+    def _ids(
+        self, digests: Sequence[bytes], db: sqlite3.Connection | None = None
+    ) -> dict[bytes, int]:
         query = "SELECT digest, id FROM requests WHERE digest IN ({})"
-        return dict(self._in_batches(query, digests))
+        return dict(self._in_batches(query, digests, db))
 
-    def _in_batches(self, query: str, values: Sequence[Any]) -> Iterator[Any]:
+    def _in_batches(
+        self, query: str, values: Sequence[Any], db: sqlite3.Connection | None = None
+    ) -> Iterator[Any]:
         for start in range(0, len(values), BATCH):
             batch = values[start : start + BATCH]
-            yield from self._reader.execute(query.format(",".join("?" * len(batch))), batch)
+            marks = ",".join("?" * len(batch))
+            yield from (db or self._reader).execute(query.format(marks), batch)
 
     def _live_sessions(self, *, others: bool = True) -> set[int]:
         rows = self._reader.execute(

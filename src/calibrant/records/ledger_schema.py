@@ -18,7 +18,6 @@ __all__ = [
     "DrawRow",
     "Failure",
     "LedgerKey",
-    "RequestState",
     "StoredDraw",
     "is_running",
     "statements",
@@ -119,19 +118,6 @@ class Claim(NamedTuple):
     request_id: int
     first_draw: int
     n: int
-
-
-class RequestState(NamedTuple):
-    """A request that the ledger knows: how many of its draws are held, and the last of them."""
-
-    id: int
-    held: int
-    last: int | None
-
-    @property
-    def unbroken(self) -> bool:
-        """Whether the draws held are the first ones, without a gap."""
-        return self.held == 0 or self.last == self.held - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
-from calibrant.records.rules import RULES, broken_rule
-from calibrant.stats.mergeable import CellGrid, CellSums, SumTable
+from calibrant.stats.mergeable import CellGrid, CellSums, SumTable, require_few
 
-__all__ = ["PartSums", "SumPlan", "model_blocks", "sum_part"]
+__all__ = ["PartSums", "SumPlan", "ThreadSums", "model_blocks", "sum_part"]
 
 Array: TypeAlias = NDArray[Any]
 # (model, method, column, value); column and value are empty where there are no groups.
@@ -53,12 +52,7 @@ class PartSums:
 
     def add(self, other: PartSums) -> None:
         """Take in the sums of the part that follows."""
-        for key, sums in other.blocks.items():
-            if key in self.blocks:
-                self.blocks[key].add(sums)
-            else:
-                # What comes from another process cannot be written to.
-                self.blocks[key] = sums.copy()
+        self.add_blocks(other.blocks)
         self.rows += other.rows
         for rule, count in other.dropped.items():
             self.dropped[rule] = self.dropped.get(rule, 0) + count
@@ -66,17 +60,63 @@ class PartSums:
             named += other.dropped_rows[rule][: ROWS_NAMED - len(named)]
 
 
+    def add_blocks(self, blocks: Mapping[Key, CellSums]) -> None:
+        """Take in further sums by block."""
+        for key, sums in blocks.items():
+            if key in self.blocks:
+                self.blocks[key].add(sums)
+            else:
+                require_few(len(self.blocks) + 1)
+                # What comes from another process cannot be written to.
+                self.blocks[key] = sums.copy()
+
+
 def sum_part(part: Part, plan: SumPlan) -> PartSums:
     """Read, check and sum one part."""
     table = SumTable(plan.grid)
+    out = _read_into(table, part, plan)
+    out.blocks = _held(table)
+    return out
+
+
+class ThreadSums:
+    """Sums parts in threads of this process: each thread fills one table for all of its parts.
+
+    Calling it gives what `sum_part` gives, without the blocks; `blocks` gives these at the end.
+    """
+
+    def __init__(self, plan: SumPlan) -> None:
+        self.plan = plan
+        self._own = threading.local()
+        self._tables: list[SumTable] = []
+
+    def __call__(self, part: Part) -> PartSums:
+        """Read, check and sum one part."""
+        if not hasattr(self._own, "table"):
+            self._own.table = SumTable(self.plan.grid)
+            self._tables.append(self._own.table)
+        return _read_into(self._own.table, part, self.plan)
+
+    def blocks(self) -> dict[Key, CellSums]:
+        """Return the sums by block of all threads."""
+        total = PartSums()
+        for table in self._tables:
+            total.add_blocks(_held(table))
+        return total.blocks
+
+
+def _read_into(table: SumTable, part: Part, plan: SumPlan) -> PartSums:
     out = PartSums()
     for batch in read_part(part, plan.columns):
         out.rows += batch.rows
         for name in plan.columns.confidence:
             _add(batch, name, part, plan, table, out)
-    # A dictionary may name a model that none of these rows is of.
-    out.blocks = {key: sums for key, sums in table.sums().items() if sums.rows.any()}
     return out
+
+
+def _held(table: SumTable) -> dict[Key, CellSums]:
+    # A dictionary may name a model that none of these rows is of.
+    return {key: sums for key, sums in table.sums().items() if sums.rows.any()}
 
 
 def _add(
@@ -172,56 +212,19 @@ def _kept(
     out: PartSums,
 ) -> Array:
     """Return which rows keep the rules, or raise at the first one that does not."""
-    frame = pl.DataFrame(
-        {
-            "confidence": _with_nulls(confidence, batch.confidence[name]),
-            "correct": _with_nulls(correct, batch.correct),
-            "weights": np.ones(batch.rows),
-            "method": [name] * batch.rows,
-        }
-    ).with_columns(
-        pl.lit(False).alias("_confidence_text"),
-        pl.lit(False).alias("_correct_text"),
-        pl.lit(False).alias("_weights_text"),
-    )
-    if batch.answer is not None:
-        frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
-    rule = broken_rule(
-        ranking=frozenset(), graded=False, labels=True, answer=batch.answer is not None
-    )
-    broken = frame.select(rule.alias("rule"))["rule"]
-    bad = np.flatnonzero(broken.is_not_null().to_numpy())
-    if bad.size and not plan.drop:
-        first = int(bad[0])
-        rules = RULES[broken[first]]
-        column = rules.name.split("_")[0]
-        shown = frame[column][first] if column in frame.columns else None
-        raise InputError(
-            f"{rules.sentence} ({column} = {shown})",
-            source=part.file,
-            row=batch.first_row + first,
-            hint=rules.hint,
-        )
-    for found in dict.fromkeys(broken[bad.tolist()]):
-        rows = np.flatnonzero((broken == found).fill_null(False).to_numpy())
-        out.dropped[found] = out.dropped.get(found, 0) + rows.size
-        named = out.dropped_rows.setdefault(found, [])
+    from calibrant.records.part_rules import broken_rows, first_broken
+
+    broken = broken_rows(batch, name, confidence, correct)
+    if broken and not plan.drop:
+        raise first_broken(batch, name, confidence, correct, broken, part.file)
+    keep = np.ones(batch.rows, np.bool_)
+    for rule, rows in broken.items():
+        keep[rows] = False
+        out.dropped[rule] = out.dropped.get(rule, 0) + rows.size
+        named = out.dropped_rows.setdefault(rule, [])
         room = ROWS_NAMED - len(named)
         named += [f"{part.file}:{batch.first_row + int(row)}" for row in rows[:room]]
-    return broken.is_null().to_numpy()
-
-
-def _null(column: Any) -> Array:
-    return number_array(column.is_null())
-
-
-def _with_nulls(values: Array, column: Any) -> pl.Series:
-    """Return the numbers with what is missing as null, not as NaN."""
-    series = pl.Series(values.astype(np.float64))
-    if not column.null_count:
-        return series
-    empty = pl.Series(_null(column))
-    return pl.select(pl.when(~empty).then(series)).to_series()
+    return keep
 
 
 def model_blocks(

@@ -11,6 +11,7 @@ import polars as pl
 
 from calibrant.core.document import dump_document, kind_of, load_document
 from calibrant.core.errors import InputError, SchemaError
+from calibrant.records.formats import is_study
 from calibrant.records.schemas import TABLES, check_table
 
 __all__ = ["Study"]
@@ -33,10 +34,7 @@ class Study:
     @staticmethod
     def is_study(path: str | Path) -> bool:
         """Return whether `path` is a study folder."""
-        folder = Path(path)
-        return folder.is_dir() and (
-            (folder / "study.toml").is_file() or (folder / "tables").is_dir()
-        )
+        return is_study(path)
 
     @property
     def config_path(self) -> Path:

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
+from calibrant.records.formats import file_format
 
 __all__ = ["column_names", "file_format", "read_table", "scan_table", "source_name"]
-
-_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 
 
 def source_name(source: Any) -> str:
     """Return how messages call this source: the path, or the kind of dataframe."""
     return str(source) if isinstance(source, str | Path) else f"<{type(source).__name__}>"
-
-
-def file_format(path: Path) -> str:
-    """Return ``parquet``, ``jsonl``, ``json`` or ``csv``, recognised by content, not by name."""
-    with path.open("rb") as file:
-        head = file.read(4)
-        if head == _PARQUET:
-            return "parquet"
-    with gzip.open(path) if head[:2] == _GZIP else path.open("rb") as file:
-        try:
-            text = file.read(65_536).lstrip(b"\xef\xbb\xbf \t\r\n")
-        except (OSError, EOFError) as error:
-            raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
-    if not text:
-        raise InputError(
-            "the file is empty; a table has a header and at least one row", source=str(path)
-        )
-    return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
 
 
 def scan_table(source: Any) -> pl.LazyFrame:
@@ -58,6 +37,9 @@ def scan_table(source: Any) -> pl.LazyFrame:
         return source.lazy()
     if isinstance(source, Mapping):
         return pl.DataFrame(dict(source)).lazy()
+    # Loaded here: most tables are files, and it takes longer to load than they do.
+    import narwhals as nw
+
     try:
         frame = nw.from_native(source, eager_only=True)
     except TypeError:
