@@ -233,3 +233,22 @@ def test_what_is_handed_on_is_committed_already(server, ledger):
         await client.close()
 
     asyncio.run(go())
+
+
+def test_two_runs_of_one_dispatcher_share_its_places(server, ledger):
+    server.behaviour.latency_s = 0.005
+
+    async def go():
+        client = client_of(server)
+        dispatcher = Dispatcher(client, ledger, max_concurrency=2, start_concurrency=1)
+
+        async def consume(purpose):
+            asks = questions(20, draws=2, purpose=purpose)
+            return [outcome async for outcome in dispatcher.ask_all(asks)]
+
+        found = await asyncio.wait_for(asyncio.gather(consume("a"), consume("b")), 60)
+        await client.close()
+        return found
+
+    assert [len(outcomes) for outcomes in asyncio.run(go())] == [20, 20]
+    assert ledger.in_flight() == []
