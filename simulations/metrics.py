@@ -9,13 +9,14 @@ import warnings
 
 import numpy as np
 from benchmarks.harness import ROOT, machine, versions
+from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import UndefinedMetricWarning
 from calibrant.stats.bootstrap import basic_interval, percentile_interval
 
 REPEATS = int(os.environ.get("CALIBRANT_REPEATS", "500"))
-SIZES = (200, 1000, 5000)
+SIZES = (200, 1000, 10_000)
 NAMES = (
     "brier", "log_loss", "accuracy", "auroc", "auprc", "aurc", "e_aurc",
     "ece", "ece_debiased", "smooth_ece", "over_confidence", "mcb", "dsc",
@@ -23,27 +24,32 @@ NAMES = (
 ROWS_FOR_TRUTH = 1_000_000
 
 
-def confidences(rng, n):
-    """Confidences as language models give them: most of them high."""
-    return rng.beta(4.0, 1.2, n)
+# Confidences as language models give them (most of them high), in five values, and of rare events.
+HIGH, RARE = stats.beta(4.0, 1.2), stats.beta(1.0, 30.0)
+FIVE = np.array([0.5, 0.7, 0.8, 0.9, 0.95])
 
-
+# How confidences follow from a uniform number, and the rate of right answers from them.
 WORLDS = {
-    "calibrated": lambda c: c,
-    "slightly over-confident": lambda c: np.clip(c - 0.03, 0, 1),
-    "over-confident": lambda c: c**1.5,
-    "too extreme": lambda c: 0.5 + 0.6 * (c - 0.5),
-    "wrong above 0.8 only": lambda c: np.where(c > 0.8, c - 0.15, c),
+    "calibrated": (HIGH.ppf, lambda c: c),
+    "slightly over-confident": (HIGH.ppf, lambda c: np.clip(c - 0.03, 0, 1)),
+    "over-confident": (HIGH.ppf, lambda c: c**1.5),
+    "too extreme": (HIGH.ppf, lambda c: 0.5 + 0.6 * (c - 0.5)),
+    "wrong above 0.8 only": (HIGH.ppf, lambda c: np.where(c > 0.8, c - 0.15, c)),
+    "one step": (HIGH.ppf, lambda c: np.where(c < 0.75, 0.3, 0.9)),
+    "five values": (lambda u: FIVE[(u * 5).astype(int)], lambda c: c - 0.1),
+    "rare": (RARE.ppf, lambda c: c),
 }
 
 
-def truth(rate_of):
+def truth(world):
     """Return the values that infinitely many rows would show.
 
-    Outcomes enter through their probabilities, so that a large sample has no outcome noise:
-    as grades where the metric is linear in them, else as weighted right and wrong copies.
+    The confidences are evenly spaced quantiles and the outcomes enter through their
+    probabilities, so that there is no noise: as grades where the metric is linear in them, else
+    as weighted right and wrong copies.
     """
-    c = confidences(np.random.default_rng(12345), ROWS_FOR_TRUTH)
+    confidence_of, rate_of = WORLDS[world]
+    c = confidence_of((np.arange(ROWS_FOR_TRUTH) + 0.5) / ROWS_FOR_TRUTH)
     rate = rate_of(c)
     linear = [name for name in NAMES if name not in ("auroc", "auprc", "brier", "e_aurc")]
     out = {name: getattr(metrics, name)(c, rate) for name in linear}
@@ -58,13 +64,13 @@ def truth(rate_of):
     return out
 
 
-def one_world(rate_of, n, seed):
-    """Return per metric: coverage, share of truths below and above, mean width, mean value."""
+def one_world(world, n, target, seed):
+    """Return per metric: coverage, mean width, bias, root mean squared error, the truth."""
     rng = np.random.default_rng(seed)
-    target = truth(rate_of)
+    confidence_of, rate_of = WORLDS[world]
     rows = {name: [] for name in (*NAMES, "ece percentile", "ece basic")}
     for repeat in range(REPEATS):
-        c = confidences(rng, n)
+        c = confidence_of(rng.random(n))
         y = rng.random(n) < rate_of(c)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -89,13 +95,13 @@ def one_world(rate_of, n, seed):
 def clustered(n_units, rows_per_unit, seed):
     """Return coverage when every question was asked several times, with and without units."""
     rng = np.random.default_rng(seed)
-    rate_of = WORLDS["over-confident"]
-    target = truth(rate_of)
-    names = ("brier", "auroc", "ece", "smooth_ece", "accuracy")
+    confidence_of, rate_of = WORLDS["over-confident"]
+    target = truth("over-confident")
+    names = ("brier", "auroc", "e_aurc", "ece", "smooth_ece", "dsc", "accuracy")
     hits = {("units", name): 0 for name in names} | {("rows", name): 0 for name in names}
     units = np.repeat(np.arange(n_units), rows_per_unit)
     for repeat in range(REPEATS):
-        c = confidences(rng, n_units)
+        c = confidence_of(rng.random(n_units))
         y = rng.random(n_units) < rate_of(c)
         c, y = np.repeat(c, rows_per_unit), np.repeat(y, rows_per_unit)
         for label, given in (("units", units), ("rows", None)):
@@ -107,6 +113,15 @@ def clustered(n_units, rows_per_unit, seed):
     return {key: count / REPEATS for key, count in hits.items()}
 
 
+def _reading():
+    return [
+        "Intervals of `ece`, `mcb` and `over_confidence` come from inverting a test at the least"
+        " favourable way to spread the error, so they hold the truth more often than asked. That"
+        " of `dsc` is as wide as its own value near 0, hence the high coverage where outcomes are"
+        " rare and few.",
+    ]
+
+
 def main() -> None:
     started = time.perf_counter()
     lines = [
@@ -115,22 +130,25 @@ def main() -> None:
         "Written by `python -m simulations metrics` on"
         f" {machine()}; {versions(['numpy', 'scipy'])}."
         f" Nominal level 95 %, {REPEATS} data sets per cell (a coverage of 95 % is then known to"
-        f" -+{196 * np.sqrt(0.95 * 0.05 / REPEATS):.1f} points). Confidences follow Beta(4, 1.2);"
-        " the truth is what a million rows without outcome noise show.",
+        f" -+{196 * np.sqrt(0.95 * 0.05 / REPEATS):.1f} points). Confidences follow Beta(4, 1.2),"
+        " but for `five values` (0.5, 0.7, 0.8, 0.9, 0.95, alike often) and `rare`"
+        " (Beta(1, 30), calibrated); the truth is what a million evenly spaced rows without"
+        " outcome noise show.",
         "",
     ]
     results = {}
-    for number, (world, rate_of) in enumerate(WORLDS.items()):
+    for number, world in enumerate(WORLDS):
+        target = truth(world)
         for n in SIZES:
-            results[world, n] = one_world(rate_of, n, seed=[number, n])
+            results[world, n] = one_world(world, n, target, seed=[number, n])
             print(f"   {world}, n = {n}: {time.perf_counter() - started:.0f} s", flush=True)
     names = list(next(iter(results.values())))
     lines += ["## Coverage in percent", ""]
-    header = [f"{world}, n = {n:,}" for world, n in results]
-    lines += ["| metric | " + " | ".join(header) + " |", "|" + " --- |" * (len(header) + 1)]
-    for name in names:
-        cells = [f"{100 * results[key][name][0]:.1f}" for key in results]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    lines += ["| world | n | " + " | ".join(names) + " |", "|" + " --- |" * (len(names) + 2)]
+    for (world, n), found in results.items():
+        cells = [f"{100 * found[name][0]:.1f}" for name in names]
+        lines.append(f"| {world} | {n:,} | " + " | ".join(cells) + " |")
+    lines += ["", *_reading()]
     lines += ["", "## Bias and root mean squared error of the estimators of calibration error", ""]
     shown = ("ece", "ece_debiased", "smooth_ece")
     lines += ["| world | n | " + " | ".join(f"{s}: truth, bias, rmse" for s in shown) + " |"]
@@ -139,7 +157,7 @@ def main() -> None:
         cells = [f"{found[s][4]:.4f}, {found[s][2]:+.4f}, {found[s][3]:.4f}" for s in shown]
         lines.append(f"| {world} | {n:,} | " + " | ".join(cells) + " |")
     lines += ["", "## Mean width of the interval", ""]
-    shown = ("ece", "ece percentile", "smooth_ece", "brier", "auroc")
+    shown = ("ece", "ece percentile", "smooth_ece", "brier", "auroc", "e_aurc", "dsc")
     lines += ["| world | n | " + " | ".join(shown) + " |", "|" + " --- |" * (2 + len(shown))]
     for (world, n), found in results.items():
         cells = [f"{found[s][1]:.4f}" for s in shown]

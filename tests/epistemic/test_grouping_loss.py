@@ -118,3 +118,38 @@ def test_uci_adult_poor_score_has_the_larger_grouping_loss(shared_data):
     )
     assert poor.interval_[0] > 0.02
     assert good.interval_[1] < 0.002
+
+
+def five_acting_features(n, seed):
+    """A calibrated confidence that knows one of six features; a tree catches half of the rest."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, size=(n, 5))
+    p = 1 / (1 + np.exp(-1.5 * x.sum(axis=1)))
+    return x, np.full(n, 0.5), (rng.random(n) < p).astype(float), float(((p - 0.5) ** 2).mean())
+
+
+def test_what_more_rows_would_catch_raises_the_upper_end_only():
+    x, f, y, _ = five_acting_features(3000, 0)
+    found = GroupingLoss(repeats=3).fit(x, f, y)
+    low, high = found.interval_
+    assert found.still_rising_
+    assert found.gain_ > 0
+    assert found.gain_ == pytest.approx(np.mean([fit.gain for fit in found.fits_]))
+    assert high - found.value_ > found.value_ - low + found.gain_
+
+
+def test_a_tree_that_has_found_everything_rises_no_more():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, size=4000)
+    y = rng.random(4000) < np.where(x == 1, 0.8, 0.2)
+    found = GroupingLoss().fit({"x": x}, np.full(4000, 0.5), y)
+    low, high = found.interval_
+    assert not found.still_rising_
+    assert high - found.value_ == pytest.approx(found.value_ - low, rel=0.05)
+
+
+def test_models_other_than_trees_have_no_gain():
+    x, f, y, _ = five_acting_features(600, 1)
+    found = GroupingLoss(model="forest", repeats=1).fit(x, f, y)
+    assert found.gain_ == 0
+    assert not found.still_rising_

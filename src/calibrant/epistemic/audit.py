@@ -120,6 +120,8 @@ def _regions(loss: GroupingLoss) -> dict[str, Any]:
         "with_rows": first.grouping.regions,
         "empty": first.grouping.empty,
         "pooled_rows": first.grouping.pooled,
+        "gain_of_last_doubling": loss.gain_,
+        "still_rising": loss.still_rising_,
     }
 
 
