@@ -19,7 +19,7 @@ from calibrant.api.streaming import Streamed, staged, sum_plan
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.rng import named_stream
 from calibrant.records.batches import Part, is_url, parquet_files, table_parts
-from calibrant.records.part_sums import PartSums, SumPlan, model_blocks, sum_part
+from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.mergeable import CellSums
 
 if TYPE_CHECKING:
@@ -116,8 +116,14 @@ def _summed(
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     try:
-        for part in engine.map(partial(sum_part, plan=plan), parts):
-            total.add(part)
+        if isinstance(engine, LocalEngine):
+            sums = ThreadSums(plan)
+            for part in engine.map(sums, parts):
+                total.add(part)
+            total.add_blocks(sums.blocks())
+        else:
+            for part in engine.map(partial(sum_part, plan=plan), parts):
+                total.add(part)
     except InputError as error:
         source = shown if error.source == staged else error.source
         raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
@@ -133,16 +139,19 @@ def _summed(
 
 def _load_metrics() -> None:
     """Load what the end needs while the parts are read; it takes as long as ten million rows."""
-    for name in ("metrics.streamed", "planning.streamed", "confidence", "api.result", "report"):
+    for name in ("metrics.streamed", "planning.streamed", "api.verdict", "api.result", "report"):
         importlib.import_module(f"calibrant.{name}")
 
 
 def _refuse_scores(total: PartSums, source: str) -> None:
     """Refuse methods that rank answers without being a probability."""
+    named = {key[1] for key in total.blocks} - {"confidence"}
+    if not named:
+        return
     from calibrant.confidence import methods
 
     ranking = {entry["name"] for entry in methods() if not entry["probability"]}
-    found = sorted({key[1] for key in total.blocks} & ranking)
+    found = sorted(named & ranking)
     if found:
         raise InputError(
             f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",

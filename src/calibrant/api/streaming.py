@@ -10,15 +10,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-from polars.exceptions import PolarsError
-
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.records.batches import Columns, is_url, opened_file, parquet_files, partition_of
+from calibrant.records.formats import file_format, is_study
 from calibrant.records.part_sums import SumPlan
-from calibrant.records.study import Study
-from calibrant.records.tables import file_format, scan_table
 from calibrant.stats.mergeable import cell_grid
 
 __all__ = ["STREAM_ROWS", "Streamed", "is_streamed", "staged", "sum_plan"]
@@ -78,18 +74,29 @@ def _holds_draws(source: str) -> bool:
     """Return whether this is a study or a table of draws: its models are shared out instead."""
     if is_url(source) or find_spec("pyarrow") is None:
         return False
-    if Study.is_study(source):
+    if is_study(source):
         return True
     try:
-        names = scan_table(source).collect_schema().names()
-    except (InputError, PolarsError):
+        names = _columns(source)
+    except (InputError, OSError):
+        # What cannot be read is reported where it is read.
         return False
     return "class_id" in names and "confidence" not in names
 
 
+def _columns(source: str) -> list[str]:
+    """Return the names of the columns; parquet files say them without a library for tables."""
+    path = Path(source)
+    if not path.is_file() or file_format(path) == "parquet":
+        return _names(parquet_files(source), source)
+    from calibrant.records.tables import column_names, scan_table
+
+    return column_names(scan_table(source), source)
+
+
 def _is_large(source: str) -> bool:
     """Return whether a local table is too large to be read at once."""
-    if find_spec("pyarrow") is None or Study.is_study(source):
+    if find_spec("pyarrow") is None or is_study(source):
         return False
     path = Path(source)
     try:
@@ -118,6 +125,9 @@ def staged(source: str) -> Iterator[str]:
     kind = file_format(path)
     if kind == "json":
         raise InputError("a json array cannot be streamed", source=source, hint="save it as jsonl")
+    import polars as pl
+    from polars.exceptions import PolarsError
+
     with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
         copy = Path(folder) / "table.parquet"
         try:

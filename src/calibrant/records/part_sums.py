@@ -59,7 +59,6 @@ class PartSums:
             named = self.dropped_rows.setdefault(rule, [])
             named += other.dropped_rows[rule][: ROWS_NAMED - len(named)]
 
-
     def add_blocks(self, blocks: Mapping[Key, CellSums]) -> None:
         """Take in further sums by block."""
         for key, sums in blocks.items():

@@ -1,0 +1,92 @@
+"""Which rows of a batch keep the rules, where not all of them do.
+
+Apart from the summing, since most tables never come here and polars takes its time to load.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from calibrant.core.errors import InputError
+from calibrant.records.batches import Batch, number_array
+from calibrant.records.rules import RULES, broken_rule
+
+__all__ = ["broken_rows", "first_broken"]
+
+Array: TypeAlias = NDArray[Any]
+
+
+def broken_rows(batch: Batch, name: str, confidence: Array, correct: Array) -> dict[str, Array]:
+    """Return, by rule and in order of first appearance, the rows of a batch that break it.
+
+    Parameters
+    ----------
+    batch
+        The batch, for what is missing in it.
+    name
+        Column of the confidences.
+    confidence, correct
+        Its numbers; a row that is missing in the batch holds anything.
+    """
+    frame = pl.DataFrame(
+        {
+            "confidence": _with_nulls(confidence, batch.confidence[name]),
+            "correct": _with_nulls(correct, batch.correct),
+            "weights": np.ones(batch.rows),
+            "method": [name] * batch.rows,
+        }
+    ).with_columns(
+        pl.lit(False).alias("_confidence_text"),
+        pl.lit(False).alias("_correct_text"),
+        pl.lit(False).alias("_weights_text"),
+    )
+    if batch.answer is not None:
+        frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
+    rule = broken_rule(
+        ranking=frozenset(), graded=False, labels=True, answer=batch.answer is not None
+    )
+    broken = frame.select(rule.alias("rule"))["rule"]
+    return {
+        found: np.flatnonzero((broken == found).fill_null(False).to_numpy())
+        for found in broken.drop_nulls().unique(maintain_order=True)
+    }
+
+
+def first_broken(
+    batch: Batch, name: str, confidence: Array, correct: Array, broken: dict[str, Array], file: str
+) -> InputError:
+    """Return the error that names the first row that breaks a rule."""
+    found = min(broken, key=lambda rule: int(broken[rule][0]))
+    rule, row = RULES[found], int(broken[found][0])
+    column = rule.name.split("_")[0]
+    columns = {
+        "confidence": (confidence, batch.confidence[name]),
+        "correct": (correct, batch.correct),
+    }
+    shown = None
+    if column in columns:
+        values, stored = columns[column]
+        shown = None if stored.null_count and _null(stored)[row] else float(values[row])
+    return InputError(
+        f"{rule.sentence} ({column} = {shown})",
+        source=file,
+        row=batch.first_row + row,
+        hint=rule.hint,
+    )
+
+
+def _null(column: Any) -> Array:
+    return number_array(column.is_null())
+
+
+def _with_nulls(values: Array, column: Any) -> pl.Series:
+    """Return the numbers with what is missing as null, not as NaN."""
+    series = pl.Series(values.astype(np.float64))
+    if not column.null_count:
+        return series
+    empty = pl.Series(_null(column))
+    return pl.select(pl.when(~empty).then(series)).to_series()
