@@ -29,10 +29,10 @@ def audited(*entries):
 
 
 def test_models_that_are_mostly_wrong_are_said_to_know_little_first():
-    first, second, _ = opening_sentences(audited(entry("a", 0.3), entry("b", 0.2)))
+    first, _, third, _ = opening_sentences(audited(entry("a", 0.3), entry("b", 0.2)))
     assert first.startswith("a is right in 30% [25%, 35%], b is right in 20%")
     assert "they know little here" in first
-    assert "a perfectly calibrated one would show 0.080" in second
+    assert "a perfectly calibrated one would show 0.080" in third
 
 
 def test_a_model_that_is_mostly_right_is_not_said_to_know_little():
@@ -52,11 +52,24 @@ def test_verdicts_are_counted():
     assert second.startswith(
         "3 of 4 confidences are shown to be miscalibrated (2 over-confident, 1"
     )
+    assert second.endswith("without a correction for their number.")
+
+
+def test_the_count_states_its_correction_and_the_number_of_tests():
+    words = ("over-confident", "miscalibrated", "no-evidence")
+    found = audited(*(entry(f"m{i}", 0.8, word=word) for i, word in enumerate(words)))
+    family = {"confidences": 3, "tests": 6}
+    found[0]["multiplicity"] = {"control": "holm", "alpha": 0.05, "whole": family}
+    assert opening_sentences(found)[1] == (
+        "2 of 3 confidences are shown to be miscalibrated (1 over-confident, 1 without a clear "
+        "direction), corrected for 6 tests by Holm's rule: at most a 5% chance of any false claim."
+    )
+    assert "flattered" in opening_sentences(found)[2]
 
 
 def test_a_test_that_does_not_exist_is_left_out_of_the_sentence():
-    second = opening_sentences(audited(entry("a", 0.8, expected=None), entry("b", 0.8, ece=0.2)))[1]
-    assert second.endswith("of a.")
+    third = opening_sentences(audited(entry("a", 0.8, expected=None), entry("b", 0.8, ece=0.2)))[2]
+    assert third.endswith("of a.")
 
 
 def test_one_confidence_has_its_own_three_sentences():
@@ -66,7 +79,7 @@ def test_one_confidence_has_its_own_three_sentences():
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"analysis", "report", "methods"}))
 def test_every_page_opens_with_a_verdict(kind):
     sentences = opening_sentences([plain(document_of(kind))])
-    assert 1 <= len(sentences) <= 3
+    assert 1 <= len(sentences) <= 4
     assert all(sentence.strip() for sentence in sentences)
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.api.significance import gap_p_value
 from calibrant.api.verdict import audit_verdict
 from calibrant.core.errors import UndefinedMetricWarning
+from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.metrics import (
     calibration_test,
@@ -25,6 +27,9 @@ __all__ = ["audit_block"]
 _RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
+_REPEATED = (
+    "rows of one question depend on each other: perfect calibration is not tested, the mean gap is"
+)
 
 
 def audit_block(
@@ -60,42 +65,53 @@ def audit_block(
             entry["metrics"]["confidence_gap"] = confidence_gap(
                 block.confidence, block.correct, level=level, **shared
             )
-            entry |= _calibration_evidence(block, bins=bins, level=level, rng=stream)
+            entry |= _tests(block, entry["metrics"]["confidence_gap"], bins)
+            entry["reliability"] = _reliability(block, bins=bins, level=level, rng=stream)
             entry["verification"] = verification_block(
                 block.confidence, block.correct, rng=stream, **shared
             )
     entry["notes"] = sorted({str(warning.message) for warning in caught})
+    if probability and block.units is not None:
+        entry["notes"].append(_REPEATED)
     entry["verdict"] = audit_verdict(entry)
     return entry
 
 
-def _calibration_evidence(
-    block: Block, *, bins: int, level: float, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Return the test against perfect calibration and what a reliability diagram shows."""
-    data: dict[str, Any] = {"weights": block.weights}
+def _tests(block: Block, gap: Estimate, bins: int) -> dict[str, Any]:
+    """Return the tests of perfect calibration and of the mean gap."""
     # A grade between 0 and 1 is a mean over splits: 'perfectly calibrated' says nothing about it.
+    # Nor are rows of one question the independent draws that the test takes them for.
     graded = bool(((block.correct > 0) & (block.correct < 1)).any())
-    test = (
-        None
-        if graded
-        else calibration_test(block.confidence, block.correct, bins=bins, rng=rng, **data)
-    )
-    diagram = reliability_bins(block.confidence, block.correct, bins=bins, level=level, **data)
-    curve = reliability_curve(
-        block.confidence, block.correct, points=_CURVE_POINTS, level=level, rng=rng, **data
-    )
-    counts, _ = np.histogram(block.confidence, bins=_HISTOGRAM_BINS, range=(0, 1))
+    if graded or block.units is not None:
+        nothing = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}
+        shown = {"calibration": None, "gap": {"p_value": gap_p_value(gap)}}
+        return {"calibration_test": nothing, "significance": shown}
+    data = (block.confidence, block.correct)
+    test = calibration_test(*data, bins=bins, weights=block.weights)
+    mean = calibration_test(*data, bins=1, weights=block.weights)
     return {
         "calibration_test": {
-            "expected_ece": None if test is None else test.expected,
-            "high_ece": None if test is None else test.high,
-            "p_value": None if test is None else test.p_value,
-            "simulations": 0 if test is None else test.simulations,
+            "expected_ece": test.expected,
+            "high_ece": test.high,
+            "p_value": test.p_value,
+            "simulations": test.simulations,
         },
-        "reliability": {
-            "bins": diagram.to_dict(),
-            "curve": curve.to_dict(),
-            "histogram": counts.tolist(),
+        "significance": {
+            "calibration": {"p_value": test.p_value, "p_low": test.p_low, "p_high": test.p_high},
+            "gap": {"p_value": gap_p_value(gap, mean)},
         },
+    }
+
+
+def _reliability(
+    block: Block, *, bins: int, level: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Return what a reliability diagram shows."""
+    data = (block.confidence, block.correct)
+    shared: dict[str, Any] = {"weights": block.weights, "level": level}
+    counts, _ = np.histogram(block.confidence, bins=_HISTOGRAM_BINS, range=(0, 1))
+    return {
+        "bins": reliability_bins(*data, bins=bins, **shared).to_dict(),
+        "curve": reliability_curve(*data, points=_CURVE_POINTS, rng=rng, **shared).to_dict(),
+        "histogram": counts.tolist(),
     }

@@ -15,6 +15,8 @@ from calibrant.api.foreign import ForeignTables, foreign_tables
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.api.semantic import draws_with_classes, semantic_blocks
+from calibrant.api.significance import correct_for_number
+from calibrant.api.verdict import audit_verdict
 from calibrant.confidence import methods
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -110,9 +112,12 @@ def audit_rows(
     ]
     if log is not None:
         blocks = [{**entry, "notes": [*entry["notes"], *log.notes]} for entry in blocks]
+    multiplicity = correct_for_number(blocks)
+    blocks = [{**entry, "verdict": audit_verdict(entry)} for entry in blocks]
     return Result(
         {
             **common,
+            "multiplicity": multiplicity,
             "dropped": dict(scores.dropped),
             "dropped_rows": dict(scores.dropped_rows),
             "results": blocks,

@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Paragraph", "Table", "estimate_cell", "number_cell"]
+__all__ = ["Paragraph", "Table", "estimate_cell", "number_cell", "p_cell", "p_value_text"]
+
+# The least p-value that the law of the error tells apart.
+_LEAST_P = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,30 @@ def estimate_cell(estimate: Mapping[str, Any] | None, *, digits: int = 3) -> str
     if estimate["low"] is None or estimate["high"] is None:
         return f"{value} [no interval]"
     return f"{value} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+
+
+def p_cell(p_value: float | None) -> str:
+    """Return a p-value as text: small ones by their size, the least one as a bound.
+
+    Examples
+    --------
+    >>> p_cell(0.0312), p_cell(0.00004), p_cell(1e-10), p_cell(None)
+    ('0.031', '4e-05', '<1e-10', 'none')
+    """
+    if p_value is None:
+        return "none"
+    if p_value <= _LEAST_P:
+        return "<1e-10"
+    return f"{p_value:.3f}" if p_value >= 0.001 else f"{p_value:.0e}"
+
+
+def p_value_text(p_value: float) -> str:
+    """Return a p-value for a sentence.
+
+    Examples
+    --------
+    >>> p_value_text(0.0312), p_value_text(1e-12)
+    ('p = 0.031', 'p < 1e-10')
+    """
+    cell = p_cell(p_value)
+    return f"p < {cell[1:]}" if cell.startswith("<") else f"p = {cell}"

@@ -88,6 +88,12 @@ GLOSSARY: dict[str, Term] = {
         "Chance that a perfectly calibrated model shows an ECE at least this large.",
         page="metrics",
     ),
+    "p corrected": Term(
+        "The p-value after Holm's correction for all tests of the audit; a verdict needs at most "
+        "0.05.",
+        "p times the number of tests not yet decided, from the smallest p upwards",
+        "audit",
+    ),
     "ECE +/-": Term("Half the width of the interval of the ECE on this very data."),
     "labels, passive": Term(
         "Labels of random items that a claim of this precision takes.",

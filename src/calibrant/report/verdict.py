@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.report.blocks import Paragraph, estimate_cell
+from calibrant.report.multiplicity import correction_clause
 from calibrant.report.terminal import document_blocks
 
 __all__ = ["opening_sentences"]
@@ -20,7 +21,7 @@ def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return about three plain sentences, from the documents and nothing else."""
     by_kind = {kind_of(document): document for document in reversed(list(documents))}
     if "audit" in by_kind and by_kind["audit"]["results"]:
-        return _audited(by_kind["audit"]["results"], by_kind.get("compare"))
+        return _audited(by_kind["audit"], by_kind.get("compare"))
     if "audit" in by_kind and by_kind["audit"].get("sem_ece"):
         return [_by_meaning(block) for block in by_kind["audit"]["sem_ece"][:_SENTENCES]]
     if "compare" in by_kind:
@@ -34,16 +35,16 @@ def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     return strong[:_SENTENCES]
 
 
-def _audited(
-    results: Sequence[Mapping[str, Any]], comparison: Mapping[str, Any] | None
-) -> list[str]:
+def _audited(document: Mapping[str, Any], comparison: Mapping[str, Any] | None) -> list[str]:
+    results: Sequence[Mapping[str, Any]] = document["results"]
     whole = [entry for entry in results if not entry.get("group")]
     if len(whole) == 1:
         verdict = whole[0]["verdict"]
         return [verdict["how"], verdict["sure"], verdict["next"]]
     whole = whole or list(results)
     calibrated = [entry for entry in whole if entry["probability"]]
-    return [_known(whole), *_counted(calibrated), *_next(comparison)]
+    rule = correction_clause(document, "whole")
+    return [_known(whole), *_counted(calibrated, rule), *_next(comparison)]
 
 
 def _known(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -68,26 +69,37 @@ def _share(name: str, share: Mapping[str, Any]) -> str:
     return f"{name} is right in {share['value']:.0%} [{share['low']:.0%}, {share['high']:.0%}]"
 
 
-def _counted(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+def _counted(entries: Sequence[Mapping[str, Any]], rule: str) -> list[str]:
     """Count the verdicts and name the smallest error, with the error of a calibrated model."""
     known = [entry for entry in entries if entry["metrics"]["ece"]["value"] is not None]
     if not known:
         return []
     words = [entry["verdict"]["calibration"] for entry in known]
-    off = len(words) - words.count("no-evidence")
     best = min(known, key=lambda entry: entry["metrics"]["ece"]["value"])
     ece, expected = best["metrics"]["ece"], best["calibration_test"]["expected_ece"]
     several = len({entry["method"] for entry in known}) > 1
     name = f"{best['model']} / {best['method']}" if several else str(best["model"])
     text = (
-        f"{off} of {len(known)} confidences are shown to be miscalibrated "
-        f"({words.count('over-confident')} over-confident, {words.count('under-confident')} "
-        f"under-confident); the smallest calibration error is {ece['value']:.3f} "
-        f"[{ece['low']:.3f}, {ece['high']:.3f}], of {name}"
+        f"The smallest calibration error of the {len(known)}, and so a flattered one, is "
+        f"{estimate_cell(ece)}, of {name}"
     )
     if expected is not None:
         text += f", where a perfectly calibrated one would show {expected:.3f}"
-    return [text + "."]
+    return [f"{_shown(words)}, {rule}.", text + "."]
+
+
+def _shown(words: Sequence[str]) -> str:
+    """Say how many are shown to be off, and in which way."""
+    off = len(words) - words.count("no-evidence")
+    ways = {
+        "over-confident": "over-confident",
+        "under-confident": "under-confident",
+        "miscalibrated": "without a clear direction",
+    }
+    found = [f"{words.count(word)} {text}" for word, text in ways.items() if word in words]
+    are = "is" if off == 1 else "are"
+    text = f"{off} of {len(words)} confidences {are} shown to be miscalibrated"
+    return text + (f" ({', '.join(found)})" if found else "")
 
 
 def _by_meaning(block: Mapping[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
+from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.terminal.semantic import semantic_tables
 
 __all__ = ["blocks"]
@@ -126,6 +127,7 @@ def _metric(entry: Mapping[str, Any], name: str) -> str:
 
 
 def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Table:
+    several = any((entry.get("significance") or {}).get("tests", 0) > 2 for entry in results)
     rows = tuple(
         (
             _place(entry),
@@ -134,7 +136,7 @@ def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, An
             _cell(entry["verification"]["passive_floor"]),
             _cell(entry["verification"]["active_floor"]),
             number_cell(entry["calibration_test"]["expected_ece"]),
-            number_cell(entry["calibration_test"]["p_value"]),
+            *_p_values(entry, several=several),
         )
         for entry in results
     )
@@ -146,12 +148,21 @@ def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, An
             "passive floor",
             "active floor",
             "ECE if calibrated",
-            "p",
+            *(("p", "p corrected") if several else ("p",)),
         ),
         rows,
         title="What these labels can show",
         note="Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'.",
     )
+
+
+def _p_values(entry: Mapping[str, Any], *, several: bool) -> tuple[str, ...]:
+    """Return p of perfect calibration, and its value corrected where there are several tests."""
+    own = p_cell(entry["calibration_test"]["p_value"])
+    if not several:
+        return (own,)
+    test = (entry.get("significance") or {}).get("calibration")
+    return own, p_cell(None if test is None else test["p_adjusted"])
 
 
 def _cell(value: Any) -> str:
@@ -160,6 +171,9 @@ def _cell(value: Any) -> str:
 
 def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
     remarks = []
+    rule = correction_sentence(document)
+    if rule:
+        remarks.append(Paragraph(rule))
     if document["dropped"]:
         counts = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
         remarks.append(Paragraph(f"Rows left out: {counts}."))

@@ -1,0 +1,59 @@
+"""How many tests an audit makes and how it corrects for their number, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["UNCORRECTED", "correction_clause", "correction_sentence"]
+
+_NAMES = {"holm": "Holm"}
+_OWN_TESTS = 2
+UNCORRECTED = "each tested alone at the 5 % level, without a correction for their number"
+
+
+def correction_clause(document: Mapping[str, Any], family: str) -> str:
+    """Return the rule of one family for the middle of a sentence.
+
+    Examples
+    --------
+    >>> family = {"confidences": 54, "tests": 108}
+    >>> rule = {"control": "holm", "alpha": 0.05, "whole": family}
+    >>> print(correction_clause({"multiplicity": rule}, "whole"))
+    corrected for 108 tests by Holm's rule: at most a 5% chance of any false claim
+    """
+    rule = document.get("multiplicity")
+    if rule is None:
+        return UNCORRECTED
+    return (
+        f"corrected for {rule[family]['tests']:,} tests by {_NAMES[rule['control']]}'s rule: at "
+        f"most a {rule['alpha']:.0%} chance of any false claim"
+    )
+
+
+def correction_sentence(document: Mapping[str, Any]) -> str:
+    """Return what the verdicts of a table rest on, or nothing where one confidence stands alone.
+
+    Examples
+    --------
+    >>> rule = {"control": "holm", "alpha": 0.05, "whole": {"confidences": 2, "tests": 4},
+    ...         "groups": {"confidences": 0, "tests": 0}}
+    >>> print(correction_sentence({"multiplicity": rule, "results": []}))
+    Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected by \
+Holm's rule for 4 tests: the chance of any false verdict is at most 5%.
+    """
+    rule = document.get("multiplicity")
+    if rule is None:
+        tested = [entry for entry in document["results"] if entry["probability"]]
+        return f"Verdicts: {UNCORRECTED}." if len(tested) > 1 else ""
+    whole, groups = rule["whole"]["tests"], rule["groups"]["tests"]
+    if whole + groups <= _OWN_TESTS:
+        return ""
+    number = f"{whole:,} tests"
+    if groups:
+        number += f" of whole models and, apart from these, {groups:,} tests of groups"
+    return (
+        "Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected "
+        f"by {_NAMES[rule['control']]}'s rule for {number}: the chance of any false verdict is at "
+        f"most {rule['alpha']:.0%}{' in each of the two' if groups else ''}."
+    )
