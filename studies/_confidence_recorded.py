@@ -81,18 +81,22 @@ def _why_different() -> list[str]:
         "What the authors' numbers do, found by comparing row by row:",
         "",
         "- Consistency is the share of draws that agree with the **greedy** answer, not the share "
-        "of the most frequent one. Whether two answers agree was decided by a language model whose "
-        "verdicts are not recorded; splitting both answers at commas and asking for one equal part "
-        "(accents, case and punctuation aside) comes closest. A number such as 6,859 is thereby "
-        "split in two, and an answer that lists three countries agrees with each of them. The "
-        "remaining rows are verdicts that no rule predicts: 20 times 'France' is recorded as 0.90.",
+        "of the most frequent one. Whether two answers agree was decided by a language model, to "
+        "which the comma-separated parts of the draw were given as references and the greedy "
+        "answer as the text that may hold one of them; its verdicts are not recorded. The rule "
+        "used here says yes where a part of the draw equals a comma-separated part or an entry of "
+        "the greedy answer, or is a name in it without some of its words ('Michael Waterman' in "
+        "'Michael S. Waterman', not the other way round). A number such as 6,859 is thereby split "
+        "in two, and an answer that lists three countries agrees with each of them. The remaining "
+        "rows are verdicts that no rule predicts: 20 times 'France' is recorded as 0.90, and 20 "
+        "times 'Nepal' as 0.95.",
         "- Verb and top-k confidences are about their own answers, but they carry the grade of the "
         "greedy answer. The top-k confidence is the largest one of the list, not the first.",
         "- The weighted consistencies compare the stated answers with the greedy answer of another "
         "prompt. Texts without any readable confidence are recorded as 0; here there is no score.",
         "- Semantic entropy is the frequency form, with 1e-12 added inside the logarithm: recorded "
         "confidences exceed 1 by 1e-12, the only difference.",
-        "- The raw texts of `self_ask_cand` were not recorded, so it cannot be recomputed.",
+        "- The raw texts of `self_ask_cand` are not in the data, so it cannot be recomputed there.",
         "",
     ]
 

@@ -38,6 +38,31 @@ def parts(text: str) -> frozenset[str]:
     return frozenset(filter(None, map(plain, text.split(","))))
 
 
+@cache
+def words(text: str) -> tuple[str, ...]:
+    """Return the words, without accents, case and apostrophes."""
+    return tuple(filter(None, map(plain, re.split(r"[^\w'\u2019\u02bd]+", text))))
+
+
+# A list ends its entries with commas, semicolons, lines, full stops (not those of initials),
+# 'or' and 'and', or puts remarks in brackets behind them.
+ENTRY_END = re.compile(r"[,;\n]|(?<=\w\w)\.(?=\s|$)|\s(?:or|and)\s|\([^)]*\)")
+
+
+@cache
+def entries(text: str) -> frozenset[tuple[str, ...]]:
+    """Return the words of every entry of an answer that lists several things."""
+    return frozenset(filter(None, map(words, ENTRY_END.split(text))))
+
+
+def named_in(part: tuple[str, ...], entry: tuple[str, ...]) -> bool:
+    """Whether a draw's part is this entry, or a name without some of its words."""
+    if len(part) < 2:
+        return part == entry
+    left = iter(entry)
+    return all(word in left for word in part)
+
+
 class _Meanings:
     """Class ids of one question: recorded clusters of the samples, then further answers."""
 
@@ -60,9 +85,21 @@ class _Meanings:
 
 
 def _agreement(greedy: str) -> Callable[[str], int]:
-    """Return the authors' rule: class 0 where any comma part equals one of the greedy answer."""
-    ours = parts(greedy)
-    return lambda text: 0 if ours & parts(text) else 1
+    """Return a rule for the authors' judge: class 0 where a draw agrees with the greedy answer.
+
+    The judge was shown the comma-separated parts of the draw as references and the whole greedy
+    answer as the text that may hold one of them; its verdicts are not recorded. 'Egypt' thus
+    agrees with 'Egypt (Arabic), South Sudan', and 'Michael Waterman' with 'Michael S. Waterman',
+    but not the other way round.
+    """
+    ours, listed = parts(greedy), entries(greedy)
+
+    def agrees(text: str) -> bool:
+        return bool(ours & parts(text)) or any(
+            named_in(words(part), entry) for part in text.split(",") for entry in listed
+        )
+
+    return lambda text: 0 if agrees(text) else 1
 
 
 def deepseek_tables(

@@ -55,8 +55,8 @@ def test_deepseek_paper_variant_but_for_the_judge(
 ) -> None:
     found = _pairs(by_authors_rule, f"{method}:paper", recorded, RECORDED[method])
     gap = (found["confidence"] - found[RECORDED[method]]).abs()
-    assert (gap < 1e-9).sum() / recorded.height > 0.97
-    assert gap.mean() < 0.02
+    assert (gap < 1e-9).sum() / recorded.height > 0.98
+    assert gap.mean() < 0.005
 
 
 @pytest.mark.data
