@@ -87,8 +87,8 @@ class Call:
 class Caller:
     """Makes the calls of one run.
 
-    A call holds one of the endpoint's places only while its request is out: noting it in the
-    ledger before, and its draws after, would keep others waiting for nothing.
+    A call gives its place at the endpoint back as soon as the answer is there: to keep it until
+    the draws are in the ledger would let others wait for nothing.
 
     Parameters
     ----------
