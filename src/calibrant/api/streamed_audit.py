@@ -139,7 +139,7 @@ def _summed(
 
 def _load_metrics() -> None:
     """Load what the end needs while the parts are read; it takes as long as ten million rows."""
-    for name in ("metrics.streamed", "planning.streamed", "api.verdict", "api.result", "report"):
+    for name in ("metrics.streamed", "planning.streamed", "api.verdict", "report.terminal.audit"):
         importlib.import_module(f"calibrant.{name}")
 
 

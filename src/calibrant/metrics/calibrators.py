@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from calibrant.core import InputError
 from calibrant.metrics.binned import bin_statistics
@@ -152,6 +152,9 @@ class TemperatureCalibrator(Calibrator):
         # The loss is convex in 1/T, so its slope changes sign once or not at all.
         low, high = math.log(0.01), math.log(100.0)
         if slope(low) * slope(high) < 0:
+            # Loaded here: it takes longer than an audit that recalibrates nothing.
+            from scipy import optimize
+
             root = float(optimize.brentq(slope, low, high, xtol=1e-10))
         else:
             root = low if slope(low) < 0 else high

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked
@@ -103,6 +102,9 @@ def _unit_covariance(
     data: Checked, units: Units, *, bins: int, strategy: str
 ) -> NDArray[np.float64]:
     """Return the covariance of the bin residuals when units are the independent draws."""
+    # Loaded here: rows that are units of their own never come this way.
+    from scipy import sparse
+
     place, edges = placement(data, bins, strategy)
     bin_of = np.empty(data.rows, np.intp)
     place(data.confidence, bin_of, np.empty(data.rows))

@@ -1,6 +1,20 @@
 """Renderers of result documents: terminal, Markdown, HTML, figures."""
 
-from calibrant.report.page import render_html
-from calibrant.report.terminal import render_markdown, render_text, terminal_blocks
+from typing import TYPE_CHECKING
+
+from calibrant.core.lazy import exported_from
+
+if TYPE_CHECKING:
+    from calibrant.report.page import render_html
+    from calibrant.report.terminal import render_markdown, render_text, terminal_blocks
 
 __all__ = ["render_html", "render_markdown", "render_text", "terminal_blocks"]
+
+# What draws and fills a page is not loaded for a table in a terminal.
+__getattr__ = exported_from(
+    __name__,
+    {
+        "page": ("render_html",),
+        "terminal": ("render_markdown", "render_text", "terminal_blocks"),
+    },
+)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from calibrant.stats.in_order import sums_in_order
+from calibrant.stats.pooling import pooled_adjacent
 
 __all__ = ["DistinctSums", "distinct_sums", "isotonic_fit", "pooled_sums"]
 
@@ -66,7 +66,7 @@ def pooled_sums(
 def _blocks(*sums: FloatArray) -> list[FloatArray]:
     """Return the sums (of confidence, weight, outcome) over the blocks of the isotonic fit."""
     _, weight, outcome = sums
-    starts = isotonic_regression(outcome / weight, weights=weight).blocks[:-1]
+    _, starts = pooled_adjacent(outcome / weight, weight)
     return [np.add.reduceat(column, starts) for column in sums]
 
 
@@ -74,7 +74,7 @@ def isotonic_fit(weight: FloatArray, outcome: FloatArray) -> FloatArray:
     """Return the rising fit to outcome/weight; cells without weight take a neighbour's value."""
     held = weight > 0
     if held.all():
-        return np.asarray(isotonic_regression(outcome / weight, weights=weight).x)
-    fitted = np.asarray(isotonic_regression(outcome[held] / weight[held], weights=weight[held]).x)
+        return pooled_adjacent(outcome / weight, weight)[0]
+    fitted, _ = pooled_adjacent(outcome[held] / weight[held], weight[held])
     filled: FloatArray = fitted[np.clip(np.cumsum(held) - 1, 0, None)]
     return filled

@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from calibrant.core.errors import InputError
@@ -32,10 +31,11 @@ def _density(x: npt.ArrayLike) -> Floats:
     return np.asarray(np.exp(-np.square(x) / 2) / np.sqrt(2 * np.pi))
 
 
-JENSEN_BOUNDARY: float = float(
-    brentq(lambda x: _density(2 * x) - 4 * x * ndtr(-2 * x), 0.1, 1.0, xtol=1e-15)
-)
-"""lam*: below it the upward bias of Sem1 exceeds the downward bias of Sem2."""
+JENSEN_BOUNDARY = 0.30600159048124065
+"""lam*: below it the upward bias of Sem1 exceeds the downward bias of Sem2.
+
+The root of phi(2 lam) = 4 lam Phi(-2 lam).
+"""
 
 
 def jensen_bias(half_margin: npt.ArrayLike) -> Floats:
