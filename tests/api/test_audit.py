@@ -231,3 +231,24 @@ def test_mmlu_pro_ece_per_model_equals_an_independent_computation(shared_data, t
         found = entry["metrics"]["ece"]
         assert found["value"] == pytest.approx(expected, abs=1e-12)
         assert found["low"] <= found["value"] <= found["high"]
+
+
+def test_hard_questions_carry_their_text_where_the_data_has_it(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        {
+            "question_id": f"q{question}",
+            "model": "m",
+            "draw": draw,
+            "class_id": int(place),
+            "correct": float(place == 0),
+            "text": f"What is {question} plus one?",
+        }
+        for question in range(30)
+        for draw, place in enumerate(rng.choice(3, size=10, p=[0.5, 0.3, 0.2]))
+    ]
+    table = pl.DataFrame(rows)
+    with_text = cal.audit(table, resamples=20)["sem_ece"][0]["hardest"]
+    assert with_text[0]["text"] == f"What is {with_text[0]['question_id'][1:]} plus one?"
+    without = cal.audit(table.drop("text"), resamples=20)["sem_ece"][0]["hardest"]
+    assert "text" not in without[0]

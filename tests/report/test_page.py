@@ -2,13 +2,16 @@
 
 import re
 from html.parser import HTMLParser
+from unittest import mock
 
 import pytest
 from hostile import hostile_document, hostile_questions
 
 import calibrant as cal
 from calibrant.report import render_html, render_markdown
+from calibrant.report.blocks import Table
 from calibrant.report.figures import figures_of, save_figure
+from calibrant.report.terminal.semantic import _notes
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +93,36 @@ def test_report_verb_reads_results_and_tables(document, tmp_path):
     )["written"]
     assert len(written) == 2
     assert (tmp_path / "r.html").read_text().count("<section") >= 3
+
+
+def _hard_block(text):
+    row = {"question_id": "q7", "sem1": 0.5, "sem2": 0.2, "margin": 0.1, "gap": 0.3}
+    return {"model": "m", "left_out": {}, "hardest": [{**row, "regime": "near tie", "text": text}]}
+
+
+def test_hard_questions_are_named_by_their_text_and_shown_whole_when_asked():
+    long = (
+        "Which of the many rivers of the north " + "<b>flows</b> " * 10 + "through the most towns?"
+    )
+    (table,) = [block for block in _notes(_hard_block(long)) if isinstance(block, Table)]
+    name = table.rows[0][0]
+    assert name.startswith("Which of the many rivers of the north ")
+    assert name.endswith(" ... (q7)")
+    assert len(name) <= 80 + len(" (q7)")
+    page = page_of_table(table)
+    assert '<details class="cell">' in page
+    assert "through the most towns?" in page
+    assert "<b>flows" not in page
+
+
+@pytest.mark.parametrize(("text", "name"), [("Who?", "Who? (q7)"), (None, "q7"), ("", "q7")])
+def test_short_questions_and_those_without_text_need_no_more(text, name):
+    (table,) = [block for block in _notes(_hard_block(text)) if isinstance(block, Table)]
+    assert table.rows[0][0] == name
+    assert '<details class="cell">' not in page_of_table(table)
+
+
+def page_of_table(table):
+    document = {"schema": "calibrant.report/1", "written": []}
+    with mock.patch("calibrant.report.page.document_blocks", return_value=[table]):
+        return render_html([document])

@@ -14,7 +14,7 @@ from calibrant.api.audit_block import audit_block
 from calibrant.api.foreign import ForeignTables, foreign_tables
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
-from calibrant.api.semantic import draws_with_classes, semantic_blocks
+from calibrant.api.semantic import draws_with_classes, question_texts, semantic_blocks
 from calibrant.api.significance import correct_for_number
 from calibrant.api.verdict import audit_verdict
 from calibrant.confidence import methods
@@ -61,11 +61,11 @@ def audit_rows(
     if log is not None:
         ranking |= log.ranking
     draws = None if _is_array(data) else draws_with_classes(data if log is None else log)
-    meanings = (
-        []
-        if draws is None
-        else semantic_blocks(draws, level=level, resamples=resamples, seed=seed, engine=engine)
-    )
+    meanings = []
+    if draws is not None:
+        texts = question_texts(data if log is None else log, draws)
+        shared: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
+        meanings = semantic_blocks(draws, engine=engine, texts=texts, **shared)
     common = {
         **document_head("audit", None if _is_array(data) else data, seed=seed),
         "source": source_name(data),

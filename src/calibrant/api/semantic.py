@@ -15,9 +15,10 @@ from calibrant.metrics.semantic import sem_ece_block
 from calibrant.records import Study, read_table, scan_table
 from calibrant.records.tables import column_names
 
-__all__ = ["draws_with_classes", "semantic_blocks"]
+__all__ = ["draws_with_classes", "question_texts", "semantic_blocks"]
 
 _ANSWERS_SHOWN = 5
+_TEXT_COLUMNS = ("text", "question_text", "question", "prompt")
 
 
 def draws_with_classes(data: Any) -> pl.DataFrame | None:
@@ -47,13 +48,46 @@ def draws_with_classes(data: Any) -> pl.DataFrame | None:
     return table.with_columns(pl.col("question_id", "model").cast(pl.String))
 
 
+def question_texts(data: Any, draws: pl.DataFrame) -> pl.DataFrame | None:
+    """Return the questions' texts (question_id, text) where the data has them."""
+    if isinstance(data, ForeignTables):
+        found = data.questions
+    elif isinstance(data, str | Path) and Study.is_study(data):
+        if not Study(data).has("questions"):
+            return None
+        found = Study(data).read("questions")
+    else:
+        found = draws
+    column = next((name for name in _TEXT_COLUMNS if name in found.columns), None)
+    if column is None:
+        return None
+    pair = pl.col("question_id").cast(pl.String), pl.col(column).cast(pl.String).alias("text")
+    return found.select(pair).unique("question_id", keep="first", maintain_order=True)
+
+
 def semantic_blocks(
-    draws: pl.DataFrame, *, level: float, resamples: int, seed: int, engine: str | None = None
+    draws: pl.DataFrame,
+    *,
+    level: float,
+    resamples: int,
+    seed: int,
+    engine: str | None = None,
+    texts: pl.DataFrame | None = None,
 ) -> list[dict[str, Any]]:
     """Return a Sem-ECE block per model; models are independent, an engine may share them out."""
     models = draws.partition_by("model", maintain_order=True)
     one = partial(_semantic_block, level=level, resamples=resamples, seed=seed)
-    return list((map if engine is None else engine_named(engine).map)(one, models))
+    blocks = list((map if engine is None else engine_named(engine).map)(one, models))
+    if texts is not None:
+        _show_texts([row for block in blocks for row in block["hardest"]], texts)
+    return blocks
+
+
+def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
+    ids = [str(row["question_id"]) for row in hardest]
+    known = dict(texts.filter(pl.col("question_id").is_in(ids)).iter_rows())
+    for row in hardest:
+        row["text"] = known.get(str(row["question_id"]))
 
 
 def _semantic_block(

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Paragraph", "Table", "estimate_cell", "number_cell", "p_cell", "p_value_text"]
+__all__ = [
+    "Paragraph",
+    "Table",
+    "cut_text",
+    "estimate_cell",
+    "number_cell",
+    "p_cell",
+    "p_value_text",
+]
 
 # The least p-value that the law of the error tells apart.
 _LEAST_P = 1e-10
@@ -25,6 +33,8 @@ class Table:
     """A table of strings. The first `labels` columns are names, the others numbers.
 
     `folded`: a page shows the title alone until the reader opens it (reasons, details).
+    `whole`: the whole text behind a cell that had to be cut, by the cell; a page shows it when
+    asked.
     """
 
     columns: tuple[str, ...]
@@ -33,6 +43,26 @@ class Table:
     note: str = ""
     labels: int = 1
     folded: bool = False
+    whole: Mapping[str, str] = field(default_factory=dict)
+
+
+def cut_text(text: str, letters: int) -> str:
+    """Return a text on one line, cut between words where it is longer than `letters`.
+
+    Examples
+    --------
+    >>> cut_text("Which river flows through the most capitals?", 24)
+    'Which river flows ...'
+    """
+    line = " ".join(text.split())
+    if len(line) <= letters:
+        return line
+    room = letters - 4
+    head = line[:room]
+    # A word that alone is longer than the room is cut inside.
+    if line[room] != " " and " " in head:
+        head = head.rsplit(" ", 1)[0]
+    return f"{head.rstrip()} ..."
 
 
 def number_cell(value: float | int | None, *, digits: int = 3) -> str:

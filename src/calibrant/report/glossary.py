@@ -146,6 +146,11 @@ GLOSSARY: dict[str, Term] = {
     "confidence gap": Term("Mean of Sem1 minus mean of Sem2: what choosing the mode adds."),
     "predicted": Term("The gap that theory predicts from the margins.", page="sem-ece"),
     "margin": Term("Frequency of the most frequent meaning minus that of the second."),
+    "regime": Term(
+        "What the margin means for the two estimators: 'jensen', Sem1 is too high by more than "
+        "Sem2 is too low; 'low-margin', both are biased; 'large-margin', both agree.",
+        page="sem-ece",
+    ),
     # -- groups and decisions
     "Brier points": Term("Part of the Brier score, in its own unit.", page="groups"),
     "says / is": Term("Mean confidence of the group, and its share of right answers."),

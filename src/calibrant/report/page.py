@@ -177,6 +177,7 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "folded": block.folded,
         "shown": _ROWS_SHOWN if len(block.rows) > _ROWS_SHOWN + 3 else len(block.rows),
         "rows": _filled(block),
+        "whole": block.whole,
         "columns": [
             {
                 "name": column,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.blocks import Paragraph, Table, cut_text, estimate_cell, number_cell
 
 __all__ = ["semantic_tables"]
 
 _HARD_SHOWN = 5
-_LETTERS_SHOWN = 40
+_LETTERS_OF_ANSWER = 40
+_LETTERS_OF_QUESTION = 80
+_LETTERS_KEPT = 2_000
 
 
 def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Table]:
@@ -60,26 +62,41 @@ def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
         counts = ", ".join(f"{reason} {n:,}" for reason, n in block["left_out"].items())
         notes.append(Paragraph(f"{block['model']}: questions left out: {counts}."))
     hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
-    if hard:
-        notes.append(
-            Table(
-                ("question", "answers (draws)", "Sem1", "Sem2", "margin", "regime"),
-                tuple(
-                    (
-                        row["question_id"],
-                        "; ".join(
-                            f"{a['answer'][:_LETTERS_SHOWN]} ({a['draws']})"
-                            for a in row.get("answers", [])
-                        ),
-                        number_cell(row["sem1"]),
-                        number_cell(row["sem2"]),
-                        number_cell(row["margin"]),
-                        row["regime"],
-                    )
-                    for row in hard
-                ),
-                title=f"{block['model']}: where the mode is least settled",
-                labels=2,
-            )
+    return [*notes, _hardest(block["model"], hard)] if hard else notes
+
+
+def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the questions by their text, with their id; ids alone where there is no text."""
+    names = [_question(row) for row in hard]
+    whole = {
+        name: f"{row['question_id']}: {row['text'][:_LETTERS_KEPT]}"
+        for name, row in zip(names, hard, strict=True)
+        if row.get("text") and len(row["text"]) > _LETTERS_OF_QUESTION
+    }
+    rows = tuple(
+        (
+            name,
+            "; ".join(
+                f"{cut_text(a['answer'], _LETTERS_OF_ANSWER)} ({a['draws']})"
+                for a in row.get("answers", [])
+            ),
+            number_cell(row["sem1"]),
+            number_cell(row["sem2"]),
+            number_cell(row["margin"]),
+            row["regime"],
         )
-    return notes
+        for name, row in zip(names, hard, strict=True)
+    )
+    return Table(
+        ("question", "answers (draws)", "Sem1", "Sem2", "margin", "regime"),
+        rows,
+        title=f"{model}: where the mode is least settled",
+        labels=2,
+        whole=whole,
+    )
+
+
+def _question(row: Mapping[str, Any]) -> str:
+    if not row.get("text"):
+        return str(row["question_id"])
+    return f"{cut_text(row['text'], _LETTERS_OF_QUESTION)} ({row['question_id']})"
