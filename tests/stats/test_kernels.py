@@ -48,3 +48,7 @@ def test_a_constant_error_ends_at_the_next_step_above_it(value):
     found = fixed_point_bandwidth(lambda _: value)
     assert found == by_halving(lambda _: value)
     assert 2 / 1024 <= found <= 1
+
+
+def test_an_error_of_nothing_has_the_finest_bandwidth():
+    assert fixed_point_bandwidth(lambda _: 0.0) == 2 / 1024

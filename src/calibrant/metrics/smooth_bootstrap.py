@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+
 import numpy as np
+from scipy import fft
 
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, SmoothingPlan, plan_on
+from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, plan_on
 
 __all__ = ["smooth_replicates"]
 
@@ -16,6 +20,8 @@ BATCH = 250
 COARSE, FINE = 1001, 5121
 # A multinomial number costs about as much as so many drawn rows.
 ROWS_PER_CELL = 15
+# Evaluation points of all bandwidths from 0.05 up.
+FEWEST = 200
 
 
 def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -> FloatArray:
@@ -25,7 +31,8 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
     step (1/1000 wide, or 1/5120 where bandwidths are small) rows are taken at their mean.
     """
     # Replicates have bandwidths near and above the data's own.
-    points = COARSE if SmoothGrids(data).bandwidth() >= 0.012 else FINE
+    own = SmoothGrids(data).bandwidth()
+    points = COARSE if own >= 0.012 else FINE
     counts, residual, upper, fraction = _step_means(data, points)
     batches = []
     for start in range(0, resamples, BATCH):
@@ -33,7 +40,7 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
         drawn = _drawn_counts(counts, size, rng)
         grid_residual = _on_grid(drawn * residual, drawn * upper, points)
         grid_weight = _on_grid(drawn, drawn * fraction, points)
-        batches.append(_fixed_points(grid_residual, grid_weight, points))
+        batches.append(_fixed_points(grid_residual, grid_weight, own))
     return np.concatenate(batches)
 
 
@@ -81,38 +88,68 @@ def _on_grid(whole: FloatArray, upper: FloatArray, points: int) -> FloatArray:
     return out
 
 
-def _fixed_points(residual: FloatArray, weight: FloatArray, points: int) -> FloatArray:
-    """Return the error of each replicate at the bandwidth that equals it."""
-    spectrum = SmoothingPlan.transform(residual)
-    low, high = np.zeros(len(residual)), np.ones(len(residual))
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        above = (middle < FINEST_BANDWIDTH) | (middle < _errors(spectrum, weight, middle, points))
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return _errors(spectrum, weight, high, points)
+def _fixed_points(residual: FloatArray, weight: FloatArray, start: float) -> FloatArray:
+    """Return the error of each replicate at the bandwidth that equals it.
+
+    The search is that of `fixed_point_bandwidth`, for all replicates at once, from `start` on.
+    """
+    # The spectrum of a mirrored grid is real: a cosine transform.
+    spectrum = fft.dct(residual, type=1, axis=-1)
+    steps, count = 1 << HALVINGS, len(residual)
+    low = np.full(count, math.floor(FINEST_BANDWIDTH * steps))
+    high, guess = np.full(count, steps), np.full(count, round(start * steps))
+    error_at_high = np.full(count, np.nan)
+    looks = 0
+    while (open_ := np.flatnonzero(high - low > 1)).size:
+        here = np.clip(guess[open_], low[open_] + 1, high[open_] - 1)
+        value = _errors(spectrum[open_], weight[open_], here / steps)
+        short = here / steps < value
+        low[open_] = np.where(short, here, low[open_])
+        high[open_] = np.where(short, high[open_], here)
+        error_at_high[open_] = np.where(short, error_at_high[open_], value)
+        looks += 1
+        near = np.ceil(value * steps).astype(np.intp)
+        guess[open_] = near if looks < HALVINGS // 2 else (low[open_] + high[open_]) // 2
+    last = np.flatnonzero(np.isnan(error_at_high))
+    if last.size:
+        error_at_high[last] = _errors(spectrum[last], weight[last], high[last] / steps)
+    return error_at_high
 
 
-def _band_limited(spectrum: np.ndarray, plan: SmoothingPlan) -> FloatArray:
+def _errors(spectrum: FloatArray, weight: FloatArray, bandwidths: FloatArray) -> FloatArray:
+    """Return the error of each replicate at its own bandwidth."""
+    points = weight.shape[1]
+    out, filtered = np.empty(bandwidths.size), np.empty_like(spectrum)
+    density = np.empty(bandwidths.size)
+    places: dict[int, list[np.ndarray]] = {}
+    for bandwidth in np.unique(bandwidths):
+        chosen = np.flatnonzero(bandwidths == bandwidth)
+        plan = plan_on(max(float(bandwidth), FINEST_BANDWIDTH), points)
+        size = min(plan.left.size, points)
+        filtered[chosen, :size] = spectrum[chosen, :size] * plan.spectrum.real[:size]
+        density[chosen] = plan.density_sum(weight[chosen]) / plan.left.size
+        places.setdefault(size, []).append(chosen)
+    for size, groups in places.items():
+        chosen = np.concatenate(groups)
+        smoothed = _band_limited(filtered[chosen, :size] / (2 * (points - 1)))
+        out[chosen] = np.abs(smoothed).mean(axis=1) / density[chosen]
+    return out
+
+
+def _band_limited(filtered: FloatArray) -> FloatArray:
     """Return smoothed values at the evaluation points, without the finer grid between them.
 
     There are ten points per bandwidth, and a Gaussian that wide has nothing left (e^-493) at
     the frequencies that so many points cannot carry.
     """
-    points = min(plan.left.size, plan.points)
-    period = 2 * (points - 1)
-    kept = spectrum[:, :points] * plan.spectrum[:points]
-    smoothed = np.fft.irfft(kept, n=period, axis=-1)[:, :points]
-    return np.asarray(smoothed * (period / (2 * (plan.points - 1))))
+    # Most bandwidths have 200 points; a transform of that length has to do with the prime 199,
+    # and the product with its matrix is faster.
+    if filtered.shape[1] == FEWEST:
+        return np.asarray(filtered @ _cosines(FEWEST))
+    return np.asarray(fft.dct(filtered, type=1, axis=-1))
 
 
-def _errors(
-    spectrum: np.ndarray, weight: FloatArray, bandwidths: FloatArray, points: int
-) -> FloatArray:
-    out = np.empty(bandwidths.size)
-    for bandwidth in np.unique(bandwidths):
-        chosen = np.flatnonzero(bandwidths == bandwidth)
-        plan = plan_on(max(float(bandwidth), FINEST_BANDWIDTH), points)
-        smoothed = _band_limited(spectrum[chosen], plan)
-        density = plan.density_sum(weight[chosen]) / plan.left.size
-        out[chosen] = np.abs(smoothed).mean(axis=1) / density
-    return out
+@lru_cache(maxsize=1)
+def _cosines(size: int) -> FloatArray:
+    """Return the matrix of the cosine transform."""
+    return np.asarray(fft.dct(np.eye(size), type=1, axis=-1))

@@ -12,9 +12,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["area_replicates", "cell_replicates", "mean_replicates"]
+__all__ = ["area_replicates", "cell_replicates", "draw_counts", "mean_replicates"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
+
+# Counts of so many rows stay in the cache.
+BLOCK = 65_536
 
 
 def cell_replicates(
@@ -59,14 +62,37 @@ def mean_replicates(
     return np.asarray(sums.sum(axis=1) / values.size)
 
 
+def draw_counts(counts: NDArray[np.int64], draws: int, rng: np.random.Generator) -> None:
+    """Fill `counts` with how often each row comes up when `draws` are taken with replacement.
+
+    How many fall into each block of rows is multinomial; inside a block they are counted where
+    the cache holds them, which halves the time of a million rows.
+
+    Examples
+    --------
+    >>> counts = np.empty(100_000, np.int64)
+    >>> draw_counts(counts, 250, np.random.default_rng(0))
+    >>> int(counts.sum())
+    250
+    """
+    rows = counts.size
+    starts = np.arange(0, rows, BLOCK)
+    sizes = np.diff(starts, append=rows)
+    into = rng.multinomial(draws, sizes / rows) if starts.size > 1 else np.array([draws])
+    for start, size, count in zip(starts.tolist(), sizes.tolist(), into.tolist(), strict=True):
+        block = np.bincount(rng.integers(0, size, count), minlength=size)
+        counts[start : start + size] = block
+
+
 def area_replicates(
     score: NDArray[Any], positive: NDArray[np.bool_], resamples: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return exact bootstrap replicates of the area under the ROC curve, sorting only once.
 
     How many of the drawn rows are positive is binomial; given that, positives and negatives are
-    drawn apart. Counted positives, summed up in order of score, answer for every drawn negative
-    how many drawn positives lie below it.
+    drawn apart. Counted positives, summed up in order of score, answer for every negative how
+    many drawn positives lie below it. Negatives are counted too, so that only the counting
+    itself jumps about in memory.
     """
     high, low = np.sort(score[positive]), np.sort(score[~positive])
     # For every negative: positives below it, and positives not above it.
@@ -75,18 +101,21 @@ def area_replicates(
     tied = bool((below != through).any())
     rows, positives = positive.size, high.size
     out = np.empty(resamples)
+    # Kept from one resample to the next: fresh memory costs as much as counting in it.
     reached = np.zeros(positives + 1, np.int64)
+    drawn, room = np.empty(low.size, np.int64), np.empty(low.size, np.int64)
     for index in range(resamples):
         right = int(rng.binomial(rows, positives / rows))
         wrong = rows - right
         if right == 0 or wrong == 0:
             out[index] = np.nan
             continue
-        counts = np.bincount(rng.integers(0, positives, right), minlength=positives)
-        np.cumsum(counts, out=reached[1:])
-        drawn = rng.integers(0, low.size, wrong)
-        beaten = float(reached[below[drawn]].sum())
+        draw_counts(reached[1:], right, rng)
+        np.cumsum(reached, out=reached)
+        draw_counts(drawn, wrong, rng)
+        beaten = float(drawn @ np.take(reached, below, out=room, mode="clip"))
         if tied:
-            beaten = (beaten + float(reached[through[drawn]].sum())) / 2
+            beaten += float(drawn @ np.take(reached, through, out=room, mode="clip"))
+            beaten /= 2
         out[index] = 1 - beaten / (right * wrong)
     return out

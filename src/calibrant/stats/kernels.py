@@ -191,22 +191,36 @@ def fixed_point_bandwidth(error: Callable[[float], float]) -> float:
 
     The published search halves [0, 1] ten times, so the answer is the smallest multiple of
     1/1024 that is not below its own error. More smoothing never raises the error, so there is
-    one such place and it may be looked for in any order: the error of one bandwidth is a good
-    guess at the next, and four looks usually do what ten halvings do.
+    one such place and it may be looked for in any order: two looks tell how the error falls with
+    the bandwidth, and where it meets it. Four looks usually do what ten halvings do.
     """
     # No error exceeds 1, so the bandwidth 1 is wide enough; the finest one never counts as wide.
     low, high = math.floor(FINEST_BANDWIDTH * _STEPS), _STEPS
     guess, looks = _FIRST_GUESS, 0
+    before: tuple[int, float] | None = None
     while high - low > 1:
-        value = error(guess / _STEPS)
-        if guess / _STEPS < value:
+        value = error(guess / _STEPS) * _STEPS
+        if guess < value:
             low = guess
         else:
             high = guess
         looks += 1
-        better = math.ceil(value * _STEPS) if looks < HALVINGS // 2 else (low + high) // 2
-        guess = min(max(better, low + 1), high - 1)
+        better = _meeting(before, guess, value) if looks < HALVINGS // 2 else (low + high) // 2
+        before, guess = (guess, value), min(max(better, low + 1), high - 1)
     return high / _STEPS
+
+
+def _meeting(before: tuple[int, float] | None, place: int, value: float) -> int:
+    """Return where the error meets the bandwidth if it keeps falling as a power of it."""
+    if before is None:
+        # An error below the bandwidth may be noise, which falls as the root of the bandwidth.
+        fall = 0.5 if value < place else 0.0
+    elif value > 0 and before[1] > 0 and before[0] != place:
+        fall = -math.log(value / before[1]) / math.log(place / before[0])
+        fall = min(max(fall, 0.0), 1.0)
+    else:
+        fall = 0.0
+    return math.ceil(math.pow(value * math.pow(place, fall), 1 / (1 + fall)))
 
 
 @lru_cache(maxsize=64)
