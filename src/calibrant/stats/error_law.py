@@ -74,12 +74,12 @@ def count_law(trials: FloatArray, chance: FloatArray) -> tuple[int, FloatArray]:
     seen = int((variance * dip < -math.log(NEGLIGIBLE)).sum())
     angle, dip = angle[:seen], dip[:seen]
     # Log and angle apart, each count centred at its mean: a power would lose n times more digits.
-    size_log, phase = np.zeros(seen), (mean - first) * angle
-    for count, p in zip(trials.tolist(), chance.tolist(), strict=True):
-        # A chance of 1/2 leaves nothing at half a turn.
-        with np.errstate(divide="ignore"):
-            size_log += count / 2 * np.log1p(-2 * p * (1 - p) * dip)
-        phase += count * (np.arctan2(p * np.sin(angle), 1 - p * dip) - p * angle)
+    n, p = trials[:, None], chance[:, None]
+    # A chance of 1/2 leaves nothing at half a turn.
+    with np.errstate(divide="ignore"):
+        size_log = (n / 2 * np.log1p(-2 * p * (1 - p) * dip)).sum(axis=0)
+    turned = n * (np.arctan2(p * np.sin(angle), 1 - p * dip) - p * angle)
+    phase = (mean - first) * angle + turned.sum(axis=0)
     spectrum = np.zeros(size // 2 + 1, np.complex128)
     spectrum[:seen] = np.exp(size_log - 1j * phase)
     law = np.fft.irfft(spectrum, size) if size > 1 else np.ones(1)
@@ -144,10 +144,12 @@ def _most(parts: Sequence[Atoms]) -> float:
     if squares == 0:
         return whole or 1.0
     tilts = TILTS / math.sqrt(squares)
-    logs = sum(
-        special.logsumexp(np.multiply.outer(tilts, value), b=probability, axis=1)
-        for value, probability in parts
-    )
+    logs = np.zeros(tilts.size)
+    for value, probability in parts:
+        held = probability > 0
+        exponent = np.multiply.outer(tilts, value[held]) + np.log(probability[held])
+        largest = exponent.max(axis=1)
+        logs += largest + np.log(np.exp(exponent - largest[:, None]).sum(axis=1))
     return float(min(whole, ((logs + math.log(1e16)) / tilts).min()))
 
 
