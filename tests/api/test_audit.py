@@ -252,3 +252,73 @@ def test_hard_questions_carry_their_text_where_the_data_has_it(tmp_path):
     assert with_text[0]["text"] == f"What is {with_text[0]['question_id'][1:]} plus one?"
     without = cal.audit(table.drop("text"), resamples=20)["sem_ece"][0]["hardest"]
     assert "text" not in without[0]
+
+
+def any_scores(n=400):
+    rng = np.random.default_rng(0)
+    score = rng.normal(0, 3, n)
+    return score, (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+
+
+@pytest.mark.parametrize("name", ["platt", "isotonic"])
+def test_recalibration_turns_any_score_into_a_probability(name, tmp_path):
+    score, right = any_scores()
+    path = tmp_path / "scores.csv"
+    pl.DataFrame({"logit": score, "correct": right}).write_csv(path)
+    entry = cal.audit(path, confidence="logit", recalibrate=name, resamples=20)["results"][0]
+    assert entry["probability"]
+    assert entry["verdict"]["calibration"] == "no-evidence"
+    assert abs(entry["metrics"]["mean_confidence"]["value"] - right.mean()) < 0.02
+    outside = int(((score < 0) | (score > 1)).sum())
+    assert any(f"{outside} of the scores of logit lie outside" in note for note in entry["notes"])
+    as_arrays = cal.audit(score, right, recalibrate=name, resamples=20)["results"][0]
+    assert as_arrays["n"] == 400
+
+
+def test_a_single_score_outside_is_mapped_on_the_scale_of_all():
+    """Cross-fitting leaves it out of one fold, whose map must be on the same scale."""
+    rng = np.random.default_rng(1)
+    score = np.append(rng.uniform(0, 1, 99), 4.0)
+    right = (rng.random(100) < 0.5).astype(int)
+    assert cal.audit(score, right, recalibrate="platt", resamples=20)["results"][0]["n"] == 100
+
+
+def test_the_raw_score_stays_refused_and_the_way_out_is_said():
+    score, right = any_scores()
+    with pytest.raises(InputError, match="at least 0") as error:
+        cal.audit(score, right)
+    assert "--recalibrate platt" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["temperature", "beta", "histogram"])
+def test_calibrators_that_need_a_confidence_refuse_a_score_by_name(name):
+    score, right = any_scores()
+    with pytest.raises(InputError, match=f"{name} calibration takes confidences") as error:
+        cal.audit(score, right, recalibrate=name)
+    assert "platt or isotonic" in str(error.value)
+
+
+def test_minus_one_among_confidences_stays_a_refusal():
+    with pytest.raises(InputError, match="usually codes a refusal"):
+        cal.audit([0.9, 0.6, -1.0, 0.4], [1, 0, 1, 0], recalibrate="platt")
+
+
+def test_an_unknown_calibrator_is_named():
+    with pytest.raises(InputError, match="there is no calibrator 'plat'") as error:
+        cal.audit([0.9, 0.6], [1, 0], recalibrate="plat")
+    assert "platt" in str(error.value)
+
+
+def test_only_methods_with_scores_outside_are_taken_as_scores():
+    score, right = any_scores(200)
+    table = {
+        "method": ["logit"] * 200 + ["verb"] * 200,
+        "question_id": [*range(200)] * 2,
+        "confidence": [*score, *([0.5] * 199), -1.0],
+        "correct": [*right, *right],
+    }
+    with pytest.raises(InputError, match="usually codes a refusal"):
+        cal.audit(table, recalibrate="platt")
+    kept = cal.audit(table, recalibrate="platt", on_invalid="drop", resamples=20)
+    assert kept["dropped"] == {"confidence_minus_one": 1}
+    assert [entry["n"] for entry in kept["results"]] == [200, 199]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import polars as pl
 from calibrant.api.audit_block import audit_block
 from calibrant.api.foreign import ForeignTables, foreign_tables
 from calibrant.api.provenance import document_head
+from calibrant.api.raw_scores import scores_outside, with_way_out
 from calibrant.api.result import Result
 from calibrant.api.semantic import draws_with_classes, question_texts, semantic_blocks
 from calibrant.api.significance import correct_for_number
@@ -20,10 +21,7 @@ from calibrant.api.verdict import audit_verdict
 from calibrant.confidence import methods
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.metrics import (
-    CALIBRATORS,
-    cross_fitted,
-)
+from calibrant.metrics import PlattCalibrator, calibrator_from_dict, cross_fitted
 from calibrant.planning import require_labels
 from calibrant.records import Scores, Study, load_scores, scan_table, source_name
 from calibrant.records.convert import ReadOptions
@@ -55,6 +53,8 @@ def audit_rows(
     seed: int,
 ) -> Result:
     """Audit confidences against outcomes; the parameters are those of `audit`."""
+    if recalibrate is not None:
+        calibrator_from_dict({"calibrator": recalibrate})
     ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
     options = ReadOptions(scale=scale)
     log = None if _is_array(data) else foreign_tables(data, options=options, ranked=True)
@@ -80,6 +80,16 @@ def audit_rows(
     if meanings and log is None and _has_no_scores(data, confidence):
         empty: dict[str, Any] = {"dropped": {}, "dropped_rows": {}, "results": []}
         return Result({**common, **empty, "sem_ece": meanings})
+    raw: dict[str, int] = {}
+    if recalibrate is not None and log is None and not _is_study(data):
+        raw = scores_outside(
+            {"confidence": np.asarray(data)} if _is_array(data) else data,
+            confidence=confidence,
+            method=method,
+            scale=scale,
+            recalibrate=recalibrate,
+        )
+        ranking |= raw.keys()
     scores = _load(
         data if log is None else log,
         correct,
@@ -97,7 +107,7 @@ def audit_rows(
         features=list(by),
     )
     if recalibrate is not None:
-        scores = _recalibrated(scores, recalibrate, seed)
+        scores = _recalibrated(scores, recalibrate, seed, raw)
         ranking = frozenset()
     blocks = [
         audit_block(
@@ -110,8 +120,13 @@ def audit_rows(
         )
         for block in scores.blocks(by=by)
     ]
-    if log is not None:
-        blocks = [{**entry, "notes": [*entry["notes"], *log.notes]} for entry in blocks]
+    for entry in blocks:
+        entry["notes"] += [] if log is None else log.notes
+        if entry["method"] in raw:
+            entry["notes"].append(
+                f"{raw[entry['method']]:,} of the scores of {entry['method']} lie outside [0, 1]: "
+                f"they are taken as scores, and {recalibrate} turns them into probabilities"
+            )
     multiplicity = correct_for_number(blocks)
     blocks = [{**entry, "verdict": audit_verdict(entry)} for entry in blocks]
     return Result(
@@ -134,11 +149,15 @@ def _is_array(data: Any) -> bool:
     )
 
 
+def _is_study(data: Any) -> bool:
+    return isinstance(data, str | Path) and Study.is_study(data)
+
+
 def _has_no_scores(data: Any, confidence: str | None) -> bool:
     """Return whether the table holds draws only: meanings and grades, no confidence."""
     if confidence is not None:
         return False
-    if isinstance(data, str | Path) and Study.is_study(data):
+    if _is_study(data):
         return not Study(data).has("scores")
     return "confidence" not in column_names(scan_table(data), data)
 
@@ -175,9 +194,16 @@ def _load_log(log: ForeignTables, correct: Any, **options: Any) -> Scores:
 
 
 def _load(data: Any, correct: Any, **options: Any) -> Scores:
+    try:
+        return _read(data, correct, **options)
+    except InputError as error:
+        raise with_way_out(error) from None
+
+
+def _read(data: Any, correct: Any, **options: Any) -> Scores:
     if isinstance(data, ForeignTables):
         return _load_log(data, correct, **options)
-    if isinstance(data, str | Path) and Study.is_study(data):
+    if _is_study(data):
         options["graded"] = True
         options["on_invalid"] = options["on_invalid"] or "drop"
         data = Study(data).read("scores")
@@ -217,13 +243,14 @@ def _refuse_without_labels(data: Any, correct: str | None) -> None:
             require_labels([], source=source_name(source))
 
 
-def _recalibrated(scores: Scores, name: str, seed: int) -> Scores:
+def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) -> Scores:
     """Replace each (model, method)'s score by its cross-fitted probability."""
-    calibrator = CALIBRATORS[name]
     parts = []
     for block in scores.blocks():
+        # A fold may hold none of the scores outside [0, 1]: the scale is that of all folds.
+        on_scores = name == "platt" and block.keys["method"] in raw
         fitted = cross_fitted(
-            calibrator(),
+            PlattCalibrator(scale="score") if on_scores else name,
             block.confidence,
             block.correct,
             units=block.units,

@@ -1,0 +1,95 @@
+"""Scores outside [0, 1]: no probabilities, but what a recalibration can make some of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.records import scan_table, source_name
+from calibrant.records.tables import collect, column_names
+
+__all__ = ["ANY_SCORE", "scores_outside", "with_way_out"]
+
+# Calibrators that take any number; the others need a confidence to start from.
+ANY_SCORE = ("platt", "isotonic")
+_REFUSAL = -1.0
+
+
+def scores_outside(
+    data: Any, *, confidence: str | None, method: str | None, scale: str, recalibrate: str
+) -> dict[str, int]:
+    """Return how many scores of each method lie outside [0, 1]; methods without any are absent.
+
+    A lone -1 among confidences is a code for a refusal and no score: it does not count, and the
+    rule against it stays.
+
+    Examples
+    --------
+    >>> table = {"confidence": [-1.0, 0.2, 7.5], "correct": [0, 1, 1]}
+    >>> options = {"confidence": None, "method": None, "scale": "fraction"}
+    >>> scores_outside(table, recalibrate="platt", **options)
+    {'confidence': 1}
+    """
+    found: dict[str, int] = {}
+    for source in data if isinstance(data, list | tuple) else [data]:
+        names = column_names(scan_table(source), source)
+        for column in _columns(confidence, names):
+            for name, count in _counts(source, names, column, method, confidence, scale):
+                found[name] = found.get(name, 0) + count
+    if found and recalibrate not in ANY_SCORE:
+        name, count = next(iter(found.items()))
+        raise InputError(
+            f"{recalibrate} calibration takes confidences in [0, 1], and {count:,} of {name} lie "
+            "outside",
+            source=", ".join(map(source_name, data if isinstance(data, list | tuple) else [data])),
+            hint=f"--recalibrate {' or '.join(ANY_SCORE)} takes any score",
+        )
+    return found
+
+
+def _columns(confidence: str | None, names: list[str]) -> list[str]:
+    asked = confidence or "confidence"
+    parts = [asked] if asked in names else [part.strip() for part in asked.split(",")]
+    # What is not there is the reader's to refuse, by name.
+    return [part for part in parts if part in names]
+
+
+def _counts(
+    source: Any,
+    names: list[str],
+    column: str,
+    method: str | None,
+    confidence: str | None,
+    scale: str,
+) -> list[tuple[str, int]]:
+    by = method or "method"
+    several = len(_columns(confidence, names)) > 1
+    name = pl.col(by).cast(pl.String) if by in names else pl.lit(column)
+    if by in names and several:
+        name = pl.concat_str([name, pl.lit(column)], separator=":")
+    value = pl.col(column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    outside = (
+        value.is_finite()
+        & ~value.is_between(0, 100 if scale == "percent" else 1)
+        & (value != _REFUSAL)
+    )
+    table = scan_table(source).select(name.alias("name"), outside.alias("outside"))
+    counted = table.filter("outside").group_by("name", maintain_order=True).len()
+    return list(collect(counted, source).iter_rows())
+
+
+def with_way_out(error: InputError) -> InputError:
+    """Return the error of a score outside [0, 1] with what to do where it is meant as a score."""
+    if not error.rule.startswith(
+        ("the confidence must be at least", "the confidence must be at most")
+    ):
+        return error
+    way = "if it is a score and no probability, use --recalibrate platt, which makes it one"
+    return InputError(
+        error.rule,
+        source=error.source,
+        row=error.row,
+        hint=f"{error.hint}; {way}" if error.hint else way,
+    )
