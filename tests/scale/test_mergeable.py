@@ -74,6 +74,49 @@ def test_counts_and_positions_survive_many_more_rows_than_fit_one_packed_number(
     )
 
 
+def plain_sums(confidence, correct, blocks, count):
+    """The same sums by whole numbers, row by row; no confidence lies on an edge."""
+    grid = cell_grid(15)
+    place = np.floor(confidence * (grid.cells << 20)).astype(np.int64)
+    rows = np.zeros((count, 2, grid.stride), np.int64)
+    offsets = np.zeros_like(rows)
+    where = (blocks, correct, place >> 20)
+    np.add.at(rows, where, 1)
+    np.add.at(offsets, where, place & ((1 << 20) - 1))
+    return rows, offsets
+
+
+@pytest.mark.parametrize("batch", [1_000, 90_000, 700_000])
+@pytest.mark.parametrize("values", ["continuous", "crowded"])
+def test_sums_are_those_of_whole_numbers_whatever_the_batches_call_their_blocks(batch, values):
+    rng = np.random.default_rng(batch)
+    size = 1_500_000 if batch > 1_000 else 30_000
+    confidence = rng.random(size)
+    if values == "crowded":
+        confidence = rng.choice(np.append(rng.random(5), 1e-7), size)
+    correct, blocks = rng.integers(0, 2, size).astype(np.int8), rng.integers(0, 3, size)
+    table = SumTable(cell_grid(15))
+    for number in range(3):
+        table.number((str(number),))
+    for start in range(0, size, batch):
+        part = slice(start, start + batch)
+        # Every batch has its own order of names, and every third also names a block twice.
+        order = rng.permutation(3)
+        codes = np.argsort(order)[blocks[part]]
+        if start // batch % 3 == 2:
+            order = np.append(order, rng.integers(0, 3))
+            twice = (order[codes] == order[3]) & (rng.random(codes.size) < 0.5)
+            codes = np.where(twice, 3, codes)
+        table.add(confidence[part], correct[part], order, codes.astype(np.int32))
+    rows, offsets = plain_sums(confidence, correct, blocks, 3)
+    found = table.sums()
+    for number in range(3):
+        np.testing.assert_array_equal(found[(str(number),)].rows, rows[number])
+        np.testing.assert_array_equal(found[(str(number),)].offsets, offsets[number])
+        steep = (blocks == number) & (correct == 1) & (confidence < 64 / cell_grid(15).cells)
+        assert found[(str(number),)].loss[1] == np.rint(-np.log(confidence[steep]) * 2**20).sum()
+
+
 @pytest.mark.parametrize("form", ["double", "single", "single, round"])
 @pytest.mark.parametrize("power", [1.0, 1.3, 3.0])
 def test_values_are_those_of_the_rows_within_the_stated_error(power, form):

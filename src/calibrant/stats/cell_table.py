@@ -95,12 +95,10 @@ class SumTable:
             piece = slice(start, start + PIECE)
             lane = self._lane[: confidence[piece].shape[0]]
             if codes is None:
-                lane[:] = 0 if looked_up is None else looked_up[0]
-            elif looked_up is None:
-                np.copyto(lane, codes[piece], casting="unsafe")
+                lane[:] = 0 if looked_up is None else 2 * looked_up[0]
             else:
-                np.take(looked_up, codes[piece], out=lane, mode="clip")
-            np.left_shift(lane, 1, out=lane)
+                found = codes[piece] if looked_up is None else looked_up[codes[piece]]
+                np.left_shift(found, 1, out=lane, casting="unsafe")
             np.add(lane, correct[piece], out=lane, casting="unsafe")
             self._add_piece(confidence[piece], lane)
 
@@ -219,21 +217,21 @@ class _MixedSums:
         self.grid = grid
         self._mixed = np.zeros((0, BLOCK_SIZE))
         self._fullest = 0.0
+        self._crowded = False
         self._totals: dict[int, CellSums] = {}
         self._steep: list[tuple[Array, IntArray]] = []
         self._steep_rows = 0
 
     def add(self, place: IntArray, weight: FloatArray, order: IntArray) -> None:
         """Add rows; `order` gives the block of every code in their places."""
-        mixed = _by_block(place, weight, order)
-        fullest = float(mixed.max())
-        if fullest >= MOST_MIXED:
-            # Here positions may have run over into the number of rows: count these apart.
-            self._add_sums(
-                _by_block(place, None, order),
-                _by_block(place, (weight - 1) / POSITION_UNIT, order),
-                order,
-            )
+        if not self._crowded:
+            mixed = _by_block(place, weight, order)
+            fullest = float(mixed.max())
+            # Positions may have run over into the number of rows, as they will again.
+            self._crowded = fullest >= MOST_MIXED
+        if self._crowded:
+            positions = _by_block(place, (weight - 1) / POSITION_UNIT, order)
+            self._add_sums(_by_block(place, None, order), positions, order)
             return
         if self._fullest + fullest >= MOST_MIXED:
             self._take_apart()
