@@ -25,7 +25,7 @@ def emit(result: Result, *, json: str | None = None, html: Path | None = None) -
     if json is not None:
         result.to_json(json)
     console = Console()
-    for block in terminal_blocks(result.to_dict()):
+    for block in terminal_blocks(result.to_dict(), width=console.width):
         console.print(block)
     for path in (json, html):
         if path is not None:

@@ -186,6 +186,11 @@ GLOSSARY: dict[str, Term] = {
         "product of the bets",
         "verification",
     ),
+    "right - said": Term(
+        "Accuracy minus mean confidence of the batch; below 0 is over-confident.",
+        "mean(correct - confidence)",
+        "verification",
+    ),
     "gold and judge": Term("Estimate from people's labels and the judge's verdicts together."),
     "gold alone": Term("Estimate from people's labels alone."),
     "judge alone": Term("The judge's own number; it has no valid interval."),

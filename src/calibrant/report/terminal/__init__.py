@@ -5,16 +5,16 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.terminal._fit import fitted, safe_text
 
 __all__ = ["document_blocks", "render_markdown", "render_text", "terminal_blocks"]
 
@@ -23,7 +23,9 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the neutral blocks of a document; a kind that has none is refused by name."""
     kind = kind_of(document)
     known = sorted(
-        entry.name for entry in pkgutil.iter_modules(__path__) if entry.name != "semantic"
+        entry.name
+        for entry in pkgutil.iter_modules(__path__)
+        if entry.name != "semantic" and not entry.name.startswith("_")
     )
     if kind not in known:
         raise SchemaError(
@@ -35,16 +37,16 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return blocks
 
 
-def terminal_blocks(document: Mapping[str, Any]) -> list[RenderableType]:
-    """Return what a terminal shows of the document."""
-    return [_rich(block) for block in document_blocks(document)]
+def terminal_blocks(document: Mapping[str, Any], *, width: int = 120) -> list[RenderableType]:
+    """Return what a terminal of this width shows of the document."""
+    return [part for block in document_blocks(document) for part in _rich(block, width)]
 
 
 def render_text(document: Mapping[str, Any], *, width: int = 120) -> str:
     """Return the terminal view as plain text."""
     console = Console(width=width, color_system=None, force_terminal=False)
     with console.capture() as capture:
-        for block in terminal_blocks(document):
+        for block in terminal_blocks(document, width=width):
             console.print(block)
     return capture.get().rstrip("\n")
 
@@ -54,17 +56,10 @@ def render_markdown(document: Mapping[str, Any]) -> str:
     return "\n\n".join(_markdown(block) for block in document_blocks(document)) + "\n"
 
 
-def _rich(block: Paragraph | Table) -> RenderableType:
+def _rich(block: Paragraph | Table, width: int) -> list[RenderableType]:
     if isinstance(block, Paragraph):
-        return Text(block.text, style="bold" if block.strong else "")
-    table = RichTable(title=block.title, title_justify="left", caption=block.note)
-    for position, name in enumerate(block.columns):
-        justify: Literal["left", "right"] = "left" if position < block.labels else "right"
-        # Fold, never cut: a name that ends in dots is no name.
-        table.add_column(name, justify=justify, overflow="fold")
-    for row in block.rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+        return [Text(safe_text(block.text), style="bold" if block.strong else "")]
+    return fitted(block, width)
 
 
 def _markdown(block: Paragraph | Table) -> str:

@@ -80,9 +80,10 @@ def _range(estimate: Mapping[str, Any]) -> str:
 
 def _judge(entry: Mapping[str, Any]) -> Table:
     judged = entry["judge"]
-    rows = [_judged_row(name, judged[name]) for name in ("accuracy", "brier", "gap")]
+    names = {"accuracy": "accuracy", "brier": "Brier", "gap": "right - said"}
+    rows = [_judged_row(text, judged[name]) for name, text in names.items()]
     rows += [
-        _judged_row(f"gap, confidence {part['low']:.2f} to {part['high']:.2f}", part["gap"])
+        _judged_row(f"right - said at {part['low']:.2f} to {part['high']:.2f}", part["gap"])
         for part in judged["bins"]
     ]
     return Table(
@@ -90,7 +91,8 @@ def _judge(entry: Mapping[str, Any]) -> Table:
         tuple(rows),
         title=f"{entry['model']} / {entry['method']}: {judged['gold_labels']:,} gold labels and "
         f"{judged['judge_labels']:,} of the judge",
-        note="The judge's own number has no valid interval; bins hold all at once.",
+        note="The judge's own number has no valid interval; stretches of the confidence hold all at "
+        "once. 'Right - said': accuracy minus confidence, below 0 is over-confident.",
     )
 
 

@@ -21,7 +21,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         slope = entry["drift_per_day"]
         if slope:
             change = estimate_cell(slope, digits=5)
-            parts.append(Paragraph(f"change of the gap per day: {change}"))
+            parts.append(Paragraph(f"change of accuracy minus confidence per day: {change}"))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
     if document["dropped"]:
@@ -63,7 +63,9 @@ def _history(entry: Mapping[str, Any]) -> Table:
     note = ""
     if entry["batches"] > _LAST:
         note = f"the last {_LAST} of {entry['batches']:,}; the JSON document holds more"
-    return Table(("when", "labels", "accuracy", "confidence", "gap", "capital"), rows, note=note)
+    return Table(
+        ("when", "labels", "accuracy", "confidence", "right - said", "capital"), rows, note=note
+    )
 
 
 def _expiry(expiry: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     entry = document["results"][0]
     parts: list[Paragraph | Table] = [Paragraph(_headline(entry), strong=True)]
     steep = entry["lipschitz"]
-    steepness = "infinite" if steep is None else f"{steep:g}"
+    steepness = "infinite" if steep is None else f"{steep:.3g}"
     if document["assumed_lipschitz"]:
         steepness += " (assumed, not measured)"
     parts.append(Paragraph(f"error rate {entry['error_rate']:.3g}, Lipschitz constant {steepness}"))
