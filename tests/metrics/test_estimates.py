@@ -244,3 +244,19 @@ def test_an_excess_risk_above_zero_has_a_lower_end_above_zero():
     found = metrics.metric_estimates(confidence, correct, names=("e_aurc",))["e_aurc"]
     assert 0 < found.low < found.value < found.high
     assert found.high - found.value > found.value - found.low
+
+
+def test_the_larger_half_of_the_error_keeps_its_upper_end_when_the_other_is_spread_wide():
+    """Most rows lean a little to one side, few rows a lot to the other."""
+    rng = np.random.default_rng(6)
+    covered, narrow = 0, []
+    for repeat in range(40):
+        confidence = rng.beta(4, 1.2, 5000)
+        correct = rng.random(5000) < np.where(confidence < 0.75, 0.3, 0.9)
+        found = metrics.metric_estimates(
+            confidence, correct, names=("over_confidence",), resamples=300, rng=repeat
+        )["over_confidence"]
+        covered += found.low <= 0.11241 <= found.high
+        narrow.append(found.high - found.value)
+    assert covered >= 36
+    assert np.mean(narrow) > 0.007

@@ -13,7 +13,13 @@ from calibrant.core import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals, dsc_influence
 from calibrant.metrics.debiased import matched_error
-from calibrant.metrics.gap_intervals import GapIntervals, GapModel, gap_intervals, gap_model
+from calibrant.metrics.gap_intervals import (
+    GapIntervals,
+    GapModel,
+    gap_intervals,
+    gap_model,
+    half_highs,
+)
 from calibrant.metrics.inputs import Array, Checked, check, is_graded, undefined
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smooth import SmoothGrids
@@ -121,10 +127,21 @@ class Block:
 
     @cached_property
     def gap_ends(self) -> GapIntervals:
-        """Intervals of ECE and its halves."""
+        """The interval of ECE and the low ends of its halves."""
         return gap_intervals(
-            self.gaps, level=self.level, resamples=self.resamples, rng=self.streams["gaps"]
+            self.gaps, level=self.level, resamples=self.resamples, rng=self._gap_streams[0]
         )
+
+    @cached_property
+    def half_highs(self) -> tuple[float, float]:
+        """The high ends of the halves of ECE."""
+        return half_highs(
+            self.gaps, level=self.level, resamples=self.resamples, rng=self._gap_streams[1]
+        )
+
+    @cached_property
+    def _gap_streams(self) -> list[np.random.Generator]:
+        return self.streams["gaps"].spawn(2)
 
     @cached_property
     def distinct(self) -> DistinctSums:
@@ -264,23 +281,24 @@ class Block:
 
     # Calibration errors.
 
-    def _gap_part(self, part: str) -> tuple[float, float, float, str]:
-        value, low, high = getattr(self.gap_ends, part)
+    def _gap_interval(
+        self, value: float, low: float, high: float
+    ) -> tuple[float, float, float, str]:
         if self.one_class:
             low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
         return value, low, min(high, 1.0), "test-inversion"
 
     def _ece(self) -> tuple[float, float, float, str]:
-        return self._gap_part("total")
+        return self._gap_interval(*self.gap_ends.total)
 
     def _over_confidence(self) -> tuple[float, float, float, str]:
-        return self._gap_part("over")
+        return self._gap_interval(*self.gap_ends.over, self.half_highs[0])
 
     def _under_confidence(self) -> tuple[float, float, float, str]:
-        return self._gap_part("under")
+        return self._gap_interval(*self.gap_ends.under, self.half_highs[1])
 
     def _ece_debiased(self) -> tuple[float, float, float, str]:
-        _, low, high, how = self._gap_part("total")
+        _, low, high, how = self._ece()
         value = matched_error(self.gaps.stats, inflation=self.gaps.inflation)
         return value, min(low, value), max(high, value), how
 

@@ -22,7 +22,7 @@ from calibrant.stats.bootstrap import normal_draws
 from calibrant.stats.inversion import crossing_interval
 from calibrant.stats.units import Units
 
-__all__ = ["GapIntervals", "GapModel", "gap_intervals", "gap_model"]
+__all__ = ["GapIntervals", "GapModel", "gap_intervals", "gap_model", "half_highs"]
 
 POINTS = 13
 # Gaps within so many standard errors of 0 are set aside on the low line (chosen by simulation:
@@ -130,11 +130,11 @@ def _unit_covariance(
 
 @dataclass(frozen=True, slots=True)
 class GapIntervals:
-    """Observed sums of |residual|, of its positive and of its negative part, with intervals."""
+    """The observed sum of |residual| with its interval; its two halves with their low ends."""
 
     total: tuple[float, float, float]
-    over: tuple[float, float, float]
-    under: tuple[float, float, float]
+    over: tuple[float, float]
+    under: tuple[float, float]
 
 
 def gap_intervals(
@@ -142,48 +142,81 @@ def gap_intervals(
 ) -> GapIntervals:
     """Return intervals for the ECE that infinitely many rows would show in these bins."""
     residual, error = model.residual, model.error()
-    draws = normal_draws(resamples, residual.size, rng)
-    if model.root is not None:
-        draws = model.root @ draws
+    draws = _noise(model, resamples, rng)
     observed = float(np.abs(residual).sum())
-    reach = 5 * math.sqrt(float(error @ error))
+    reach = _reach(error)
     few, even = _directions(model, residual, error, observed)
     # The low end lies below the observed value by noise and bias, the high end above by noise.
     lowest = max(observed - reach - float(error.sum()), 0.0)
     down = np.unique(np.append(np.linspace(lowest, observed, POINTS), 0.0))
     up = np.linspace(observed, observed + reach, POINTS)
-    below = _simulated(model, few, down, draws)
-    above = _simulated(model, even, up, draws)
-    here = model.simulate(residual, draws)
-    ends = []
-    seen_parts, few_parts, even_parts = (
-        tuple(float(part[0]) for part in _parts(line[:, None])) for line in (residual, few, even)
-    )
-    low_draws, high_draws, here_draws = _parts(below), _parts(above), _parts(here)
-    for part in range(3):
-        seen = seen_parts[part]
-        low_values, high_values = down * few_parts[part], up * even_parts[part]
-        low, _ = crossing_interval(low_values, low_draws[part], seen, level)
-        _, high = crossing_interval(high_values, high_draws[part], seen, level)
-        if even_parts[part] == 0:
+    below = _simulated(model, [value * few for value in down], draws)
+    above = _simulated(model, [value * even for value in up], draws)
+    lows = []
+    for seen, share, drawn in zip(_parts(residual), _parts(few), _parts(below), strict=True):
+        low, _ = crossing_interval(down * share, drawn, float(seen), level)
+        lows.append((float(seen), min(low, float(seen))))
+    high = _upper(up, np.abs(above).sum(axis=-2), observed, level)
+    return GapIntervals((*lows[0], high), lows[1], lows[2])
+
+
+def half_highs(
+    model: GapModel, *, level: float, resamples: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return the high ends of the sums of positive and of negative residuals.
+
+    Each half is raised along its own line, the other one with it: were one left as it is, the
+    candidates of a half that is small would never reach far enough.
+    """
+    residual, mass = model.residual, model.stats.mass
+    draws = _noise(model, resamples, rng)
+    steps = np.linspace(0.0, _reach(model.error()), POINTS)
+    lines, seen = [], []
+    for sign in (1, -1):
+        mine = np.maximum(sign * residual, 0.0)
+        size = float(mine.sum())
+        bins = mass * (mine > 0)
+        line = mine / size + bins / bins.sum() if size > 0 else np.zeros_like(mine)
+        lines.append(sign * line / (line.sum() or 1.0))
+        seen.append(size)
+    candidates = [(seen[0] + step) * lines[0] + (seen[1] + step) * lines[1] for step in steps]
+    drawn = _parts(_simulated(model, candidates, draws))[1:]
+    highs = []
+    for size, simulated in zip(seen, drawn, strict=True):
+        if size == 0:
             # No bin leans this way: what the noise alone could hide is the upper end.
-            high = float(np.quantile(here_draws[part], (1 + level) / 2))
-        elif (high_draws[part][0] <= seen).mean() < (1 - level) / 2:
-            # Less error than even the observed amount would mostly show, by luck: what it
-            # would show in the middle bounds the truth.
-            high = float(np.median(high_draws[part][0]))
-        ends.append((seen, min(low, seen), max(high, seen)))
-    return GapIntervals(*ends)
+            highs.append(float(np.quantile(simulated[0], (1 + level) / 2)))
+        else:
+            highs.append(_upper(size + steps, simulated, size, level))
+    return highs[0], highs[1]
+
+
+def _upper(values: FloatArray, simulated: FloatArray, seen: float, level: float) -> float:
+    """Return the largest candidate that the observed sum does not contradict."""
+    if (simulated[0] <= seen).mean() < (1 - level) / 2:
+        # Less error than even the observed amount would mostly show, by luck: what it would
+        # show in the middle bounds the truth.
+        return max(float(np.median(simulated[0])), seen)
+    return max(crossing_interval(values, simulated, seen, level)[1], seen)
+
+
+def _noise(model: GapModel, resamples: int, rng: np.random.Generator) -> FloatArray:
+    draws = normal_draws(resamples, model.residual.size, rng)
+    return draws if model.root is None else model.root @ draws
+
+
+def _reach(error: FloatArray) -> float:
+    """Return how far above the observed sum candidates go."""
+    return 5 * math.sqrt(float(error @ error))
 
 
 def _parts(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the sums of |values|, of their positive and of their negative part."""
-    whole, signed = np.abs(values).sum(axis=-2), values.sum(axis=-2)
+    """Return the sums over bins of |values|, of their positive and of their negative part."""
+    axis = 0 if values.ndim == 1 else -2
+    whole, signed = np.abs(values).sum(axis=axis), values.sum(axis=axis)
     over, under = (whole + signed) / 2, (whole - signed) / 2
     # Rounding must not leave a trace of a part that is empty.
-    over[over < 1e-15] = 0.0
-    under[under < 1e-15] = 0.0
-    return whole, over, under
+    return whole, np.where(over < 1e-15, 0.0, over), np.where(under < 1e-15, 0.0, under)
 
 
 def _directions(
@@ -200,7 +233,5 @@ def _directions(
     return few / np.abs(few).sum(), even / np.abs(even).sum()
 
 
-def _simulated(
-    model: GapModel, direction: FloatArray, values: FloatArray, draws: FloatArray
-) -> FloatArray:
-    return np.stack([model.simulate(value * direction, draws) for value in values])
+def _simulated(model: GapModel, residuals: list[FloatArray], draws: FloatArray) -> FloatArray:
+    return np.stack([model.simulate(residual, draws) for residual in residuals])
