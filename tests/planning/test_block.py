@@ -8,7 +8,8 @@ import pytest
 
 from calibrant.core import Estimate, InputError
 from calibrant.core.errors import UnavailableError
-from calibrant.planning import claim_verdict, require_labels, verification_block
+from calibrant.planning import block, claim_verdict, require_labels, verification_block
+from calibrant.stats.binning import width_edges
 from calibrant.stats.lipschitz import lipschitz_slope
 
 
@@ -111,3 +112,12 @@ def test_mmlu_models_are_verified_as_miscalibrated(shared_data):
         assert block["verdict"] == "verified"
         assert 0.02 < block["passive_floor"].value < 0.08
         assert block["resolution"]["half_width"] < block["passive_floor"].value
+
+
+def test_cells_follow_the_rule_of_edges():
+    """An edge and its neighbours fall where every other metric puts them, 1.0 into the last."""
+    edges = width_edges(60)
+    below = np.nextafter(edges[1:], 0)
+    assert block._cell_of(edges).tolist() == [*range(60), 59]
+    assert block._cell_of(below).tolist() == list(range(60))
+    assert block._cell_of(np.nextafter(edges[:-1], 1)).tolist() == list(range(60))

@@ -15,6 +15,7 @@ from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.refusal import require_labels
 from calibrant.planning.verdict import verdict_word
 from calibrant.stats import floors
+from calibrant.stats.binning import width_index
 from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
 __all__ = ["verification_block"]
@@ -152,7 +153,10 @@ def _label_count(w: Floats, u: Indices | None) -> int:
 
 
 def _cell_of(p: Floats) -> NDArray[np.intp]:
-    return np.minimum((p * _CELLS).astype(np.intp), _CELLS - 1)
+    """Return the cell of every confidence, by the one rule of edges that all metrics share."""
+    cell = np.empty(p.size, np.intp)
+    width_index(_CELLS)(p, cell, np.empty(p.size))
+    return np.minimum(cell, _CELLS - 1)
 
 
 def _observed(p: Floats, y: Floats, w: Floats) -> _Cells:
