@@ -4,9 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import InputError, UndefinedMetricWarning
+from calibrant.metrics.block import Block
+from calibrant.metrics.inputs import check
 
 BOUNDED = [name for name in metrics.DEFAULT if name != "log_loss"]
 
@@ -260,3 +263,41 @@ def test_the_larger_half_of_the_error_keeps_its_upper_end_when_the_other_is_spre
         narrow.append(found.high - found.value)
     assert covered >= 36
     assert np.mean(narrow) > 0.007
+
+
+def test_no_calibration_error_ends_below_what_the_mean_gap_may_be():
+    """Noise of both signs can hide a gap of one sign; the mean gap still tells of it."""
+    for seed in range(20):
+        confidence, correct = sample(seed=seed, n=120, power=1.5)
+        found = metrics.metric_estimates(
+            confidence, correct, names=("ece", "smooth_ece", "over_confidence", "under_confidence")
+        )
+        gap = metrics.confidence_gap(confidence, correct)
+        most = max(abs(gap.low), abs(gap.high))
+        assert min(found["ece"].high, found["smooth_ece"].high) >= most - 1e-12
+        assert found["over_confidence"].high >= gap.high - 1e-12
+        assert found["under_confidence"].high >= -gap.low - 1e-12
+
+
+def test_few_wrong_answers_widen_the_interval_of_a_ranking():
+    rng = np.random.default_rng(9)
+    confidence = rng.random(300)
+    correct = np.ones(300)
+    correct[rng.permutation(300)[:6]] = 0
+    found = metrics.metric_estimates(confidence, correct, names=("auroc",))["auroc"]
+    logit = np.log(np.array([found.low, found.high]) / (1 - np.array([found.low, found.high])))
+    block = Block.of(check(confidence, correct))
+    area, influence = block.influence("auroc")
+    error = block.error(influence) / (area * (1 - area))
+    assert np.diff(logit)[0] / (2 * error) == pytest.approx(stats.t.ppf(0.975, 5), rel=1e-6)
+
+
+def test_the_upper_end_of_mcb_is_not_cut_off_at_few_rows():
+    rng = np.random.default_rng(1)
+    confidence = np.repeat([0.5, 0.7, 0.8, 0.9, 0.95], 30)
+    highs = []
+    for repeat in range(120):
+        correct = rng.random(150) < confidence - 0.1
+        found = metrics.metric_estimates(confidence, correct, names=("mcb",), rng=repeat)["mcb"]
+        highs.append(found.high)
+    assert (np.array(highs) >= 0.01).mean() > 0.92

@@ -288,14 +288,28 @@ class Block:
             low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
         return value, low, min(high, 1.0), "test-inversion"
 
+    @cached_property
+    def _mean_gap_ends(self) -> tuple[float, float]:
+        """The interval of mean confidence minus accuracy, which no calibration error is below.
+
+        Noise may hide a gap that has one sign everywhere behind residuals of both signs, and no
+        line through those leads to it.
+        """
+        c = self.data.confidence.astype(np.float64, copy=False)
+        gap, error = self.mean(c - self.data.correct)
+        return wald_interval(gap, error, self.level, units=self.units.count)
+
     def _ece(self) -> tuple[float, float, float, str]:
-        return self._gap_interval(*self.gap_ends.total)
+        value, low, high = self.gap_ends.total
+        return self._gap_interval(value, low, max(high, *map(abs, self._mean_gap_ends)))
 
     def _over_confidence(self) -> tuple[float, float, float, str]:
-        return self._gap_interval(*self.gap_ends.over, self.half_highs[0])
+        high = max(self.half_highs[0], self._mean_gap_ends[1])
+        return self._gap_interval(*self.gap_ends.over, high)
 
     def _under_confidence(self) -> tuple[float, float, float, str]:
-        return self._gap_interval(*self.gap_ends.under, self.half_highs[1])
+        high = max(self.half_highs[1], -self._mean_gap_ends[0])
+        return self._gap_interval(*self.gap_ends.under, high)
 
     def _ece_debiased(self) -> tuple[float, float, float, str]:
         _, low, high, how = self._ece()
@@ -311,9 +325,7 @@ class Block:
             resamples=self.resamples,
             rng=self.streams["smooth"],
         )
-        if self.one_class:
-            low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
-        return value, low, min(high, 1.0), "test-inversion"
+        return self._gap_interval(value, low, max(high, *map(abs, self._mean_gap_ends)))
 
     def _mcb(self) -> tuple[float, float, float, str]:
         low, high = self.corp_ends.mcb
@@ -334,6 +346,12 @@ class Block:
 
     # Ranking.
 
+    @property
+    def _rarer(self) -> float:
+        """Units of the rarer outcome: what the variance of a ranking measure is known from."""
+        right = self._average(self.data.correct.astype(np.float64, copy=False))
+        return max(min(right, 1 - right) * self.units.count, 2.0)
+
     def _auroc(self) -> tuple[float, float, float, str]:
         if self.one_class:
             return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
@@ -346,14 +364,15 @@ class Block:
                 value, right * share, (self.data.total - right) * share, self.level
             )
             return value, low, high, "score"
-        low, high = logit_interval(value, error, self.level, units=self.units.count)
+        low, high = logit_interval(value, error, self.level, units=self._rarer)
         return value, low, high, "delong-logit"
 
     def _bounded(self, value: float, influence_error: float) -> tuple[float, float, float, str]:
+        """Return the interval of a ranking measure on the logit scale."""
         if influence_error == 0 or not 0 < value < 1:
             low, high = value - self.unseen, value + self.unseen
             return value, max(low, 0.0), min(high, 1.0), "unseen share"
-        low, high = logit_interval(value, influence_error, self.level, units=self.units.count)
+        low, high = logit_interval(value, influence_error, self.level, units=self._rarer)
         return value, low, high, "influence-logit"
 
     def _auprc(self) -> tuple[float, float, float, str]:

@@ -12,12 +12,14 @@ part is the variance of the squared distance from the base rate.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.inversion import crossing_interval
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit
 from calibrant.stats.ranking import Influence
@@ -29,7 +31,7 @@ DRAWS = 150
 # Variance from which rounded normal numbers stand for binomial ones (six times as fast).
 MANY = 9.0
 # How far rates are moved from the confidences (0) to the fitted curve (1) and beyond it.
-MOVES = (0.0, 0.5, 0.8, 1.0, 1.3)
+MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
 
 
 class CorpIntervals(NamedTuple):
@@ -72,13 +74,25 @@ def corp_intervals(
     if values[-1] == 0:
         # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
         high = float(np.sqrt(np.quantile(drawn[0], (1 + level) / 2)))
-    squares = (fitted - share @ fitted) ** 2
-    of_confidences = float(share @ (squares - seen.dsc) ** 2) * inflation / rows
+
+    def of_confidences(squares: FloatArray) -> float:
+        return float(share @ (squares - share @ squares) ** 2) * inflation / rows
+
+    # The draws keep the confidences; what those vary is added to the distance of the ends.
+    drawn_too = normal_quantile(level) ** 2 * of_confidences((cells.confidence - fitted) ** 2)
     return CorpIntervals(
-        (min(low**2, parts.mcb), max(high**2, parts.mcb)),
+        _widened(low**2, high**2, parts.mcb, drawn_too),
         2 * seen.dsc - float(spread.mean()),
-        float(spread.var(ddof=1)) + of_confidences,
+        float(spread.var(ddof=1)) + of_confidences((fitted - share @ fitted) ** 2),
     )
+
+
+def _widened(low: float, high: float, value: float, square: float) -> tuple[float, float]:
+    """Return the interval with a squared distance added to that of either end from the value."""
+    low, high = min(low, value), max(high, value)
+    if low > 0:
+        low = max(value - math.sqrt((value - low) ** 2 + square), 0.0)
+    return low, value + math.sqrt((high - value) ** 2 + square)
 
 
 def dsc_influence(sums: DistinctSums, dsc: float) -> Influence:

@@ -89,8 +89,7 @@ def _ends_at(
     observed = float(np.abs(smoothed).sum())
     at = np.linspace(0, 1, smoothed.size)
     gap = np.divide(smoothed, density * scale, out=np.zeros_like(smoothed), where=density > 0)
-    rate = np.clip(at - gap, 0.0, 1.0)
-    spread = np.maximum(rate * (1 - rate), at * (1 - at) * (np.abs(gap) < 1e-12))
+    spread = _largest_spread(at, gap)
     node = np.interp(np.linspace(0, 1, sums.weight.size), at, spread)
     error = np.sqrt(np.maximum(sums.weight, 0.0) * total * node * inflation / rows)
     draws = normal_draws(min(resamples, MOST_DRAWS), error.size, rng, np.float32)
@@ -111,6 +110,17 @@ def _ends_at(
         return low, float(np.median(np.abs(noise + (observed * even)).sum(axis=1)))
     high = halving_end(lambda v: share(even, v, -1), observed, observed + reach, tail)
     return low, high
+
+
+def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
+    """Return the largest variance of a residual on the way from the gap to half as much again.
+
+    Outcomes vary by rate * (1 - rate), and rows with a gap vary in number. Candidates at the
+    high end have larger gaps than the observed one, and with them mostly larger variances.
+    """
+    rates = [np.clip(at - part * gap, 0.0, 1.0) for part in (0.5, 1.0, 1.5)]
+    largest: FloatArray = np.max([rate * (1 - rate) for rate in rates], axis=0) + gap**2
+    return largest
 
 
 def _product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
