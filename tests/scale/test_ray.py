@@ -202,3 +202,47 @@ def test_without_a_cluster_the_message_says_what_to_start(table, tmp_path):
     assert run.returncode == 2
     assert "ray start --head" in errors
     assert "Traceback" not in errors
+
+
+OTHER_VERBS = """
+import sys
+import calibrant as cal
+from calibrant.api.engines import engine_named
+from calibrant.api.partitions import annotate_on
+from calibrant.core.document import dump_document
+from calibrant.semantics import Options, annotate
+from scale.test_shared_out import draws, questions, scores
+
+rules = Options(clustering="rules", grading="rules")
+alone = annotate(draws(), questions(), options=rules)
+shared = annotate_on(engine_named("ray"), draws(), questions(), options=rules)
+assert shared.semantics.equals(alone.semantics) and shared.draws.equals(alone.draws)
+assert dump_document(shared.document) == dump_document(alone.document)
+
+table = alone.semantics.filter(alone.semantics["class_id"].is_not_null())
+table.select("question_id", "model", "class_id", "correct").write_parquet(sys.argv[1])
+options = dict(models=["small", "large"], features=["x"], price={"small": 1.0, "large": 5.0})
+verbs = {
+    "Sem-ECE": lambda engine: cal.audit(sys.argv[1], resamples=50, engine=engine),
+    "cascade": lambda engine: cal.cascade(scores(), splits=3, engine=engine, **options),
+    "compare": lambda engine: cal.compare(scores(), by=["topic"], resamples=50, engine=engine),
+}
+for name, verb in verbs.items():
+    found = {engine: dump_document(verb(engine).to_dict()) for engine in (None, "local", "ray")}
+    assert found[None] == found["local"] == found["ray"], name
+print("all the same")
+"""
+
+
+def test_other_verbs_give_the_documents_of_one_process(cluster, tmp_path):
+    # The nodes have calibrant, not the tests: the tables are made here and sent.
+    tests = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", OTHER_VERBS, str(tmp_path / "draws.parquet")],
+        env={**cluster.environment, "PYTHONPATH": tests},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.strip().endswith("all the same"), done.stderr[-2000:]

@@ -1,17 +1,25 @@
 """Verbs that share out their parts over an engine give the document of one after the other."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 
 import calibrant as cal
 from calibrant.api.engines import LocalEngine
-from calibrant.api.partitions import annotate_on, question_parts
+from calibrant.api.partitions import annotate_on
+from calibrant.api.run import run
 from calibrant.api.semantic import semantic_blocks
-from calibrant.core.document import plain
+from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
+from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
+from collect.endpoint import Oracle
+from collect.studies import write_study
 
 
 def scores(n=300, seed=0):
@@ -81,31 +89,31 @@ def questions():
     )
 
 
-def test_meanings_by_rules_are_the_same_on_an_engine():
+def test_meanings_by_rules_are_the_same_on_an_engine(monkeypatch):
+    # Small parts: texts that need mending, conflicts and instructions come up in several.
+    module = sys.modules["calibrant.semantics.annotate"]
+    monkeypatch.setattr(module, "TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(module, "GROUPS_AT_ONCE", 4)
+    table = draws().with_columns(
+        text=pl.when(pl.col("draw") == 0).then(pl.lit("Pa\u200bris")).otherwise("text")
+    )
     options = Options(clustering="rules", grading="rules")
-    alone = annotate(draws(), questions(), options=options)
-    shared = annotate_on(LocalEngine(2), draws(), questions(), options=options, parts=4)
+    alone = annotate(table, questions(), options=options)
+    shared = annotate_on(LocalEngine(2), table, questions(), options=options)
     assert shared.draws.equals(alone.draws)
     assert shared.semantics.equals(alone.semantics)
-    counts = ("conflicts", "mixed_classes", "graders", "reasons", "joined_by")
-    assert {name: shared.document[name] for name in counts} == {
-        name: alone.document[name] for name in counts
-    }
+    assert dump_document(shared.document) == dump_document(alone.document)
+    assert alone.document["texts_mended"]
 
 
-def test_a_judge_is_not_split():
-    class Judge:
-        name = "judge"
+class Helper:
+    name = "helper"
 
+
+@pytest.mark.parametrize("helper", ["judge", "embedder"])
+def test_what_needs_the_whole_table_is_not_split(helper):
     with pytest.raises(InputError, match="whole table at once"):
-        annotate_on(LocalEngine(2), draws(), options=Options(judge=Judge()))
-
-
-def test_rows_of_a_question_stay_together():
-    parts = question_parts(draws(), 4)
-    assert sum(part.height for part in parts) == draws().height
-    homes = [set(part["question_id"]) for part in parts]
-    assert sum(map(len, homes)) == 15
+        annotate_on(LocalEngine(2), draws(), options=Options(**{helper: Helper()}))
 
 
 def test_sem_ece_is_the_same_on_an_engine():
@@ -127,3 +135,58 @@ def test_a_table_of_draws_goes_to_the_engine_by_model(tmp_path):
     alone = cal.audit(path, resamples=50).to_dict()
     assert cal.audit(path, resamples=50, engine="local").to_dict() == alone
     assert len(alone["sem_ece"]) == 2
+
+
+def cli(*words):
+    command = [Path(sys.executable).parent / "calibrant", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_has_the_same_word_for_every_verb(tmp_path):
+    table, alone, shared = (tmp_path / name for name in ("t.csv", "alone.json", "shared.json"))
+    scores().write_csv(table)
+    words = ["cascade", table, "--models", "small,large", "--features", "x", "--splits", 3]
+    for out, engine in ((alone, []), (shared, ["--engine", "local"])):
+        done = cli(*words, "--price", "small=1,large=5", *engine, "--json", out)
+        assert done.returncode == 0, done.stderr
+    assert alone.read_bytes() == shared.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    with Oracle() as server:
+        folder = write_study(
+            tmp_path_factory.mktemp("run") / "study",
+            server.url,
+            tail='[semantics]\nclustering = "rules"\ngrading = "rules"',
+        )
+        run(folder)
+        yield folder, server
+
+
+def files(folder):
+    names = ("semantics", "audit")
+    results = {name: (folder / "results" / f"{name}.json").read_bytes() for name in names}
+    return results | {name: Study(folder).read(name).to_dicts() for name in ("semantics", "scores")}
+
+
+def test_a_study_is_the_same_on_an_engine_and_nothing_is_asked_again(study):
+    folder, server = study
+    run(folder)
+    alone, asked = files(folder), len(server.calls)
+    done = cli("run", folder, "--engine", "local", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert len(server.calls) == asked
+    assert files(folder) == alone
+
+
+def test_a_study_with_a_judge_refuses_an_engine_before_it_asks(tmp_path, study):
+    _, server = study
+    judge = '[semantics.judge]\nmodel = "oracle"\nclient = "vllm"\nbase_url = "' + server.url + '"'
+    folder = write_study(tmp_path / "judged", server.url, tail=judge)
+    asked = len(server.calls)
+    with pytest.raises(InputError, match=r"semantics\.judge works on the whole table"):
+        run(folder, engine="local")
+    with pytest.raises(InputError, match="engine is local, ray"):
+        run(folder, engine="spark")
+    assert len(server.calls) == asked

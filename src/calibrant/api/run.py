@@ -15,6 +15,7 @@ import polars as pl
 import calibrant
 from calibrant.api.audit import audit
 from calibrant.api.candidates import candidate_scores
+from calibrant.api.engines import engine_named
 from calibrant.api.meanings import semantics_options, with_embeddings
 from calibrant.api.result import Result
 from calibrant.api.study_page import write_study_page
@@ -59,6 +60,7 @@ def run(
     dry_run: bool = False,
     retry_failures: bool = False,
     watch: Watch | None = None,
+    engine: str | None = None,
 ) -> Result:
     """Ask models what a study wants to know, and score and audit the answers.
 
@@ -75,6 +77,10 @@ def run(
         Ask again for what earlier runs set aside for good.
     watch
         Is told about progress.
+    engine
+        Share out clustering and grading by rules, and Sem-ECE: ``local`` (threads), ``ray`` or
+        ``ray://HOST:PORT``. The tables and documents are the same. Not with a judge or
+        embeddings, which work on the whole table at once.
 
     Returns
     -------
@@ -83,8 +89,10 @@ def run(
     """
     folder = Study(study)
     config = load_config(folder)
-    questions = _questions(config)
     source = str(folder.config_path)
+    if engine is not None:
+        _check_engine(engine, config, source)
+    questions = _questions(config)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
     with _ledger(folder, dry_run=dry_run) as ledger:
@@ -93,10 +101,24 @@ def run(
         )
     document = _document(prepared, expected, dry_run=dry_run)
     if collected is not None:
-        document |= _digest(folder, prepared, collected)
+        document |= _digest(folder, prepared, collected, engine)
         folder.write_result("run", document)
         write_study_page(folder)
     return Result(document)
+
+
+def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
+    """Refuse an engine that cannot be used before a question is asked and paid for."""
+    engine_named(engine)
+    chosen = config.semantics
+    helpers = {"judge": chosen.judge is not None, "embeddings": chosen.embeddings}
+    for name, used in helpers.items():
+        if used:
+            raise InputError(
+                f"semantics.{name} works on the whole table at once, and --engine shares it out",
+                source=source,
+                hint=f"leave out --engine, or semantics.{name}",
+            )
 
 
 @dataclass(frozen=True)
@@ -193,14 +215,17 @@ async def _ask(
 # -- from draws to results -------------------------------------------------------------------
 
 
-def _digest(study: Study, prepared: _Prepared, collected: Collected) -> dict[str, Any]:
+def _digest(
+    study: Study, prepared: _Prepared, collected: Collected, engine: str | None
+) -> dict[str, Any]:
     """Write the tables and the audit, and return what the document says about them."""
     config = prepared.config
     answers = collected.draws.filter(pl.col("purpose") != POOL)
     pool = collected.draws.filter(pl.col("purpose") == POOL)
     names = None if config.methods is None else list(config.methods)
+    mapper = None if engine is None else engine_named(engine).map
     with semantics_options(study, config) as options:
-        annotated = annotate(answers, prepared.table, options=options)
+        annotated = annotate(answers, prepared.table, options=options, mapper=mapper)
         draws, semantics = annotated
         embedded = with_embeddings(draws, options)
         scored = score_table(embedded, semantics, prepared.table, methods=names, seed=config.seed)
@@ -216,9 +241,9 @@ def _digest(study: Study, prepared: _Prepared, collected: Collected) -> dict[str
     for name, frame in tables.items():
         study.write(name, frame)
     study.write_result("semantics", annotated.document)
-    audited = (
-        audit(study.path, on_invalid="drop", seed=config.seed) if scored.scores.height else None
-    )
+    audited = None
+    if scored.scores.height:
+        audited = audit(study.path, on_invalid="drop", seed=config.seed, engine=engine)
     if audited is not None:
         study.write_result("audit", audited.to_dict())
     return {

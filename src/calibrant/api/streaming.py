@@ -72,10 +72,10 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
 
 def _holds_draws(source: str) -> bool:
     """Return whether this is a study or a table of draws: its models are shared out instead."""
-    if is_url(source) or find_spec("pyarrow") is None:
-        return False
     if is_study(source):
         return True
+    if is_url(source) or find_spec("pyarrow") is None:
+        return False
     try:
         names = _columns(source)
     except (InputError, OSError):

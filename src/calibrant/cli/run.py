@@ -27,6 +27,14 @@ def command(
         bool, typer.Option("--retry-failures", help="Ask again for what was set aside for good.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="local|ray|ray://HOST:PORT",
+            help="Share out clustering and grading by rules: to threads, or to a Ray cluster.",
+        ),
+    ] = None,
     json: JsonPath = None,
     html: HtmlPath = None,
 ) -> None:
@@ -37,7 +45,9 @@ def command(
     folder = study.parent if study.name == "study.toml" else study
     with RunBar(enabled=not (quiet or dry_run)) as bar:
         try:
-            result = run(folder, dry_run=dry_run, retry_failures=retry_failures, watch=bar)
+            result = run(
+                folder, dry_run=dry_run, retry_failures=retry_failures, watch=bar, engine=engine
+            )
         except KeyboardInterrupt:
             raise Interrupted(
                 "stopped; every answer that had arrived is kept\n"

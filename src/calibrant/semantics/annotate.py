@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from calibrant.core import InputError
 from calibrant.semantics.options import Options
-from calibrant.semantics.read import purpose_role, read_draws
+from calibrant.semantics.read import ReadDraws, purpose_role, read_draws
 from calibrant.semantics.settle import Group, Settled, Settler
 
 __all__ = ["Annotated", "annotate"]
@@ -19,6 +20,9 @@ __all__ = ["Annotated", "annotate"]
 _KEY = ["question_id", "model"]
 _NEEDED = ("question_id", "model", "purpose", "draw", "text")
 _EXAMPLES = 20
+# Parts that are shared out: some tenths of a second of work each.
+TEXTS_AT_ONCE, GROUPS_AT_ONCE = 2_000, 200
+Mapper: TypeAlias = Callable[..., Iterator[Any]]
 
 
 @dataclass
@@ -34,7 +38,11 @@ class Annotated:
 
 
 def annotate(
-    draws: pl.DataFrame, questions: pl.DataFrame | None = None, *, options: Options | None = None
+    draws: pl.DataFrame,
+    questions: pl.DataFrame | None = None,
+    *,
+    options: Options | None = None,
+    mapper: Mapper | None = None,
 ) -> Annotated:
     """Fill in what the draws say and return the class and grade of each.
 
@@ -47,6 +55,9 @@ def annotate(
         references there are classes but no grades.
     options
         See `Options`.
+    mapper
+        Runs parts of the work and keeps their order, here or elsewhere; the result is the same.
+        Only for rules: a judge keeps one docket, and an embedder stays in this process.
 
     Returns
     -------
@@ -71,12 +82,13 @@ def annotate(
     """
     options = options or Options()
     _check(draws, questions)
+    _check_shared(options, mapper)
     work = _with_questions(draws, questions)
-    read, notes = _read(work, options)
+    read, notes = _read(work, options, mapper or map)
     work = pl.concat([work.drop("answer", strict=False), read], how="horizontal")
     settler = Settler(options)
     long = _long_answers(work)
-    verdicts, settled = _settle(long, work, settler)
+    verdicts, settled = _settle(long, work, settler, mapper)
     semantics = _semantics(work, long, verdicts)
     filled = ["answer", "stated_confidence", "stated_answers", "stated_confidences"]
     out = draws.drop(filled, strict=False).with_columns(work.select(filled))
@@ -94,6 +106,17 @@ def _check(draws: pl.DataFrame, questions: pl.DataFrame | None) -> None:
         if questions["question_id"].is_duplicated().any():
             twice = questions.filter(pl.col("question_id").is_duplicated())["question_id"][0]
             raise InputError(f"a question_id is given once; {twice!r} is there more often")
+
+
+def _check_shared(options: Options, mapper: Mapper | None) -> None:
+    if mapper is None:
+        return
+    for helper, what in ((options.judge, "a judge"), (options.embedder, "an embedder")):
+        if helper is not None:
+            raise InputError(
+                f"{what} works on the whole table at once, an engine shares it out",
+                hint=f"leave out {what}, or the engine",
+            )
 
 
 def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.DataFrame:
@@ -133,21 +156,27 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
     )
 
 
-def _read(work: pl.DataFrame, options: Options) -> tuple[pl.DataFrame, Counter[str]]:
+def _read(
+    work: pl.DataFrame, options: Options, mapper: Mapper
+) -> tuple[pl.DataFrame, Counter[str]]:
     """Read every distinct text once and spread the result over the rows."""
     by = ["text", "role", "kind", "choices"]
-    distinct = work.select(by).unique(maintain_order=True).with_row_index("text_row")
-    found = read_draws(
-        distinct["text"].to_list(),
-        distinct["role"].to_list(),
-        distinct["kind"].to_list(),
-        distinct["choices"].to_list(),
-        options,
-    )
+    distinct = work.select(by).unique(maintain_order=True)
+    parts = list(distinct.iter_slices(TEXTS_AT_ONCE)) or [distinct]
+    found = list(mapper(partial(_read_part, options=options), parts))
+    notes: Counter[str] = Counter()
+    for part in found:
+        notes.update(part.notes)
+    distinct = distinct.with_row_index("text_row")
     which = work.select(by).join(
         distinct, on=by, how="left", maintain_order="left", nulls_equal=True
     )["text_row"]
-    return found.table[which], found.notes
+    return pl.concat([part.table for part in found])[which], notes
+
+
+def _read_part(part: pl.DataFrame, options: Options) -> ReadDraws:
+    text, role, kind, choices = (column.to_list() for column in part.get_columns())
+    return read_draws(text, role, kind, choices, options)
 
 
 def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
@@ -166,7 +195,7 @@ def _long_answers(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _settle(
-    long: pl.DataFrame, work: pl.DataFrame, settler: Settler
+    long: pl.DataFrame, work: pl.DataFrame, settler: Settler, mapper: Mapper | None
 ) -> tuple[pl.DataFrame, list[Settled]]:
     """Return one row per distinct answer of a question and model with its class and grade."""
     grouped = (
@@ -190,7 +219,12 @@ def _settle(
         )
         for row in rows.iter_rows(named=True)
     ]
-    settled = settler.settle(groups)
+    if mapper is None:
+        settled = settler.settle(groups)
+    else:
+        parts = [groups[i : i + GROUPS_AT_ONCE] for i in range(0, len(groups), GROUPS_AT_ONCE)]
+        found = mapper(partial(_settle_part, options=settler.options), parts)
+        settled = [group for part in found for group in part]
     verdicts = (
         grouped.select(*_KEY, "answer")
         .with_columns(
@@ -212,6 +246,10 @@ def _settle(
         .explode("answer", "class_id", "correct", "grader", "graded")
     )
     return verdicts, settled
+
+
+def _settle_part(groups: list[Group], options: Options) -> list[Settled]:
+    return Settler(options).settle(groups)
 
 
 def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
