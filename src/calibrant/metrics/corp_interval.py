@@ -5,9 +5,9 @@ tested as in `gap_intervals`: the rates are moved from the confidences (perfect 
 towards the fitted curve and beyond, outcomes are drawn with them, and a candidate is kept where
 the observed MCB is not extreme among the drawn ones.
 
-DSC varies with the outcomes and with the confidences that happened to be drawn. What outcomes
-drawn with the fitted rates show tells its bias and the first part of its variance; the second
-part is the variance of the squared distance from the base rate.
+Both vary with the outcomes and with the confidences that happened to be drawn. Outcomes drawn
+with the fitted rates tell the bias and the first part of the variance; the second part is the
+variance of the squared distance of the curve from the confidences (MCB) or the base rate (DSC).
 """
 
 from __future__ import annotations

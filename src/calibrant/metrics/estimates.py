@@ -68,7 +68,8 @@ def metric_estimates(
     accuracy and UNC Wilson's, AUROC DeLong's and the other ranking measures the same method
     (influence functions) on the logit scale. ECE, its debiased form, its halves, smooth ECE and
     MCB are biased near perfect calibration, where no bootstrap interval covers; theirs come from
-    inverting a test, so that 0 is inside whenever perfect calibration is not contradicted.
+    inverting a test, so that 0 is inside whenever perfect calibration is not contradicted. The
+    interval of DSC lies around the value less its simulated bias.
 
     Parameters
     ----------
