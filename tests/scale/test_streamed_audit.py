@@ -1,6 +1,8 @@
 """A streamed audit is the audit in memory, read another way."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import polars as pl
@@ -48,6 +50,8 @@ def test_every_number_is_that_of_the_audit_in_memory(table):
     ours, theirs = by_block(streamed), by_block(memory)
     assert ours.keys() == theirs.keys()
     assert len(ours) == 8
+    assert streamed["multiplicity"] == memory["multiplicity"]
+    assert streamed["multiplicity"]["groups"]["tests"] == 12
     for key, entry in ours.items():
         other = theirs[key]
         assert entry["n"] == other["n"]
@@ -70,6 +74,7 @@ def test_every_number_is_that_of_the_audit_in_memory(table):
         assert [row["n"] for row in mine] == [row["n"] for row in rows]
         assert [row["rate"] for row in mine] == pytest.approx([row["rate"] for row in rows])
         assert entry["verdict"]["calibration"] == other["verdict"]["calibration"]
+        assert entry["significance"]["tests"] == other["significance"]["tests"]
 
 
 def test_the_band_of_the_curve_is_that_of_all_rows(table):
@@ -226,3 +231,18 @@ def test_the_command_line_takes_the_engine(table, tmp_path):
     assert done.exit_code == 0, done.output
     assert json.loads(out.read_text())["reading"]["rows"] == 30_000
     assert "streamed" in done.output
+
+
+def test_a_streamed_audit_loads_no_library_that_it_does_not_use(table):
+    """Loading is the longest part of a short audit: what is not needed stays out."""
+    code = (
+        "import sys; from calibrant.cli.main import main\n"
+        f"sys.argv = ['calibrant', 'audit', {str(table)!r}, '--engine', 'local']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "names = ('polars', 'narwhals', 'pandas', 'scipy.optimize', 'scipy.stats', 'sklearn', "
+        "'jinja2', 'altair', 'vl_convert', 'aiohttp', 'ray')\n"
+        "print([name for name in names if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "95% intervals" in done.stdout
+    assert done.stderr.strip() == "[]"

@@ -81,7 +81,11 @@ def streamed_audit(
         _refuse_repeats(streamed, total)
     entries = _entries(total, streamed.plan, level=level, resamples=resamples, seed=seed)
     from calibrant.api.result import Result
+    from calibrant.api.significance import correct_for_number
+    from calibrant.api.verdict import audit_verdict
 
+    multiplicity = correct_for_number(entries)
+    entries = [{**entry, "verdict": audit_verdict(entry)} for entry in entries]
     return Result(
         {
             "schema": "calibrant.audit/1",
@@ -98,6 +102,7 @@ def streamed_audit(
                 "parts": len(parts),
                 "cells": streamed.plan.grid.cells,
             },
+            "multiplicity": multiplicity,
             "dropped": total.dropped,
             "dropped_rows": total.dropped_rows,
             "results": entries,
@@ -214,7 +219,6 @@ def _entry(
     resamples: int,
     seed: int,
 ) -> dict[str, Any]:
-    from calibrant.api.verdict import audit_verdict
     from calibrant.metrics.streamed import CellBlock
     from calibrant.planning.streamed import verification_from_cells
 
@@ -226,7 +230,7 @@ def _entry(
     test = cells.calibration_test(stream)
     diagram = cells.reliability_bins()
     curve = cells.reliability_curve(_CURVE_POINTS, stream)
-    entry: dict[str, Any] = {
+    return {
         "model": keys["model"],
         "method": keys["method"],
         "group": group or None,
@@ -249,8 +253,6 @@ def _entry(
         "verification": verification_from_cells(**cells.verification_sums(), rng=stream),
         "notes": _notes(metrics, plan),
     }
-    entry["verdict"] = audit_verdict(entry)
-    return entry
 
 
 def _notes(metrics: Mapping[str, Any], plan: SumPlan) -> list[str]:
