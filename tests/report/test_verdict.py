@@ -8,7 +8,7 @@ from calibrant.report import render_html
 from calibrant.report.verdict import opening_sentences
 
 
-def entry(model, accuracy, *, method="verb", word="no-evidence", ece=0.1, expected=0.08):
+def entry(model, accuracy, *, method="verb", word="no-evidence", ece=0.1, expected=0.08, said=0.6):
     def estimate(value):
         return {"value": value, "low": value - 0.05, "high": value + 0.05, "n": 20}
 
@@ -18,7 +18,11 @@ def entry(model, accuracy, *, method="verb", word="no-evidence", ece=0.1, expect
         "group": None,
         "questions": 20,
         "probability": True,
-        "metrics": {"accuracy": estimate(accuracy), "ece": estimate(ece)},
+        "metrics": {
+            "accuracy": estimate(accuracy),
+            "mean_confidence": estimate(said),
+            "ece": estimate(ece),
+        },
         "calibration_test": {"expected_ece": expected},
         "verdict": {"calibration": word, "how": "H.", "sure": "S.", "next": "N."},
     }
@@ -30,7 +34,10 @@ def audited(*entries):
 
 def test_models_that_are_mostly_wrong_are_said_to_know_little_first():
     first, _, third, _ = opening_sentences(audited(entry("a", 0.3), entry("b", 0.2)))
-    assert first.startswith("a is right in 30% [25%, 35%], b is right in 20%")
+    assert first.startswith(
+        "a is right in 30% [25%, 35%] and says 60% [55%, 65%]; b is right in 20%"
+    )
+    assert ", on 20 questions; most" in first
     assert "they know little here" in first
     assert "a perfectly calibrated one would show 0.080" in third
 
@@ -42,7 +49,19 @@ def test_a_model_that_is_mostly_right_is_not_said_to_know_little():
 
 def test_many_models_are_summed_up_by_their_range():
     first = opening_sentences(audited(*(entry(f"m{i}", 0.5 + i / 20) for i in range(5))))[0]
-    assert first == "5 models get 50% to 70% of the answers right."
+    assert first == (
+        "5 models on 20 questions: the least accurate, m0, is right in 50% [45%, 55%] and says 60% "
+        "[55%, 65%]; the most accurate, m4, is right in 70% [65%, 75%] and says 60% [55%, 65%]."
+    )
+
+
+def test_a_model_with_many_confidences_has_their_range():
+    methods = [entry("a", 0.8, method=f"x{i}", said=0.5 + i / 10) for i in range(3)]
+    first = opening_sentences(audited(*methods))[0]
+    assert (
+        first
+        == "a is right in 80% [75%, 85%] and its 3 confidences say 50% to 70%, on 20 questions."
+    )
 
 
 def test_verdicts_are_counted():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
@@ -72,6 +73,7 @@ def render_html(
     script, vega = _asset("page.js"), _vega()
     verdict = opening_sentences(shown)
     environment = Environment(autoescape=True, trim_blocks=True)
+    environment.filters["soft"] = _soft
     template = environment.from_string(_asset("page.html"))
     return template.render(
         title=title,
@@ -176,7 +178,7 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "labels": block.labels,
         "folded": block.folded,
         "shown": _ROWS_SHOWN if len(block.rows) > _ROWS_SHOWN + 3 else len(block.rows),
-        "rows": _filled(block),
+        "rows": [[_cell(cell) for cell in row] for row in _filled(block)],
         "whole": block.whole,
         "columns": [
             {
@@ -187,6 +189,20 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
             for column in block.columns
         ],
     }
+
+
+def _cell(text: str) -> dict[str, str]:
+    """Part a number from its interval, which is shown smaller beside it."""
+    head, mark, rest = text.partition(" [")
+    interval, end, tail = rest.partition("]")
+    if not (mark and end):
+        return {"text": text, "head": text, "interval": "", "tail": ""}
+    return {"text": text, "head": head, "interval": f" [{interval}]", "tail": tail}
+
+
+def _soft(text: str) -> Markup:
+    """Let a long name break after a slash, a hyphen or an underscore, and not inside a word."""
+    return Markup("<wbr>").join(re.split(r"(?<=[/_\-])(?=[^/_\-\s])", text))
 
 
 def _filled(block: Table) -> list[list[str]]:

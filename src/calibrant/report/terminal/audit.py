@@ -7,13 +7,14 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
 from calibrant.report.multiplicity import correction_sentence
+from calibrant.report.summary import audit_sentences
 from calibrant.report.terminal.semantic import semantic_tables
 
 __all__ = ["blocks"]
 
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
-_SENTENCES_SHOWN = 3
+_VERDICTS_SPOKEN = 3
 # With a space, so that narrow columns break between the words.
 _WORDS = {
     "no-evidence": "no evidence",
@@ -27,14 +28,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     document = _short_names(document)
     results: Sequence[Mapping[str, Any]] = document["results"]
     parts: list[Paragraph | Table] = []
-    for entry in results[:_SENTENCES_SHOWN]:
-        verdict = entry["verdict"]
-        text = f"{_place(entry)}: {verdict['how']} {verdict['sure']} {verdict['next']}"
-        parts.append(Paragraph(text, strong=len(results) == 1))
-    more = len(results) - _SENTENCES_SHOWN
-    if more > 0:
-        other = "verdict is" if more == 1 else f"{more:,} verdicts are"
-        parts.append(Paragraph(f"The other {other} in the tables."))
+    parts += _verdicts(document)
     calibrated = [entry for entry in results if entry["probability"]]
     ranking = [entry for entry in results if not entry["probability"]]
     if calibrated:
@@ -48,6 +42,30 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         parts.extend(semantic_tables(document["sem_ece"]))
     parts.extend(_remarks(document))
     return parts
+
+
+def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
+    """Return the verdicts themselves where they are few, or else what they come to."""
+    results: Sequence[Mapping[str, Any]] = document["results"]
+    whole = [entry for entry in results if not entry.get("group")] or list(results)
+    if len(whole) > _VERDICTS_SPOKEN:
+        return [
+            Paragraph(text, strong=number == 0)
+            for number, text in enumerate(audit_sentences(document))
+        ]
+    parts = [
+        Paragraph(f"{_place(entry)}: {' '.join(_sentences(entry))}", strong=len(results) == 1)
+        for entry in whole
+    ]
+    more = len(results) - len(whole)
+    if more > 0:
+        other = "verdict of a group is" if more == 1 else f"{more:,} verdicts of groups are"
+        parts.append(Paragraph(f"The {other} in the tables."))
+    return parts
+
+
+def _sentences(entry: Mapping[str, Any]) -> list[str]:
+    return [entry["verdict"][name] for name in ("how", "sure", "next")]
 
 
 def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:

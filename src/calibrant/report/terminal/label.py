@@ -91,8 +91,8 @@ def _judge(entry: Mapping[str, Any]) -> Table:
         tuple(rows),
         title=f"{entry['model']} / {entry['method']}: {judged['gold_labels']:,} gold labels and "
         f"{judged['judge_labels']:,} of the judge",
-        note="The judge's own number has no valid interval; stretches of the confidence hold all at "
-        "once. 'Right - said': accuracy minus confidence, below 0 is over-confident.",
+        note="The judge's own number has no valid interval; stretches of the confidence hold all "
+        "at once. 'Right - said': accuracy minus confidence, below 0 is over-confident.",
     )
 
 
