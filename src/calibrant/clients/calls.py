@@ -130,9 +130,10 @@ class Caller:
         """Make a call, of which others have draws, for what they leave over."""
         await self._guarded(call, self._get_the_rest(call))
 
-    def drop(self, call: Call, attempt: int) -> None:
+    def drop(self, call: Call) -> None:
         """Give up a call that is noted in the ledger and was not sent."""
-        self._commit.submit(partial(self._ledger.end_attempt, attempt, "unsent", "run ended"))
+        end = partial(self._ledger.end_attempt, call.attempt, "unsent", "the run was ended before")
+        self._commit.submit(end)
         self._ended(call)
 
     async def _guarded(self, call: Call, work: Coroutine[Any, Any, bool]) -> None:

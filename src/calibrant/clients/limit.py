@@ -73,9 +73,16 @@ class AdaptiveLimit:
         """Return the seconds until the time that the endpoint asked for; at most 0 without."""
         return self._paused_until - asyncio.get_running_loop().time()
 
+    @property
+    def free(self) -> int:
+        """Places that a call could take now."""
+        if self._waiting or self.paused_for() > 0:
+            return 0
+        return max(0, int(self._limit) - self._in_use)
+
     def try_acquire(self) -> bool:
         """Take a place if one is free and nobody has to wait."""
-        if self._waiting or self._in_use >= int(self._limit) or self.paused_for() > 0:
+        if not self.free:
             return False
         self._in_use += 1
         return True

@@ -28,9 +28,9 @@ READY = 256
 class Run:
     """Feeds calls to the endpoint and outcomes to the caller.
 
-    A call waits for one of the endpoint's places, is noted in the ledger, is sent, gives the
+    A call is noted in the ledger, waits for one of the endpoint's places, is sent, gives the
     place back when the answer is there, and has its draws committed. Half as many calls again
-    as there are places are begun, so that no place is empty while draws are committed.
+    as there are places are begun, so that no place is empty while the ledger is written.
     """
 
     def __init__(self, dispatcher: Dispatcher, windows: Iterator[list[Ask]]) -> None:
@@ -41,6 +41,8 @@ class Run:
         self._commit = GroupCommit.enter(dispatcher.ledger)
         self._caller = Caller(dispatcher, self._commit, fail=self._break, ended=self._end)
         self._next: deque[Call] = deque()
+        self._noting = 0
+        self._noted: deque[Call] = deque()
         self._begun = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._active: dict[int, list[tuple[Ask, Request]]] = {}
@@ -183,36 +185,52 @@ class Run:
     # -- calls -----------------------------------------------------------------------------
 
     def _launch(self) -> None:
-        """Note what waits in the ledger, as far as there are places."""
+        """Send what is noted, and note what comes next, as far as there are places."""
+        while self._noted:
+            if self._is_over(self._noted[0]):
+                self._caller.drop(self._noted.popleft())
+            elif self._limit.try_acquire():
+                self._spawn(self._caller.make(self._noted.popleft()))
+            else:
+                break
         while self._next:
             if self._is_over(self._next[0]):
                 self._end(self._next.popleft())
-            elif self._limit.try_acquire():
+            elif self._noting + len(self._noted) < max(self._limit.free, self._ahead):
                 call = self._next.popleft()
-                self._commit.claim(call.claim, partial(self._send, call))
+                self._noting += 1
+                self._commit.claim(call.claim, partial(self._note, call))
             else:
                 break
-        if self._next and self._alarm is None and (rest := self._limit.paused_for()) > 0:
+        waiting = self._noted or self._next
+        if waiting and self._alarm is None and (rest := self._limit.paused_for()) > 0:
             self._alarm = asyncio.get_running_loop().call_later(rest, self._wake)
+
+    @property
+    def _ahead(self) -> int:
+        """Calls that are noted before there is a place for them.
+
+        A place that comes free is taken at once. If it waited for a commit, calls that were
+        answered together would be sent together again, and their answers would queue up.
+        """
+        return self._limit.allowed // 4
 
     def _is_over(self, call: Call) -> bool:
         """Whether it would be for nothing to send this call."""
         return self._stopped or self._broken or call.job.problem is not None
 
-    def _send(self, call: Call, attempt: int | None, error: Exception | None) -> None:
-        """Send a call that is noted, unless something has come in between."""
-        if error is None and attempt is not None and not self._is_over(call):
-            call.attempt = attempt
-            self._spawn(self._caller.make(call))
-            return
-        self._limit.release()
+    def _note(self, call: Call, attempt: int | None, error: Exception | None) -> None:
+        """Go on with a call that the ledger knows of."""
+        self._noting -= 1
         if error is not None:
             self._fail(error)
             self._end(call)
         elif attempt is None:
             self._spawn(self._caller.make_the_rest(call))
         else:
-            self._caller.drop(call, attempt)
+            call.attempt = attempt
+            self._noted.append(call)
+        self._launch()
 
     def _wake(self) -> None:
         self._alarm = None
