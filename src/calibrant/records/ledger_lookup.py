@@ -108,7 +108,7 @@ class LedgerLookup:
         return [(key, last[id_]) for id_, key in self.requests() if id_ in last]
 
     def in_flight(self) -> list[Attempt]:
-        """Return the calls that were sent and have no recorded end."""
+        """Return the calls that were sent, or about to be, and have no recorded end."""
         live = self._live_sessions(others=False)
         rows = self._reader.execute(
             "SELECT a.id, r.id, r.purpose, r.model, a.first_draw, a.n, a.started_at, a.session_id "

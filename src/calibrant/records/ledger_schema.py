@@ -144,7 +144,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A call that was sent and has no recorded end.
+    """A call that was sent, or about to be, and has no recorded end.
 
     `live` tells whether the process that sent it is still at work; otherwise the process was
     killed, and the call may have been paid for without an answer.
