@@ -205,6 +205,7 @@ def test_without_a_cluster_the_message_says_what_to_start(table, tmp_path):
 
 
 OTHER_VERBS = """
+import importlib
 import sys
 import calibrant as cal
 from calibrant.api.engines import engine_named
@@ -230,6 +231,16 @@ verbs = {
 for name, verb in verbs.items():
     found = {engine: dump_document(verb(engine).to_dict()) for engine in (None, "local", "ray")}
     assert found[None] == found["local"] == found["ray"], name
+
+importlib.import_module("calibrant.api.compare").STREAM_ROWS = 10
+importlib.import_module("calibrant.api.streamed_compare").PART_ROWS = 100
+scores().write_parquet(sys.argv[2])
+parts = {
+    engine: cal.compare(sys.argv[2], by=["topic"], resamples=50, engine=engine).to_dict()
+    for engine in ("local", "ray")
+}
+assert parts["local"]["reading"]["parts"] == 6
+assert dump_document(parts["local"]) == dump_document(parts["ray"])
 print("all the same")
 """
 
@@ -238,7 +249,7 @@ def test_other_verbs_give_the_documents_of_one_process(cluster, tmp_path):
     # The nodes have calibrant, not the tests: the tables are made here and sent.
     tests = str(Path(__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, "-c", OTHER_VERBS, str(tmp_path / "draws.parquet")],
+        [sys.executable, "-c", OTHER_VERBS, tmp_path / "draws.parquet", tmp_path / "t.parquet"],
         env={**cluster.environment, "PYTHONPATH": tests},
         capture_output=True,
         text=True,

@@ -13,6 +13,8 @@ import calibrant
 from calibrant.api.engines import engine_named
 from calibrant.api.foreign import foreign_tables
 from calibrant.api.result import Result
+from calibrant.api.streamed_compare import streamed_compare
+from calibrant.api.streaming import is_large
 from calibrant.comparison import compare_models
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -23,6 +25,8 @@ from calibrant.records.tables import collect, column_names, scan_table
 
 __all__ = ["compare"]
 
+# The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
+STREAM_ROWS = 1_000_000
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 
@@ -71,8 +75,11 @@ def compare(
         Rules for the rows, see `calibrant.records.load_scores`; by default a table stops at a
         bad row, and a study drops and counts it.
     engine
-        Where the methods and groups are compared, each on its own: ``local`` (threads), ``ray``
-        or ``ray://HOST:PORT``; None runs them one after the other. The document is the same.
+        Where the work is shared out: ``local`` (threads), ``ray`` or ``ray://HOST:PORT``. A
+        table of up to a million rows is compared in memory, method by method and group by group;
+        None runs these one after the other. A larger one is read and compared in parts, without
+        the candidate-aligned view. The document does not depend on the engine and says under
+        ``reading`` which way was taken.
     seed
         The same seed gives the same bytes.
 
@@ -101,6 +108,26 @@ def compare(
     >>> pair["tie"], pair["ties"]["da"]["ece"]  # constant confidence: only accuracy differs
     (False, True)
     """
+    options: dict[str, Any] = {
+        "bins": bins,
+        "target": target,
+        "level": level,
+        "resamples": resamples,
+        "lipschitz": lipschitz,
+    }
+    if _is_streamed(data, candidates, graded):
+        names = {"confidence": confidence, "correct": correct, "model": model, "method": method}
+        return streamed_compare(
+            data,
+            engine=engine,
+            models=models,
+            columns={**names, "question": question, "answer": answer},
+            by=tuple(by),
+            options=options,
+            on_invalid=on_invalid,
+            scale=scale,
+            seed=seed,
+        )
     source = data
     if isinstance(data, str | Path) and Study.is_study(data):
         study = Study(data)
@@ -126,16 +153,8 @@ def compare(
         features=list(by),
     )
     pool = None if candidates is None else _candidates(candidates)
-    options: dict[str, Any] = {
-        "models": models,
-        "bins": bins,
-        "target": target,
-        "level": level,
-        "resamples": resamples,
-        "lipschitz": lipschitz,
-    }
     runner = map if engine is None else engine_named(engine).map
-    one = partial(_part, pool=pool, options=options, seed=seed)
+    one = partial(_part, pool=pool, options={"models": models, **options}, seed=seed)
     parts = list(runner(one, _parts(scores, by)))
     return Result(
         {
@@ -143,7 +162,8 @@ def compare(
             "version": calibrant.__version__,
             "source": scores.source if log is None else source_name(data),
             "seed": seed,
-            **{name: value for name, value in options.items() if name != "models"},
+            **options,
+            "reading": {"way": "in memory"},
             "dropped": {**scores.dropped, **({} if log is None else log.dropped()[0])},
             "results": [entry for part in parts for entry in part["results"]],
             "pairs": [entry for part in parts for entry in part["pairs"]],
@@ -154,6 +174,12 @@ def compare(
             "self_preference": [row for part in parts for row in part["self_preference"]],
         }
     )
+
+
+def _is_streamed(data: Any, candidates: Any, graded: bool) -> bool:
+    if not isinstance(data, str | Path) or Study.is_study(data):
+        return False
+    return candidates is None and not graded and is_large(str(data), rows=STREAM_ROWS)
 
 
 def _parts(scores: Scores, by: Sequence[str]) -> list[tuple[dict[str, Any], pl.DataFrame]]:

@@ -25,7 +25,7 @@ from calibrant.stats.mergeable import CellSums
 if TYPE_CHECKING:
     from calibrant.api.result import Result
 
-__all__ = ["streamed_audit"]
+__all__ = ["streamed_audit", "summed"]
 
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
@@ -73,7 +73,7 @@ def streamed_audit(
         parts = table_parts(source, streamed.plan.columns)
         if not parts:
             raise InputError("the table has no rows", source=str(data))
-        total = _summed(parts, streamed.plan, runner, shown=str(data), staged=source)
+        total = summed(parts, streamed.plan, runner, shown=str(data), staged=source)
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
@@ -111,7 +111,7 @@ def streamed_audit(
     )
 
 
-def _summed(
+def summed(
     parts: list[Part], plan: SumPlan, engine: Engine, *, shown: str, staged: str
 ) -> PartSums:
     """Return the sums of all parts; rows of a rewritten text table are named after the table."""

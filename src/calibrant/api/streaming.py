@@ -17,7 +17,7 @@ from calibrant.records.formats import file_format, is_study
 from calibrant.records.part_sums import SumPlan
 from calibrant.stats.mergeable import cell_grid
 
-__all__ = ["STREAM_ROWS", "Streamed", "is_streamed", "staged", "sum_plan"]
+__all__ = ["STREAM_ROWS", "Streamed", "is_large", "is_streamed", "staged", "sum_plan"]
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
@@ -67,7 +67,7 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
         if needs is not None:
             raise InputError(f"a table behind a URL is streamed, and --{needs} needs all of it")
         return True
-    return path and needs is None and _is_large(str(data))
+    return path and needs is None and is_large(str(data))
 
 
 def _holds_draws(source: str) -> bool:
@@ -94,8 +94,8 @@ def _columns(source: str) -> list[str]:
     return column_names(scan_table(source), source)
 
 
-def _is_large(source: str) -> bool:
-    """Return whether a local table is too large to be read at once."""
+def is_large(source: str, *, rows: int | None = None) -> bool:
+    """Return whether a local table is too large to be read at once: more than so many rows."""
     if find_spec("pyarrow") is None or is_study(source):
         return False
     path = Path(source)
@@ -103,7 +103,7 @@ def _is_large(source: str) -> bool:
         if path.is_file() and file_format(path) != "parquet":
             return path.stat().st_size > STREAM_BYTES and file_format(path) in ("csv", "jsonl")
         files = parquet_files(source)
-        return _rows(files) > STREAM_ROWS and "weights" not in _names(files, source)
+        return _rows(files) > (rows or STREAM_ROWS) and "weights" not in _names(files, source)
     except (InputError, OSError):
         # What cannot be read is reported where it is read.
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,7 +34,7 @@ from calibrant.core.rng import RngLike
 from calibrant.stats.floors import passive_floor
 from calibrant.stats.intervals import wald_interval
 
-__all__ = ["compare_models"]
+__all__ = ["compare_models", "comparison_entries"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 _DETAILED_PAIRS = 60
@@ -85,31 +86,38 @@ def compare_models(
         pool, aligned = align_candidates(candidates, aligned)
     counts = resample_counts(aligned.questions.size, resamples, rng)
     comparer = Comparer(aligned, counts, bins=bins, target=target, candidates=pool)
+    found = comparison_entries(comparer, level=level, lipschitz=lipschitz)
+    if len(found["pairs"]) <= _DETAILED_PAIRS:
+        numbers = combinations(range(len(aligned.models)), 2)
+        for (a, b), entry in zip(numbers, found["pairs"], strict=True):
+            entry["shared"] = blind_spots(aligned, a, b, counts, level=level)
+            entry["exchangeability"] = exchangeability(aligned, a, b)
+    preference = self_preference(aligned, pool, counts, level=level) if pool is not None else []
+    return {**found, "left_out": aligned.left_out, "self_preference": preference}
+
+
+def comparison_entries(comparer: Comparer, *, level: float, lipschitz: float) -> dict[str, Any]:
+    """Return what follows from weighted sums alone: models, pairs and their summary."""
     pairs = [
         _pair_entry(pair, comparer, level=level, lipschitz=lipschitz) for pair in comparer.pairs()
     ]
     return {
-        "questions": aligned.questions.size,
-        "left_out": aligned.left_out,
+        "questions": comparer.questions,
         "results": _results(comparer, level),
         "pairs": pairs,
         "summary": _summary(pairs),
-        "self_preference": (
-            self_preference(aligned, pool, counts, level=level) if pool is not None else []
-        ),
     }
 
 
 def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
-    aligned = comparer.aligned
-    n = int(aligned.questions.size)
+    n = comparer.questions
     entries = []
     for number, views in enumerate(comparer.league()):
         entries.append(
             {
-                "model": aligned.models[number],
+                "model": comparer.models[number],
                 "accuracy": interval(comparer.accuracy(number), n, level=level),
-                "mean_confidence": _plain_mean(aligned.confidence[number], level),
+                "mean_confidence": _plain_mean(*comparer.confidence_moments(number), n, level),
                 "views": {
                     view: {
                         "brier": interval(found.brier, n, level=level),
@@ -126,22 +134,19 @@ def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
     return entries
 
 
-def _plain_mean(values: Floats, level: float) -> Estimate:
-    n, mean = values.size, float(values.mean())
-    error = float(values.std(ddof=1)) / n**0.5 if n > 1 else float("nan")
-    low, high = wald_interval(mean, error, level, units=n)
+def _plain_mean(mean: float, spread: float, n: int, level: float) -> Estimate:
+    low, high = wald_interval(mean, spread / n**0.5, level, units=n)
     return Estimate(mean, low, high, n, level, interval="student")
 
 
 def _pair_entry(
     pair: PairScores, comparer: Comparer, *, level: float, lipschitz: float
 ) -> dict[str, Any]:
-    aligned = comparer.aligned
-    n = int(aligned.questions.size)
+    n = comparer.questions
     gaps = {view: _gaps(first, second, n, level) for view, (first, second) in pair.views.items()}
     accuracy_gap = comparer.accuracy(pair.a) - comparer.accuracy(pair.b)
     floor = passive_floor(
-        error_rate=float(1 - aligned.accuracy[[pair.a, pair.b]].mean()),
+        error_rate=1 - float(comparer.accuracy(pair.a)[0] + comparer.accuracy(pair.b)[0]) / 2,
         labels=n,
         lipschitz=lipschitz,
     )
@@ -151,8 +156,8 @@ def _pair_entry(
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
     entry: dict[str, Any] = {
-        "a": aligned.models[pair.a],
-        "b": aligned.models[pair.b],
+        "a": comparer.models[pair.a],
+        "b": comparer.models[pair.b],
         "accuracy_gap": interval(accuracy_gap, n, level=level),
         "gaps": gaps,
         "floor": floor,
@@ -175,9 +180,6 @@ def _pair_entry(
         "effective_size": {"a": pair.effective[0], "b": pair.effective[1]},
     }
     entry["verdict"] = pair_verdict(entry)
-    if len(aligned.models) * (len(aligned.models) - 1) // 2 <= _DETAILED_PAIRS:
-        entry["shared"] = blind_spots(aligned, pair.a, pair.b, comparer.resamples, level=level)
-        entry["exchangeability"] = exchangeability(aligned, pair.a, pair.b)
     return entry
 
 

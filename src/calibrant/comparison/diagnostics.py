@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import ks_2samp
 
 from calibrant.comparison.aligned import Aligned, Candidates
 from calibrant.comparison.resampled import Resamples
@@ -128,6 +127,9 @@ def exchangeability(aligned: Aligned, a: int, b: int) -> list[dict[str, Any]]:
     questions where the other model shares the outcome are held against those where it does not:
     a large Kolmogorov-Smirnov distance means that DA and IA may disagree.
     """
+    # Loaded here: only this test needs it, and it takes half a second.
+    from scipy.stats import ks_2samp
+
     rows = []
     for model, other in ((a, b), (b, a)):
         for grade, name in ((1.0, "right"), (0.0, "wrong")):

@@ -82,12 +82,10 @@ class Comparer:
         target: str | float = "weakest",
         candidates: Candidates | None = None,
     ) -> None:
-        if isinstance(target, str) and target not in TARGETS:
-            raise InputError(f"target is {', '.join(TARGETS)} or a number, got {target!r}")
         self.aligned = aligned
         self.resamples = resamples
         self.bins = bins
-        self.target = target
+        self.target = self._known_target(target)
         self.candidates = candidates
         for name, accuracy in zip(aligned.models, aligned.accuracy, strict=True):
             distribution_weights(np.array([accuracy]), 0.5, model=name, accuracy=float(accuracy))
@@ -101,10 +99,31 @@ class Comparer:
             self.right = self._sums_by_model(aligned.correct)
             self.wrong = self._sums_by_model(1 - aligned.correct)
 
+    @staticmethod
+    def _known_target(target: str | float) -> str | float:
+        if isinstance(target, str) and target not in TARGETS:
+            raise InputError(f"target is {', '.join(TARGETS)} or a number, got {target!r}")
+        return target
+
     def _sums_by_model(self, weights: Floats) -> list[Sums]:
         parts = list(zip(self.rows, weights, strict=True))
         chunks = [parts[start : start + _CHUNK] for start in range(0, len(parts), _CHUNK)]
         return [sums for chunk in chunks for sums in weighted_sums(chunk, self.resamples)]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models."""
+        return self.aligned.models
+
+    @property
+    def questions(self) -> int:
+        """Number of questions that all models answered."""
+        return int(self.aligned.questions.size)
+
+    def confidence_moments(self, model: int) -> tuple[float, float]:
+        """Return mean and standard deviation of a model's confidence."""
+        values = self.aligned.confidence[model]
+        return float(values.mean()), float(values.std(ddof=1)) if values.size > 1 else float("nan")
 
     def accuracy(self, model: int) -> Floats:
         """Accuracy of a model in the data and in every resample."""
@@ -115,21 +134,21 @@ class Comparer:
 
     def pairs(self) -> Iterator[PairScores]:
         """Yield every pair, in order; two at a time are worked out in threads."""
-        numbers = combinations(range(len(self.aligned.models)), 2)
+        numbers = combinations(range(len(self.models)), 2)
         with threadpool_limits(1), ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(lambda pair: self.pair(*pair), numbers)
 
     def pair(self, a: int, b: int) -> PairScores:
         """Compare two models."""
-        same, goal, views = self._views((a, b))
-        weights = [distribution_weights(self.aligned.correct[m], float(goal[0])) for m in (a, b)]
+        goal, views = self._views((a, b))
+        target = float(goal[0])
         return PairScores(
             a,
             b,
             {name: (first, second) for name, (first, second) in views.items()},
-            float(same.mean()),
-            float(goal[0]),
-            (effective_size(weights[0]), effective_size(weights[1])),
+            self._retention((a, b)),
+            target,
+            (self._effective_size(a, target), self._effective_size(b, target)),
         )
 
     def league(self) -> list[dict[str, ViewScores]]:
@@ -138,35 +157,41 @@ class Comparer:
         Instance-aligned: questions on which all share the outcome. Distribution-aligned: one
         common target. Candidate-aligned: the pool of all answers.
         """
-        members = tuple(range(len(self.aligned.models)))
+        members = tuple(range(len(self.models)))
         with threadpool_limits(1), ThreadPoolExecutor(_THREADS) as pool:
-            _, _, views = self._views(members, pool.map)
-        return [
-            {name: scores[m] for name, scores in views.items()}
-            for m in range(len(self.aligned.models))
-        ]
+            _, views = self._views(members, pool.map)
+        return [{name: scores[m] for name, scores in views.items()} for m in members]
 
     def _views(
         self, members: tuple[int, ...], each: Callable[..., Iterable[Sums]] = map
-    ) -> tuple[npt.NDArray[np.bool_], Floats, dict[str, list[ViewScores]]]:
-        """Return shared outcomes, target accuracy and the scores of all members by view."""
-        same = shared_outcome(self.aligned.correct[list(members)])
+    ) -> tuple[Floats, dict[str, list[ViewScores]]]:
+        """Return the target accuracy and the scores of all members by view."""
         goal = self._goal(members)
-        shared = same.astype(np.float64)
-        aligned = [
-            sums
-            for m in members
-            for sums in weighted_sums([(self.rows[m], shared)], self.resamples)
-        ]
         views = {
             "raw": [_scores(self.right[m] + self.wrong[m]) for m in members],
             "da": [_scores(self._reweighted(m, goal)) for m in members],
-            "ia": [_scores(sums) for sums in aligned],
+            "ia": [_scores(sums) for sums in self._shared_sums(members)],
         }
         if self.candidates is not None:
             judged = each(lambda judge: self._judged(judge, members), members)
             views["ca"] = [_scores(sums) for sums in judged]
-        return same, goal, views
+        return goal, views
+
+    def _shared_sums(self, members: tuple[int, ...]) -> list[Sums]:
+        """Return the sums of every member over questions on which all share the outcome."""
+        shared = shared_outcome(self.aligned.correct[list(members)]).astype(np.float64)
+        return [
+            sums
+            for m in members
+            for sums in weighted_sums([(self.rows[m], shared)], self.resamples)
+        ]
+
+    def _retention(self, members: tuple[int, ...]) -> float:
+        """Return the share of questions on which all members share the outcome."""
+        return float(shared_outcome(self.aligned.correct[list(members)]).mean())
+
+    def _effective_size(self, model: int, target: float) -> float:
+        return effective_size(distribution_weights(self.aligned.correct[model], target))
 
     def target_curve(self, model: int, targets: Floats) -> Floats:
         """Return the ECE of a model at every target accuracy, (targets,)."""

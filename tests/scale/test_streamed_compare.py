@@ -1,0 +1,167 @@
+"""A comparison in parts is the comparison in memory, with other draws of the same bootstrap."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.comparison import merged
+from calibrant.comparison.resampled import resample_counts
+from calibrant.core.document import dump_document
+from calibrant.core.errors import InputError
+
+pytest.importorskip("pyarrow")
+OPTIONS = {"resamples": 400, "models": ["large", "medium", "small"]}
+
+
+def frame(n=6_000, seed=0):
+    """Three models on questions in order of difficulty; each lacks some of them."""
+    rng = np.random.default_rng(seed)
+    hard = np.sort(rng.normal(size=n))
+    parts = []
+    for name, skill in (("small", 0.2), ("medium", 0.6), ("large", 1.2)):
+        chance = 1 / (1 + np.exp(-(skill - hard)))
+        parts.append(
+            pl.DataFrame(
+                {
+                    "question_id": np.arange(n),
+                    "model": [name] * n,
+                    "confidence": np.clip(chance**0.8, 0.001, 0.999),
+                    "correct": (rng.random(n) < chance).astype(np.int8),
+                    "topic": np.where(hard > 0, "hard", "easy"),
+                }
+            ).filter(pl.Series(rng.random(n) < 0.97))
+        )
+    return pl.concat(parts)
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "table.parquet"
+    frame().write_parquet(path, row_group_size=1_000)
+    return path
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
+    """Small tables are streamed, in five parts of three blocks each."""
+    monkeypatch.setattr("calibrant.api.compare.STREAM_ROWS", 100)
+    monkeypatch.setattr("calibrant.api.streamed_compare.PART_ROWS", 4_000)
+    monkeypatch.setattr(merged, "BLOCK_QUESTIONS", 400)
+
+
+def width(estimate):
+    return estimate["high"] - estimate["low"]
+
+
+def same_estimate(mine, other, *, spread):
+    assert mine["value"] == pytest.approx(other["value"], abs=1e-12)
+    assert mine["n"] == other["n"]
+    if np.isfinite(width(other)):
+        assert width(mine) == pytest.approx(width(other), rel=spread)
+
+
+def test_every_value_is_that_of_memory_and_every_interval_is_as_wide(table, in_parts):
+    streamed = cal.compare(table, by=["topic"], **OPTIONS)
+    memory = cal.compare(frame(), by=["topic"], **OPTIONS)
+    assert streamed["reading"] == {"way": "streamed", "rows": frame().height, "parts": 5}
+    assert memory["reading"] == {"way": "in memory"}
+    found = {(row["model"], str(row["group"])): row for row in streamed["results"]}
+    assert len(found) == 9
+    for other in memory["results"]:
+        mine = found[(other["model"], str(other["group"]))]
+        same_estimate(mine["accuracy"], other["accuracy"], spread=0.25)
+        same_estimate(mine["mean_confidence"], other["mean_confidence"], spread=1e-9)
+        assert mine["target_curve"]["ece"] == pytest.approx(other["target_curve"]["ece"])
+        for view, scores in other["views"].items():
+            for metric, estimate in scores.items():
+                same_estimate(mine["views"][view][metric], estimate, spread=0.3)
+        assert mine["verification"]["labels"] == other["verification"]["labels"]
+    pairs = {(row["a"], row["b"], str(row["group"])): row for row in streamed["pairs"]}
+    for other in memory["pairs"]:
+        mine = pairs[(other["a"], other["b"], str(other["group"]))]
+        for view, gaps in other["gaps"].items():
+            for metric, estimate in gaps.items():
+                same_estimate(mine["gaps"][view][metric], estimate, spread=0.3)
+        assert mine["retention"] == pytest.approx(other["retention"])
+        assert mine["effective_size"] == pytest.approx(other["effective_size"])
+        assert mine["floor"] == pytest.approx(other["floor"])
+        assert mine["ties"]["da"] == other["ties"]["da"]
+
+
+def test_what_is_left_out_is_counted_as_in_memory(table, in_parts):
+    streamed = cal.compare(table, **OPTIONS)["summaries"][0]
+    memory = cal.compare(frame(), **OPTIONS)["summaries"][0]
+    for name in ("keys", "questions", "left_out"):
+        assert streamed[name] == memory[name]
+    assert sum(memory["left_out"].values()) > 0
+
+
+def test_the_document_does_not_depend_on_the_engine_or_the_files(table, in_parts, tmp_path):
+    alone = cal.compare(table, resamples=50).to_dict()
+    again = cal.compare(table, resamples=50, engine="local").to_dict()
+    assert dump_document(alone) == dump_document(again)
+    folder = tmp_path / "runs"
+    for (name,), part in frame().partition_by("model", as_dict=True).items():
+        (folder / f"model={name}").mkdir(parents=True)
+        shuffled = part.drop("model").sample(fraction=1, shuffle=True, seed=3)
+        shuffled.write_parquet(folder / f"model={name}" / "part.parquet")
+    apart = cal.compare(folder, resamples=50).to_dict()
+    for name in ("pairs", "results", "summaries"):
+        assert apart[name] == alone[name]
+
+
+def test_a_broken_row_is_named_or_dropped(table, in_parts):
+    broken = frame().with_columns(
+        confidence=pl.when(pl.int_range(pl.len()) == 4_321).then(1.5).otherwise("confidence")
+    )
+    broken.write_parquet(table, row_group_size=1_000)
+    with pytest.raises(InputError, match=r"table\.parquet, row 4322: .* at most 1"):
+        cal.compare(table, resamples=20)
+    streamed = cal.compare(table, on_invalid="drop", **OPTIONS)
+    memory = cal.compare(broken, on_invalid="drop", **OPTIONS)
+    assert streamed["dropped"] == memory["dropped"] == {"confidence_above_1": 1}
+    assert streamed["summaries"][0]["questions"] == memory["summaries"][0]["questions"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop("question_id"), "no column 'question_id'"),
+        (lambda t: pl.concat([t, t.head(1)]), "several rows of 'small'"),
+        (lambda t: t.with_columns(model=pl.lit("one")), "at least two models"),
+        (
+            lambda t: t.with_columns(question_id=pl.col("question_id") + 10**6 * pl.col("model")
+                .rank("dense").cast(pl.Int64)),
+            "no question in common",
+        ),
+        (lambda t: t.with_columns(correct=pl.lit(1)), "accuracy 1"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_is_refused(table, in_parts, change, message):
+    change(frame()).write_parquet(table)
+    with pytest.raises(InputError, match=message):
+        cal.compare(table, resamples=20)
+
+
+def test_blocks_of_a_sorted_table_are_dealt_at_random(in_parts):
+    """Neighbours in one block would hide how much questions differ, and intervals would shrink."""
+    _, blocks = merged.aligned_blocks(frame(), OPTIONS["models"])
+    shares = np.array([block.accuracy for block in blocks])
+    assert shares.shape == (14, 3)
+    chance = np.sqrt(shares.mean() * (1 - shares.mean()) / 400)
+    assert shares.std(axis=0, ddof=1) == pytest.approx(np.full(3, chance), rel=0.6)
+
+
+def test_rows_without_a_counterpart_are_counted_where_nothing_is_in_common():
+    table = frame(50)
+    lonely = table.filter(pl.col("model") == "small")
+    left_out, blocks = merged.aligned_blocks(lonely, OPTIONS["models"])
+    assert list(blocks) == []
+    none = merged.no_sums(3, left_out)
+    _, (aligned,) = merged.aligned_blocks(table, OPTIONS["models"])
+    counts = resample_counts(aligned.questions.size, 10, 0)
+    some = merged.block_sums(aligned, counts, bins=15)
+    for total in (none.add(some), some.add(none)):
+        assert total.questions == aligned.questions.size
+        assert total.left_out.tolist() == [0, 0, lonely.height]
