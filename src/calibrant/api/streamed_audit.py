@@ -31,7 +31,7 @@ _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 # The sketch that counts distinct ids is off by about 1 %; more repeats than this are certain.
 _SURELY_REPEATED = 1.05
-_SWITCH_S = 0.0002
+_SWITCH_S = 0.00005
 
 
 def streamed_audit(

@@ -32,7 +32,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
 # Rows that are worked on at a time, so that they stay in the cache of a core.
-PIECE = 32_768
+PIECE = 65_536
 # A place is block, outcome and cell, the cell in 16 bits.
 CELL_BITS = 16
 BLOCK_SIZE = 2 << CELL_BITS
