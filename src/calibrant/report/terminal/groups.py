@@ -58,11 +58,17 @@ def _losses(entry: Mapping[str, Any]) -> Table:
         rows.append((words, estimate_cell(entry[name], digits=4), share))
     splits = entry["splits"]
     spread = "" if splits["spread"] is None else f", spread of grouping {splits['spread']:.4f}"
+    rising = (
+        "; the tree still gained from more rows, so grouping may lie above its interval"
+        if entry.get("regions", {}).get("still_rising")
+        else ""
+    )
     return Table(
         ("part", "Brier points", "share"),
         tuple(rows),
         title="What the Brier score is made of",
-        note=f"{entry['n_evaluated']:,} held-out rows, mean of {splits['repeats']} splits{spread}",
+        note=f"{entry['n_evaluated']:,} held-out rows, mean of {splits['repeats']} splits{spread}"
+        f"{rising}",
     )
 
 
