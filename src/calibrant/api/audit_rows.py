@@ -20,6 +20,7 @@ from calibrant.api.significance import correct_for_number
 from calibrant.api.verdict import audit_verdict
 from calibrant.confidence import methods
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
 from calibrant.metrics import PlattCalibrator, calibrator_from_dict, cross_fitted
 from calibrant.planning import require_labels
@@ -107,7 +108,8 @@ def audit_rows(
         features=list(by),
     )
     if recalibrate is not None:
-        scores = _recalibrated(scores, recalibrate, seed, raw)
+        with naming(common["source"]):
+            scores = _recalibrated(scores, recalibrate, seed, raw)
         ranking = frozenset()
     blocks = [
         audit_block(
@@ -194,8 +196,10 @@ def _load_log(log: ForeignTables, correct: Any, **options: Any) -> Scores:
 
 
 def _load(data: Any, correct: Any, **options: Any) -> Scores:
+    path = data if isinstance(data, str | Path) else None
     try:
-        return _read(data, correct, **options)
+        with naming(None if path is None else str(path)):
+            return _read(data, correct, **options)
     except InputError as error:
         raise with_way_out(error) from None
 

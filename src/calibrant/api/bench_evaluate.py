@@ -13,12 +13,14 @@ from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
+from calibrant.core.registry import did_you_mean
 from calibrant.metrics.multi_answer import (
     evaluate_multi_answer,
     knowledge_coverage,
     tune_aggregation,
 )
-from calibrant.records import Scores, Study, load_scores, read_table
+from calibrant.records import Scores, Study, load_scores, read_table, source_name
 
 __all__ = ["bench_evaluate"]
 
@@ -84,8 +86,10 @@ def bench_evaluate(
     ([[1], [1, 2]], 1.0)
     """
     study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
-    scores = _scores(study.read("scores") if study else data, questions, on_invalid)
-    table = _draw_table(study, draws)
+    with naming(source_name(data)):
+        scores = _scores(study.read("scores") if study else data, questions, on_invalid)
+    with naming(source_name(data if study else draws)):
+        table = _draw_table(study, draws)
     coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
     document = evaluate_multi_answer(
         scores.frame,
@@ -114,7 +118,7 @@ def _ranking_methods() -> frozenset[str]:
 def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
     frame = read_table(data)
     if questions is not None:
-        known = read_table(questions)
+        known = _questions(questions)
         columns = [c for c in _QUESTION_COLUMNS if c in known.columns]
         extra = [c for c in columns if c == "question_id" or c not in frame.columns]
         frame = frame.join(known.select(extra), on="question_id", how="left")
@@ -124,7 +128,41 @@ def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
                 f"every score needs a value in the column {column!r}",
                 hint="give the questions with --questions, or join them to the scores",
             )
+    frame = frame.with_columns(_whole_numbers(frame["k"]))
     return load_scores(frame, on_invalid=on_invalid, ranking=_ranking_methods())
+
+
+def _questions(source: Any) -> pl.DataFrame:
+    """Read the questions, one row per id: a second one would double the scores of the first."""
+    known = read_table(source)
+    if "question_id" not in known.columns:
+        raise InputError(
+            "there is no column 'question_id' in the questions",
+            source=source_name(source),
+            hint=did_you_mean("question_id", known.columns),
+        )
+    again = known["question_id"].is_duplicated()
+    if again.any():
+        row = int(again.arg_true()[1]) + 1
+        raise InputError(
+            f"the question {known['question_id'][row - 1]!r} appears more than once",
+            source=source_name(source),
+            row=row,
+            hint="give a table with one row per question",
+        )
+    return known
+
+
+def _whole_numbers(k: pl.Series) -> pl.Series:
+    """Return the numbers of right answers as small whole numbers."""
+    found = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
+    wrong = found.is_null() | (found < 1).fill_null(True)
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        raise InputError(
+            f"the number of right answers k is a whole number from 1, got {k[row]!r}", row=row + 1
+        )
+    return found.cast(pl.Int64)
 
 
 def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:

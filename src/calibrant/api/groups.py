@@ -13,6 +13,7 @@ import polars as pl
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.records import Block, Scores, Study, load_scores
@@ -80,21 +81,25 @@ def groups(
     if not features and embed is None:
         raise InputError("at least one feature is needed", hint="name columns with --features")
     kept = [name for name in (*features, embed) if name is not None]
-    scores = load_scores(
-        scores_source(data),
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        on_invalid=on_invalid,
-        features=kept,
-    )
-    frame, dropped = without_missing(scores, kept, on_invalid)
+    head = document_head("groups", data, seed=seed, settings=_settings(chosen))
+    with naming(head["source"]):
+        scores = load_scores(
+            scores_source(data),
+            confidence=confidence,
+            correct=correct,
+            model=model,
+            method=method,
+            question=question,
+            on_invalid=on_invalid,
+            features=kept,
+        )
+        frame, dropped = without_missing(scores, kept, on_invalid)
     frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
-    results = [_entry(block, names, chosen) for block in _blocks(scores, frame, only_models)]
+    with naming(head["source"]):
+        blocks = _blocks(scores, frame, only_models)
+    results = [_entry(block, names, chosen, head["source"]) for block in blocks]
     document: dict[str, Any] = {
-        **document_head("groups", data, seed=seed, settings=_settings(chosen)),
+        **head,
         "features": names,
         "embedding": embedder,
         "dropped": dropped,
@@ -208,7 +213,7 @@ def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -
     return list(replace(scores, frame=frame).blocks())
 
 
-def _entry(block: Block, features: list[str], options: GroupOptions) -> dict[str, Any]:
+def _entry(block: Block, features: list[str], options: GroupOptions, source: str) -> dict[str, Any]:
     stream = named_stream(options.seed, *block.keys.items())
     own = replace(options, seed=int(stream.integers(2**31)))
     try:
@@ -222,6 +227,7 @@ def _entry(block: Block, features: list[str], options: GroupOptions) -> dict[str
     except InputError as error:
         raise InputError(
             f"{error.rule} (model {block.keys['model']}, method {block.keys['method']})",
+            source=source,
             row=error.row,
             hint=error.hint,
         ) from None

@@ -19,6 +19,7 @@ from calibrant.api._labelling import (
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
 from calibrant.planning import (
     DEFAULT_DESIGN,
@@ -199,9 +200,9 @@ def _document(
             entry |= _state(pool, look, precision, threshold)
             entry["history"] = _history(pool, rows)
             if work.judge is not None:
-                entry["judge"] = judged_estimates(
-                    pool.confidence, pool.correct, rows[work.judge].cast(pl.Float64).to_numpy()
-                )
+                verdicts = rows[work.judge].cast(pl.Float64).to_numpy()
+                with naming(work.source):
+                    entry["judge"] = judged_estimates(pool.confidence, pool.correct, verdicts)
         results.append(entry)
     return {
         **head,

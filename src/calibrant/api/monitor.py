@@ -12,9 +12,10 @@ import polars as pl
 from calibrant.api.provenance import document_head, input_files
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.planning import require_labels
 from calibrant.planning.watch import StreamBatch, Watch
-from calibrant.records import load_scores
+from calibrant.records import load_scores, source_name
 
 __all__ = ["monitor"]
 
@@ -35,6 +36,7 @@ def monitor(
     drift: float | None = None,
     verified: dt.date | None = None,
     on_alarm: Callable[[dict[str, Any]], None] | None = None,
+    stream: str | None = None,
     **columns: Any,
 ) -> Result:
     """Watch calibration over time and raise an alarm when it leaves its verified place.
@@ -61,6 +63,8 @@ def monitor(
         day of the verification: when it expires.
     on_alarm
         Called at once with each alarm.
+    stream
+        How messages call tables that keep coming; rows are counted from the start of the stream.
     columns
         Column names and rules of the tables, see `calibrant.records.load_scores`.
 
@@ -78,11 +82,18 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
-    known = _baselines(baseline, columns) if baseline is not None else None
+    known = None
+    if baseline is not None:
+        with naming(source_name(baseline)):
+            known = _baselines(baseline, columns)
     watches: dict[tuple[str, str], Watch] = {}
     dropped: dict[str, int] = {}
+    rows_before = 0
     for part in _tables(sources):
-        scores = load_scores(part, repeats=True, **columns)
+        with naming(stream or source_name(part), rows_before=rows_before):
+            scores = load_scores(part, repeats=True, **columns)
+        if stream is not None:
+            rows_before += len(part)
         for rule, count in scores.dropped.items():
             dropped[rule] = dropped.get(rule, 0) + count
         for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
@@ -91,17 +102,18 @@ def monitor(
             if key not in watches:
                 watches[key] = Watch(
                     {"model": key[0], "method": key[1]},
-                    baseline=_baseline_of(known, key),
+                    baseline=_baseline_of(known, key, source_name(baseline)),
                     baseline_rows=baseline_rows,
                     bins=bins,
                     alpha=alpha,
                     tolerance=tolerance,
                 )
-            for batch in _batches(rows, time, every, scores.source, watches[key]):
+            place = stream or scores.source
+            for batch in _batches(rows, time, every, place, watches[key]):
                 if watches[key].update(batch) and on_alarm is not None:
                     on_alarm({**watches[key].keys, **(watches[key].alarm or {})})
     if not watches:
-        raise InputError("the stream held no rows")
+        raise InputError("the stream held no rows", source=stream)
     results = [
         watch.document(precision=precision, drift=drift, verified=verified)
         for watch in watches.values()
@@ -118,7 +130,7 @@ def monitor(
         "drift": drift,
         "verified": None if verified is None else verified.isoformat(),
     }
-    head = document_head("monitor", sources, settings=settings)
+    head = document_head("monitor", sources, settings=settings, source=stream)
     return Result({**head, "results": results, "dropped": dropped})
 
 
@@ -142,13 +154,14 @@ def _baselines(
     }
 
 
-def _baseline_of(known: Any, key: tuple[str, str]) -> Any:
+def _baseline_of(known: Any, key: tuple[str, str], source: str) -> Any:
     if known is None:
         return None
     if key in known:
         return known[key]
     raise InputError(
         f"the baseline has no rows of {key[0]} / {key[1]}",
+        source=source,
         hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy as np
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
 from calibrant.planning.plan import parse_stages
-from calibrant.records import Scores, load_scores
+from calibrant.records import Scores, load_scores, source_name
 
 __all__ = ["plan"]
 
@@ -73,8 +75,10 @@ def plan(
     >>> result["passive_labels"], result["active_labels"]
     (50000, 500)
     """
-    table = None if scores is None else load_scores(scores, **columns)
-    measured = [] if table is None else _measured(table, seed)
+    source = source_name(scores) if isinstance(scores, str | Path) else None
+    with naming(source):
+        table = None if scores is None else load_scores(scores, **columns)
+        measured = [] if table is None else _measured(table, seed)
     if measured:
         found = max(measured, key=_need)["verification"]
         error_rate = found["error_rate"].value if error_rate is None else error_rate
@@ -106,7 +110,8 @@ def plan(
     document["dropped"] = {} if table is None else dict(table.dropped)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
-    document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
+    with naming(source):
+        document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
     return Result(document)
 
 

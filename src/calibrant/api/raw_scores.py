@@ -15,6 +15,8 @@ __all__ = ["ANY_SCORE", "scores_outside", "with_way_out"]
 # Calibrators that take any number; the others need a confidence to start from.
 ANY_SCORE = ("platt", "isotonic")
 _REFUSAL = -1.0
+# Squares of larger scores are beyond what a computer holds.
+_LARGEST = 1e100
 
 
 def scores_outside(
@@ -75,6 +77,15 @@ def _counts(
         & ~value.is_between(0, 100 if scale == "percent" else 1)
         & (value != _REFUSAL)
     )
+    numbers = scan_table(source).with_row_index("row", offset=1).select("row", value.alias("value"))
+    far = numbers.filter(pl.col("value").is_finite() & (pl.col("value").abs() > _LARGEST)).head(1)
+    for row, number in collect(far, source).iter_rows():
+        raise InputError(
+            f"a score must lie within -1e100 and 1e100 ({column} = {number})",
+            source=source_name(source),
+            row=row,
+            hint="mend the value, or leave the row out",
+        )
     table = scan_table(source).select(name.alias("name"), outside.alias("outside"))
     counted = table.filter("outside").group_by("name", maintain_order=True).len()
     return list(collect(counted, source).iter_rows())

@@ -20,14 +20,29 @@ _POLL_SECONDS = 0.2
 
 def read_stdin(rows: int) -> Iterator[pl.DataFrame]:
     """Yield tables of `rows` rows from CSV or JSON lines on standard input."""
-    yield from _tables(sys.stdin, rows, "standard input")
+    yield from _tables(_decoded(sys.stdin, "standard input"), rows, "standard input")
+
+
+def _decoded(lines: Iterable[str], source: str) -> Iterator[str]:
+    """Yield the lines; bytes that are no text are refused with the line they follow."""
+    number = 0
+    try:
+        for line in lines:
+            number += 1
+            yield line
+    except UnicodeDecodeError:
+        raise InputError(
+            f"line {number + 1} or one soon after it is no UTF-8 text",
+            source=source,
+            hint="a stream is CSV or JSON lines in UTF-8; parquet and gzip are read as whole files",
+        ) from None
 
 
 def follow_file(path: Path, rows: int, idle_seconds: float) -> Iterator[pl.DataFrame]:
     """Yield tables of new rows as a CSV or JSON-lines file grows, until it rests for a while."""
     if not path.is_file():
         raise InputError("there is no such file", source=str(path))
-    yield from _tables(_growing_lines(path, idle_seconds), rows, str(path))
+    yield from _tables(_decoded(_growing_lines(path, idle_seconds), str(path)), rows, str(path))
 
 
 def _growing_lines(path: Path, idle_seconds: float) -> Iterator[str]:

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from calibrant.cli.emit import emit
-from calibrant.cli.options import HtmlPath, JsonPath, OnInvalid, Seed, file_with_folders
+from calibrant.cli.options import (
+    HtmlPath,
+    JsonPath,
+    OnInvalid,
+    Seed,
+    file_with_folders,
+    input_to_read,
+    inputs_to_read,
+)
 from calibrant.core.errors import InputError
 
 app = typer.Typer(
@@ -21,7 +29,10 @@ app = typer.Typer(
 Triples = Annotated[
     list[str] | None,
     typer.Option(
-        "--triples", metavar="PATH", help="File or folder of facts; may be given several times."
+        "--triples",
+        metavar="PATH",
+        help="File or folder of facts; may be given several times.",
+        callback=inputs_to_read,
     ),
 ]
 
@@ -52,7 +63,10 @@ def mace(
     seed: Seed = 0,
     triples: Triples = None,
     popularity: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Page views; drops obscure subjects.")
+        str | None,
+        typer.Option(
+            metavar="PATH", help="Page views; drops obscure subjects.", callback=input_to_read
+        ),
     ] = None,
     min_views: Annotated[int, typer.Option(help="Fewest page views of a subject.")] = 1_000,
     top_views: Annotated[int, typer.Option(help="Most viewed subjects per domain.")] = 5_000,
@@ -101,7 +115,10 @@ def mace(
 
 @app.command()
 def check(
-    questions: Annotated[str, typer.Argument(metavar="QUESTIONS", help="Table of questions.")],
+    questions: Annotated[
+        str,
+        typer.Argument(metavar="QUESTIONS", help="Table of questions.", callback=input_to_read),
+    ],
     triples: Triples = None,
     json: JsonPath = None,
 ) -> None:
@@ -117,13 +134,28 @@ def check(
 @app.command()
 def evaluate(
     scores: Annotated[
-        str, typer.Argument(metavar="SCORES", help="Scores with k and domain, or a study folder.")
+        str,
+        typer.Argument(
+            metavar="SCORES",
+            help="Scores with k and domain, or a study folder.",
+            callback=input_to_read,
+        ),
     ],
     questions: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Questions, where scores lack k and domain.")
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Questions, where scores lack k and domain.",
+            callback=input_to_read,
+        ),
     ] = None,
     draws: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Draws with class_id, for coverage and tau.")
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Draws with class_id, for coverage and tau.",
+            callback=input_to_read,
+        ),
     ] = None,
     reference: Annotated[str, typer.Option(help="Method that others are tested against.")] = "sca",
     tune: Annotated[

@@ -21,8 +21,15 @@ from calibrant.cli.options import (
     folder_to_write,
 )
 from calibrant.core.errors import ClaimFailed
+from calibrant.core.inputs import check_input
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+def _logs(paths: list[Path]) -> list[Path]:
+    for path in paths:
+        check_input(path)
+    return paths
 
 
 def _place(path: Path | None) -> Path | None:
@@ -33,7 +40,11 @@ def _place(path: Path | None) -> Path | None:
 def command(
     logs: Annotated[
         list[Path],
-        typer.Argument(metavar="LOG..", help="Logs of other tools, recognised by content."),
+        typer.Argument(
+            metavar="LOG..",
+            help="Logs of other tools, recognised by content.",
+            callback=_logs,
+        ),
     ],
     out: Annotated[
         Path | None,

@@ -22,6 +22,7 @@ from calibrant.cli.options import (
     QuestionColumn,
     Seed,
     file_to_write,
+    input_to_read,
 )
 
 app = typer.Typer(
@@ -32,7 +33,10 @@ app = typer.Typer(
 )
 
 TableArgument = Annotated[
-    str, typer.Argument(metavar="TABLE", help="Scores whose outcome is partly missing.")
+    str,
+    typer.Argument(
+        metavar="TABLE", help="Scores whose outcome is partly missing.", callback=input_to_read
+    ),
 ]
 Judge = Annotated[
     str | None,
@@ -101,7 +105,12 @@ def next_batch(
 @app.command("add")
 def add_batch(
     table: TableArgument,
-    batch: Annotated[str, typer.Argument(metavar="BATCH", help="The batch, labels filled in.")],
+    batch: Annotated[
+        str,
+        typer.Argument(
+            metavar="BATCH", help="The batch, labels filled in.", callback=input_to_read
+        ),
+    ],
     out: Annotated[
         Path,
         typer.Option(

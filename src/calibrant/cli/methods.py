@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.cli.emit import emit
-from calibrant.cli.options import HtmlPath, JsonPath
+from calibrant.cli.options import HtmlPath, JsonPath, study_to_read
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -17,7 +17,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def methods(
     study: Annotated[
         Path | None,
-        typer.Argument(metavar="[STUDY]", help="Say which methods this study can use."),
+        typer.Argument(
+            metavar="[STUDY]", help="Say which methods this study can use.", callback=study_to_read
+        ),
     ] = None,
     json: JsonPath = None,
     html: HtmlPath = None,

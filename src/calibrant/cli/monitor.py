@@ -21,6 +21,8 @@ from calibrant.cli.options import (
     ModelColumn,
     OnInvalid,
     QuestionColumn,
+    input_to_read,
+    inputs_to_read,
 )
 from calibrant.core.errors import ClaimFailed, InputError
 
@@ -33,7 +35,11 @@ _STREAM_ROWS = 100
 def command(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="INPUT..", help="Tables, days of parquet, or - for standard input."),
+        typer.Argument(
+            metavar="INPUT..",
+            help="Tables, days of parquet, or - for standard input.",
+            callback=inputs_to_read,
+        ),
     ],
     time: Annotated[
         str | None, typer.Option(metavar="COL", help="Column of the time; else order of rows.")
@@ -42,7 +48,10 @@ def command(
         str | None, typer.Option(metavar="UNIT|N", help="hour, day, week, month or rows.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="Scores of the last verification.")
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Scores of the last verification.", callback=input_to_read
+        ),
     ] = None,
     baseline_rows: Annotated[
         int, typer.Option(metavar="N", help="Take the first N rows as the verification.")
@@ -89,6 +98,7 @@ def command(
         precision=precision,
         drift=drift,
         verified=_date(verified),
+        stream=_stream_name(inputs, follow),
         on_alarm=_announce if "-" in inputs or follow is not None else None,
         confidence=confidence,
         correct=correct,
@@ -114,6 +124,13 @@ def _sources(inputs: list[str], every: str, follow: float | None) -> Any:
             raise InputError(f"one growing file can be followed, got {len(inputs)}")
         return follow_file(Path(inputs[0]), rows, follow)
     return inputs
+
+
+def _stream_name(inputs: list[str], follow: float | None) -> str | None:
+    """Return how messages call rows that keep coming; files have their own names."""
+    if inputs == ["-"]:
+        return "standard input"
+    return inputs[0] if follow is not None else None
 
 
 def _announce(alarm: dict[str, Any]) -> None:

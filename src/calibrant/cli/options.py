@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from calibrant.core.errors import InputError
+from calibrant.core.inputs import check_input
 from calibrant.core.output import check_output, check_output_folder
 
 __all__ = [
@@ -45,7 +47,32 @@ __all__ = [
     "file_to_write",
     "file_with_folders",
     "folder_to_write",
+    "input_to_read",
+    "inputs_to_read",
+    "share_inside",
+    "study_to_read",
 ]
+
+
+def input_to_read(path: str | None) -> str | None:
+    """Check a file or folder that a verb will read."""
+    if path is not None:
+        check_input(path)
+    return path
+
+
+def inputs_to_read(paths: list[str] | None) -> list[str] | None:
+    """Check files or folders that a verb will read."""
+    for path in paths or []:
+        check_input(path)
+    return paths
+
+
+def study_to_read(path: Path | None) -> Path | None:
+    """Check a study folder that a verb will read."""
+    if path is not None:
+        check_input(path)
+    return path
 
 
 def file_to_write(path: Path | None) -> Path | None:
@@ -69,6 +96,13 @@ def folder_to_write(path: Path | None) -> Path | None:
     return path
 
 
+def share_inside(value: float) -> float:
+    """Check a share that is neither nothing nor all: a level, a false-alarm rate."""
+    if not 0 < value < 1:
+        raise InputError(f"a level or a rate lies between 0 and 1, got {value:g}")
+    return value
+
+
 def _file_or_output(path: str | None) -> str | None:
     if path is not None and path != "-":
         check_output(path)
@@ -79,11 +113,16 @@ def _file_or_output(path: str | None) -> str | None:
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        metavar="INPUT..", help="Study folder, table (csv, jsonl, parquet) or foreign log."
+        metavar="INPUT..",
+        help="Study folder, table (csv, jsonl, parquet) or foreign log.",
+        callback=inputs_to_read,
     ),
 ]
 ScoresInput = Annotated[
-    str, typer.Argument(metavar="INPUT", help="Study folder or table of scores.")
+    str,
+    typer.Argument(
+        metavar="INPUT", help="Study folder or table of scores.", callback=input_to_read
+    ),
 ]
 JsonPath = Annotated[
     str | None,
@@ -138,7 +177,7 @@ EngineName = Annotated[
         help="Read the table in parts: in threads, or on a Ray cluster.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="The same seed gives the same bytes.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same bytes.")]
 
 # -- columns of a table
 By = Annotated[
@@ -197,9 +236,16 @@ Scale = Annotated[
 ]
 
 # -- how numbers are made
-Bins = Annotated[int, typer.Option("--bins", help="Equal-width bins of the calibration error.")]
-Level = Annotated[float, typer.Option("--level", help="Coverage of the intervals.")]
-Resamples = Annotated[int, typer.Option("--resamples", help="Bootstrap resamples.")]
+Bins = Annotated[
+    int,
+    typer.Option("--bins", min=1, max=10_000, help="Equal-width bins of the calibration error."),
+]
+Level = Annotated[
+    float, typer.Option("--level", help="Coverage of the intervals.", callback=share_inside)
+]
+Resamples = Annotated[
+    int, typer.Option("--resamples", min=2, max=1_000_000, help="Bootstrap resamples.")
+]
 Recalibration = Annotated[
     str,
     typer.Option("--recalibration", metavar="NAME", help="platt, isotonic, beta or temperature."),

@@ -18,6 +18,7 @@ from calibrant.cli.options import (
     OnInvalid,
     QuestionColumn,
     Seed,
+    inputs_to_read,
 )
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -27,7 +28,11 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def command(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE..]", help="Scores to measure error rate and steepness on."),
+        typer.Argument(
+            metavar="[TABLE..]",
+            help="Scores to measure error rate and steepness on.",
+            callback=inputs_to_read,
+        ),
     ] = None,
     precision: Annotated[
         float | None, typer.Option(metavar="D", help="Precision of the calibration error wanted.")

@@ -9,7 +9,7 @@ import typer
 
 from calibrant.api.run import run
 from calibrant.cli.emit import emit
-from calibrant.cli.options import HtmlPath, JsonPath
+from calibrant.cli.options import HtmlPath, JsonPath, study_to_read
 from calibrant.cli.progress import ProgressBar
 from calibrant.clients.asks import Progress
 from calibrant.core.errors import CalibrantError
@@ -19,7 +19,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def command(
-    study: Annotated[Path, typer.Argument(help="Study folder, or its study.toml.")],
+    study: Annotated[
+        Path, typer.Argument(help="Study folder, or its study.toml.", callback=study_to_read)
+    ],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be sent and what it can cost.")
     ] = False,

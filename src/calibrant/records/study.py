@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from polars.exceptions import PolarsError
 
 from calibrant.core.document import dump_document, kind_of, load_document
 from calibrant.core.errors import InputError, SchemaError
@@ -78,7 +79,14 @@ class Study:
                 source=str(self.path),
                 hint=f"run `calibrant run {self.path}` first",
             )
-        frame = pl.read_parquet(path)
+        try:
+            frame = pl.read_parquet(path)
+        except (PolarsError, OSError) as error:
+            raise InputError(
+                f"the table cannot be read: {error}",
+                source=str(path),
+                hint="a study's tables are written anew by `calibrant run`, or copy the file again",
+            ) from None
         if name not in TABLES:
             return frame
         _check_version(path, name)

@@ -61,8 +61,8 @@ def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
 def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         entry["kind"],
-        ", ".join(entry["models"]),
-        ", ".join(entry["tasks"]),
+        ", ".join(str(name or "not named") for name in entry["models"]),
+        ", ".join(map(str, entry["tasks"])),
         f"{entry['questions']:,}",
         f"{entry['draws']:,}",
         "not stated" if entry["expected"] is None else number_cell(entry["expected"]),
@@ -80,8 +80,8 @@ def _short_names(sources: Sequence[str]) -> list[str]:
 def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
         (
-            entry["model"],
-            entry["method"],
+            str(entry["model"] or "not named"),
+            str(entry["method"]),
             "a probability" if entry["probability"] else "ranks only",
             f"{entry['n']:,}",
             f"{entry['graded']:,}",

@@ -1,0 +1,69 @@
+"""Places to read from: refused by name where the system refuses them."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from calibrant.core.errors import InputError
+
+__all__ = ["check_input"]
+
+_PARQUET = b"PAR1"
+# Head, length of the footer, tail.
+_LEAST_PARQUET = 12
+
+
+def check_input(path: str | Path) -> None:
+    """Refuse a path that is empty or cannot be opened, and parquet data that was cut off.
+
+    A path that is not there is left to the reader, who knows whether it may be a pattern, a URL
+    or a stream.
+
+    Examples
+    --------
+    >>> check_input("")
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: the path of an input is empty
+      -> name a file or a folder; . is the folder you are in
+    """
+    if not str(path):
+        raise InputError(
+            "the path of an input is empty",
+            hint="name a file or a folder; . is the folder you are in",
+        )
+    try:
+        place = Path(path)
+        place.stat()
+        if place.is_file():
+            _check_parquet(place)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return
+        raise InputError(f"cannot be read: {error.strerror}", source=_shown(path)) from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot be read: {error}", source=_shown(path)) from None
+
+
+def _check_parquet(path: Path) -> None:
+    with path.open("rb") as file:
+        if file.read(4) != _PARQUET:
+            return
+        size = file.seek(0, 2)
+        file.seek(max(size - 8, 0))
+        tail = file.read()
+    footer = int.from_bytes(tail[:4], "little")
+    if size < _LEAST_PARQUET or tail[4:] != _PARQUET or footer > size - _LEAST_PARQUET:
+        raise InputError(
+            "the parquet data is cut off or damaged: its end does not hold",
+            source=str(path),
+            hint="write or copy the file again",
+        )
+
+
+def _shown(path: str | Path) -> str:
+    text = repr(str(path))[1:-1]
+    return text if len(text) <= 120 else text[:120] + " ..."

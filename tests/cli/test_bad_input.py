@@ -1,0 +1,173 @@
+"""Whatever is given, a verb ends with a message that names it, never with a traceback."""
+
+import importlib
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from calibrant.api.bench_evaluate import bench_evaluate
+from calibrant.api.monitor import monitor
+from calibrant.cli._stream import follow_file
+from calibrant.cli.main import MODULES, VERBS, app
+from calibrant.core.errors import InputError
+from calibrant.core.inputs import check_input
+from calibrant.core.naming import naming
+from calibrant.records import Study
+
+run = CliRunner().invoke
+HEADER = "question_id,model,method,confidence,correct,topic,domain,k,time"
+
+
+def good_rows(n=60):
+    rng = np.random.default_rng(0)
+    said, right = rng.uniform(0.4, 1, n), rng.integers(0, 2, n)
+    return [
+        f"q{i},small,consistency,{said[i]:.3f},{right[i]},law,math,{1 + i % 2},"
+        f"2026-01-{1 + i % 28:02}"
+        for i in range(n)
+    ]
+
+
+def with_cell(name, value):
+    rows = [row.split(",") for row in good_rows()]
+    rows[5][HEADER.split(",").index(name)] = value
+    return "\n".join([HEADER, *(",".join(row) for row in rows)]) + "\n"
+
+
+FILES = {
+    "empty": "",
+    "header alone": HEADER + "\n",
+    "other columns": "a,b\n1,2\n3,4\n",
+    "bytes": bytes(range(256)) * 8,
+    "cut parquet": b"PAR1" + b"\x01" * 200,
+    "damaged parquet": b"PAR1xxxxxxxxPAR1",
+    "half json": '{"confidence": 0.5, "correct": 1}\n{"confidence":\n',
+    "nested": '{"confidence": {"a": 1}, "correct": 1}\n' * 3,
+    "mixed": '{"confidence": 0.5, "correct": 1}\n{"confidence": "x", "correct": [1]}\n',
+    "page": "<html><body>404</body></html>",
+    "utf-16": ("\n".join([HEADER, *good_rows()])).encode("utf-16"),
+    "latin-1": ("\n".join([HEADER, *good_rows()])).replace("law", "l\xe4w").encode("latin-1"),
+    "no gzip": b"\x1f\x8b\x08\x00abc",
+    "words": with_cell("confidence", "high"),
+    "nan": with_cell("confidence", "NaN"),
+    "huge": with_cell("confidence", "1e308"),
+    "beyond huge": with_cell("confidence", "1e999"),
+    "outcome 2": with_cell("correct", "2"),
+    "outcome huge": with_cell("correct", "9" * 40),
+}
+VERBS_WITH_INPUT = {
+    "audit": ["audit", "{}", "--resamples", "20"],
+    "recalibrated audit": ["audit", "{}", "--resamples", "20", "--recalibrate", "platt"],
+    "groups": ["groups", "{}", "--features", "topic", "--repeats", "1"],
+    "plan": ["plan", "{}", "--precision", "0.1"],
+    "label next": ["label", "next", "{}", "--out", "{out}"],
+    "label status": ["label", "status", "{}"],
+    "monitor": ["monitor", "{}", "--every", "50"],
+    "followed monitor": ["monitor", "{}", "--follow", "0.01"],
+    "bench check": ["bench", "check", "{}"],
+    "bench evaluate": ["bench", "evaluate", "{}", "--reference", "consistency"],
+    "report": ["report", "{}"],
+    "methods": ["methods", "{}"],
+}
+
+
+def called(words, path):
+    out = str(path.parent / "out.csv")
+    done = run(app, [word.replace("{out}", out).replace("{}", str(path)) for word in words])
+    return done.exception
+
+
+@pytest.mark.parametrize("content", FILES)
+@pytest.mark.parametrize("verb", VERBS_WITH_INPUT)
+def test_a_bad_file_ends_with_a_message_that_names_it(verb, content, tmp_path):
+    data = FILES[content]
+    path = tmp_path / "given.csv"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    error = called(VERBS_WITH_INPUT[verb], path)
+    # Some verbs can use some of these: whoever labels next needs no outcome.
+    assert error is None or isinstance(error, InputError), repr(error)
+    if error is not None:
+        assert "given.csv" in str(error)
+
+
+@pytest.mark.parametrize("place", ["", "x" * 300, "a\0b", "loop", "nothing.csv", "folder"])
+@pytest.mark.parametrize("verb", VERBS_WITH_INPUT)
+def test_a_bad_place_ends_with_a_message(verb, place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "folder").mkdir()
+    done = run(app, [word.replace("{out}", "o.csv").replace("{}", place)
+                     for word in VERBS_WITH_INPUT[verb]])  # fmt: skip
+    assert isinstance(done.exception, InputError | SystemExit), repr(done.exception)
+    assert done.exit_code != 0
+
+
+def test_an_empty_path_is_not_the_folder_one_is_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"confidence": [0.5], "correct": [1]}).write_parquet("a.parquet")
+    with pytest.raises(InputError, match="path of an input is empty"):
+        check_input("")
+    check_input(".")
+
+
+def test_a_row_of_a_stream_is_counted_from_its_start(tmp_path):
+    path = tmp_path / "stream.csv"
+    rows = [f"0.{i % 9 + 1},{i % 2}" for i in range(250)]
+    rows[207] = "1.7,1"
+    path.write_text("\n".join(["confidence,correct", *rows]) + "\n")
+    with pytest.raises(InputError, match=r"stream\.csv, row 208: the confidence must be at most 1"):
+        monitor(follow_file(path, 100, 0.01), every=50, stream=str(path))
+
+
+def test_the_name_is_put_in_only_where_there_is_none():
+    with pytest.raises(InputError, match=r"^own\.csv: x"), naming("other.csv"):
+        raise InputError("x", source="own.csv")
+    with pytest.raises(InputError, match=r"^x"), naming(None):
+        raise InputError("x")
+
+
+def test_a_damaged_table_of_a_study_is_named(tmp_path):
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/scores.parquet").write_bytes(b"PAR1junk")
+    with pytest.raises(InputError, match=r"scores\.parquet: the table cannot be read"):
+        Study(tmp_path).read("scores")
+
+
+@pytest.mark.parametrize("value", ["many", "99999999999999999999", "0", "1.5", ""])
+def test_a_k_that_is_no_number_of_answers_is_named_with_its_row(value, tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text(with_cell("k", value))
+    with pytest.raises(InputError, match=r"scores\.csv") as error:
+        bench_evaluate(path, reference="consistency")
+    assert "k" in error.value.rule
+
+
+def test_questions_without_ids_or_with_one_twice_are_refused(tmp_path):
+    scores, questions = tmp_path / "scores.csv", tmp_path / "questions.csv"
+    scores.write_text("\n".join([HEADER, *good_rows()]))
+    questions.write_text("id,k\nq0,1\n")
+    with pytest.raises(InputError, match=r"questions\.csv: there is no column 'question_id'"):
+        bench_evaluate(scores, questions=questions)
+    questions.write_text("question_id,k\nq0,1\nq0,2\n")
+    with pytest.raises(InputError, match=r"questions\.csv, row 2: the question 'q0' appears more"):
+        bench_evaluate(scores, questions=questions)
+
+
+def test_every_input_of_every_verb_is_checked_before_it_is_opened():
+    """An argument or option that names something to read has a check of its own."""
+    reads = {"INPUT..", "INPUT", "[TABLE..]", "TABLE", "BATCH", "QUESTIONS", "SCORES", "LOG..",
+             "[STUDY]", "study"}  # fmt: skip
+    found = set()
+    for verb in VERBS:
+        module = importlib.import_module(f"calibrant.cli.{MODULES.get(verb, verb)}")
+        command = get_command(module.app)
+        for part in (getattr(command, "commands", None) or {"": command}).values():
+            for parameter in part.params:
+                name = parameter.metavar or parameter.name
+                if name in reads and verb != "compare":
+                    found.add(name)
+                    assert parameter.callback is not None, (verb, name)
+    assert found == reads
