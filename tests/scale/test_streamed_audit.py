@@ -233,15 +233,22 @@ def test_the_command_line_takes_the_engine(table, tmp_path):
     assert "streamed" in done.output
 
 
-def test_a_streamed_audit_loads_no_library_that_it_does_not_use(table):
+TALKING = ("calibrant.clients", "calibrant.semantics", "aiohttp", "sklearn", "pandas", "ray")
+DRAWING = ("jinja2", "altair", "vl_convert", "scipy.optimize", "scipy.stats", "narwhals")
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [(["--engine", "local"], (*TALKING, *DRAWING, "polars")), ([], (*TALKING, *DRAWING))],
+    ids=["streamed", "in memory"],
+)
+def test_an_audit_loads_no_library_that_it_does_not_use(table, options, unused):
     """Loading is the longest part of a short audit: what is not needed stays out."""
     code = (
         "import sys; from calibrant.cli.main import main\n"
-        f"sys.argv = ['calibrant', 'audit', {str(table)!r}, '--engine', 'local']\n"
+        f"sys.argv = {['calibrant', 'audit', str(table), '--resamples', '20', *options]!r}\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "names = ('polars', 'narwhals', 'pandas', 'scipy.optimize', 'scipy.stats', 'sklearn', "
-        "'jinja2', 'altair', 'vl_convert', 'aiohttp', 'ray')\n"
-        "print([name for name in names if name in sys.modules], file=sys.stderr)"
+        f"print([name for name in {unused!r} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "95% intervals" in done.stdout

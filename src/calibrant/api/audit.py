@@ -102,26 +102,31 @@ def audit(
         )
     # Imported here: what a table in memory needs takes a second to load, a streamed one is read
     # meanwhile.
+    from threadpoolctl import threadpool_limits
+
     from calibrant.api.audit_rows import audit_rows
 
-    return audit_rows(
-        data,
-        correct,
-        confidence=confidence,
-        model=model,
-        method=method,
-        question=question,
-        answer=answer,
-        weights=weights,
-        by=by,
-        bins=bins,
-        level=level,
-        resamples=resamples,
-        recalibrate=recalibrate,
-        on_invalid=on_invalid,
-        graded=graded,
-        scale=scale,
-        repeats=repeats,
-        engine=engine,
-        seed=seed,
-    )
+    # The algebra library adds up in another order on another number of threads: with one, the
+    # last digits do not depend on the machine, nor on how calibrant was called.
+    with threadpool_limits(1):
+        return audit_rows(
+            data,
+            correct,
+            confidence=confidence,
+            model=model,
+            method=method,
+            question=question,
+            answer=answer,
+            weights=weights,
+            by=by,
+            bins=bins,
+            level=level,
+            resamples=resamples,
+            recalibrate=recalibrate,
+            on_invalid=on_invalid,
+            graded=graded,
+            scale=scale,
+            repeats=repeats,
+            engine=engine,
+            seed=seed,
+        )

@@ -12,7 +12,6 @@ import polars as pl
 from calibrant.confidence import score_table
 from calibrant.core.errors import InputError
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log, recognise
-from calibrant.semantics import cluster_answers
 
 __all__ = ["ForeignTables", "foreign_tables", "is_foreign", "tables_of"]
 
@@ -246,6 +245,9 @@ def _classes(answers: list[str], kind: str | None, question: str | None) -> list
     distinct = list(dict.fromkeys(answers))
     if len(distinct) == 1 or kind == "choice":
         return [distinct.index(answer) for answer in answers]
+    # Loaded here: a table of scores has nothing to cluster.
+    from calibrant.semantics import cluster_answers
+
     found = dict(zip(distinct, cluster_answers(distinct, question=question), strict=True))
     return [found[answer] for answer in answers]
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.clients.embeddings import Embedder
 from calibrant.core import InputError
 from calibrant.semantics.cluster import Clusters, cluster_forms, distinct_forms
 from calibrant.semantics.forms import Form, FormReader, read_cues
 from calibrant.semantics.judge import Docket, GroupQuery, Query, Reply, SameQuery, WhichQuery
 from calibrant.semantics.partition import Partition, first_appearance
 from calibrant.semantics.rules import Relation, relate
+
+if TYPE_CHECKING:
+    # Rules need nothing that talks to models.
+    from calibrant.clients.embeddings import Embedder
 
 __all__ = [
     "DIFFERENT_COSINE",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from calibrant.clients.embeddings import Embedder
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.semantics.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
 from calibrant.semantics.judge import Judge
 from calibrant.semantics.normalise import Normaliser
+
+if TYPE_CHECKING:
+    # Rules need nothing that talks to models.
+    from calibrant.clients.embeddings import Embedder
 
 __all__ = ["CLUSTERINGS", "GRADINGS", "Options"]
 
