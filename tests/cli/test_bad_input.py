@@ -171,3 +171,38 @@ def test_every_input_of_every_verb_is_checked_before_it_is_opened():
                     found.add(name)
                     assert parameter.callback is not None, (verb, name)
     assert found == reads
+
+
+NUMBERS = {
+    "plan": ["--precision", "--lipschitz", "--drift", "--stages"],
+    "monitor": ["--bins", "--tolerance", "--alpha", "--every"],
+    "groups": ["--level", "--alpha", "--threshold", "--repeats", "--max-groups", "--seed"],
+    "bench": ["--k", "--limit", "--per-k"],
+}
+STARTS = {
+    "plan": ["plan", "--error-rate", "0.1", "--precision", "0.1"],
+    "monitor": ["monitor", "{}", "--every", "50"],
+    "groups": ["groups", "{}", "--features", "topic", "--repeats", "1"],
+    "bench": ["bench", "mace", "--out", "{out}", "--per-k", "1"],
+}
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "1e308", "99999999999999999999", "many", ""])
+@pytest.mark.parametrize(
+    ("verb", "option"), [(verb, option) for verb, given in NUMBERS.items() for option in given]
+)
+def test_a_number_that_makes_no_sense_is_refused(verb, option, value, tmp_path):
+    path = tmp_path / "given.csv"
+    path.write_text("\n".join([HEADER, *good_rows()]) + "\n")
+    error = called([*STARTS[verb], option, value], path)
+    refused = isinstance(error, InputError) or (isinstance(error, SystemExit) and error.code == 2)
+    # Nothing given is the default: no stage, a batch of 100 rows.
+    default = value == "" and option in ("--stages", "--every")
+    assert refused or (default and error is None), repr(error)
+
+
+def test_an_unknown_way_to_choose_questions_is_refused(tmp_path):
+    out = str(tmp_path / "o.jsonl")
+    done = run(app, ["bench", "mace", "--out", out, "--per-k", "1", "--strata", "kmeans"])
+    assert isinstance(done.exception, InputError)
+    assert "ngrams, sentence, random" in str(done.exception)

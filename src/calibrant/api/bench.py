@@ -19,6 +19,8 @@ from calibrant.sources.mace.triples import Triple, read_triples
 
 __all__ = ["bench_check", "bench_mace"]
 
+_STRATA = ("ngrams", "sentence", "random")
+
 
 def bench_mace(
     out: str | Path | None = None,
@@ -74,6 +76,8 @@ def bench_mace(
     >>> result["questions"]
     10
     """
+    if strata not in _STRATA:
+        raise InputError(f"strata is one of {', '.join(_STRATA)}, got {strata!r}")
     found = _read(triples)
     views = (
         read_popularity(popularity, minimum=min_views, top=top_views)

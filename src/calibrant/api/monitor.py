@@ -19,6 +19,8 @@ from calibrant.records import load_scores, source_name
 
 __all__ = ["monitor"]
 
+_MOST_BINS = 10_000
+_MOST_ROWS = 10**12
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
 
 
@@ -82,6 +84,7 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
+    _check_options(bins, tolerance)
     known = None
     if baseline is not None:
         with naming(source_name(baseline)):
@@ -132,6 +135,13 @@ def monitor(
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     return Result({**head, "results": results, "dropped": dropped})
+
+
+def _check_options(bins: int, tolerance: float) -> None:
+    if not 1 <= bins <= _MOST_BINS:
+        raise InputError(f"bins is from 1 to {_MOST_BINS:,}, got {bins}")
+    if not 0 <= tolerance < 1:
+        raise InputError(f"a tolerance is from 0 to below 1, got {tolerance:g}")
 
 
 def _tables(sources: Any) -> Iterator[Any]:
@@ -202,7 +212,7 @@ def _batches(
 
 def _size(every: str | int) -> int | None:
     text = str(every)
-    if text.isdigit() and int(text) > 0:
+    if text.isdigit() and 0 < int(text) <= _MOST_ROWS:
         return int(text)
     if text not in _UNITS:
         raise InputError(f"a batch is an {', '.join(_UNITS)} or a number of rows, got {every!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -75,6 +76,11 @@ def plan(
     >>> result["passive_labels"], result["active_labels"]
     (50000, 500)
     """
+    stages = parse_stages(stages)
+    _check_range("precision", precision, 1.0)
+    _check_range("drift", drift, 1e6)
+    for steepness in (lipschitz, *(stage for stage in stages if stage != math.inf)):
+        _check_range("the Lipschitz constant", steepness, 1e6)
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with naming(source):
         table = None if scores is None else load_scores(scores, **columns)
@@ -99,7 +105,7 @@ def plan(
         models=models,
         groups=groups,
         smallest_share=smallest_share,
-        stages=parse_stages(stages),
+        stages=stages,
         drift=drift,
         per=per,
         start=_date(start),
@@ -113,6 +119,12 @@ def plan(
     with naming(source):
         document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
     return Result(document)
+
+
+def _check_range(name: str, value: float | None, most: float) -> None:
+    """Refuse what is no size; what is too small is refused where it is used."""
+    if value is not None and not value <= most:
+        raise InputError(f"{name} is a number up to {most:g}, got {value:g}")
 
 
 def _need(block: dict[str, Any]) -> float:

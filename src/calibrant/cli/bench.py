@@ -26,6 +26,7 @@ app = typer.Typer(
     help="Write questions with exactly k right answers, check them, and evaluate on them.",
 )
 
+_MOST_ANSWERS = 1_000
 Triples = Annotated[
     list[str] | None,
     typer.Option(
@@ -59,7 +60,9 @@ def mace(
     k: Annotated[
         str, typer.Option("--k", metavar="1,2,..", help="Numbers of right answers.")
     ] = "1,2,4,6",
-    per_k: Annotated[int, typer.Option("--per-k", help="Questions per domain and k.")] = 500,
+    per_k: Annotated[
+        int, typer.Option("--per-k", min=1, max=10**7, help="Questions per domain and k.")
+    ] = 500,
     seed: Seed = 0,
     triples: Triples = None,
     popularity: Annotated[
@@ -76,8 +79,12 @@ def mace(
     kinds: Annotated[
         str, typer.Option(metavar="A,B", help="Math: kinds of numbers.")
     ] = "prime,square,cube,fibonacci,triangular",
-    limit: Annotated[int, typer.Option(help="Math: the largest number.")] = 1_000_000,
-    cap: Annotated[int, typer.Option(help="Most candidates per domain.")] = 10_000,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10**9, help="Math: the largest number.")
+    ] = 1_000_000,
+    cap: Annotated[
+        int, typer.Option(min=1, max=10**8, help="Most candidates per domain.")
+    ] = 10_000,
     strata: Annotated[
         str,
         typer.Option(
@@ -164,8 +171,12 @@ def evaluate(
     coverage_mass: Annotated[
         str, typer.Option(metavar="frequency|probability", help="Mass of a known answer.")
     ] = "frequency",
-    resamples: Annotated[int, typer.Option(help="Draws of the test.")] = 1_000,
-    items: Annotated[int, typer.Option(help="Questions in each draw of the test.")] = 1_000,
+    resamples: Annotated[
+        int, typer.Option(min=2, max=1_000_000, help="Draws of the test.")
+    ] = 1_000,
+    items: Annotated[
+        int, typer.Option(min=2, max=1_000_000, help="Questions in each draw of the test.")
+    ] = 1_000,
     on_invalid: OnInvalid = "error",
     seed: Seed = 0,
     json: JsonPath = None,
@@ -195,6 +206,11 @@ def _names(text: str) -> list[str]:
 
 def _numbers(text: str) -> list[int]:
     try:
-        return [int(part) for part in _names(text)]
+        numbers = [int(part) for part in _names(text)]
     except ValueError:
-        raise InputError(f"--k is a comma list of whole numbers, got {text!r}") from None
+        numbers = []
+    if not numbers or not all(1 <= number <= _MOST_ANSWERS for number in numbers):
+        raise InputError(
+            f"--k is a comma list of whole numbers from 1 to {_MOST_ANSWERS:,}, got {text!r}"
+        )
+    return numbers

@@ -26,6 +26,7 @@ from calibrant.cli.options import (
     SavePath,
     ScoresInput,
     Seed,
+    share_inside,
 )
 from calibrant.core.errors import InputError
 
@@ -75,7 +76,8 @@ def command(
     ] = "answer",
     costs: Costs = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Where a confidence decides 1 (class only).")
+        float | None,
+        typer.Option(help="Where a confidence decides 1 (class only).", callback=share_inside),
     ] = None,
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
@@ -100,7 +102,9 @@ def command(
             help="risk, risk_shrunk, risk_boosting, calibration, confidence, router, router_knn.",
         ),
     ] = None,
-    splits: Annotated[int, typer.Option(help="Random splits that are averaged.")] = 20,
+    splits: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Random splits that are averaged.")
+    ] = 20,
     tolerance: Annotated[
         float | None, typer.Option(help="Risk that the saved policy tolerates.")
     ] = None,

@@ -24,6 +24,7 @@ from calibrant.cli.options import (
     Recalibration,
     ScoresInput,
     Seed,
+    share_inside,
 )
 from calibrant.core.errors import InputError
 
@@ -74,17 +75,28 @@ def command(
     splits: Annotated[
         str, typer.Option(metavar="auto|histogram|exact", help="How the tree looks for splits.")
     ] = "auto",
-    repeats: Annotated[int, typer.Option(help="Random splits that are averaged.")] = 5,
-    max_groups: Annotated[int, typer.Option(help="Leaves of the tree of groups.")] = 12,
-    max_conditions: Annotated[int, typer.Option(help="Conditions of a rule, at most.")] = 3,
-    min_group: Annotated[int, typer.Option(help="Rows that a group must have.")] = 50,
-    alpha: Annotated[float, typer.Option(help="Level of the flags.")] = 0.05,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Random splits that are averaged.")
+    ] = 5,
+    max_groups: Annotated[
+        int, typer.Option(min=2, max=1_000, help="Leaves of the tree of groups.")
+    ] = 12,
+    max_conditions: Annotated[
+        int, typer.Option(min=1, max=100, help="Conditions of a rule, at most.")
+    ] = 3,
+    min_group: Annotated[
+        int, typer.Option(min=1, max=10**9, help="Rows that a group must have.")
+    ] = 50,
+    alpha: Annotated[float, typer.Option(help="Level of the flags.", callback=share_inside)] = 0.05,
     control: Annotated[
         str, typer.Option(metavar="holm|bh", help="Control for the number of groups.")
     ] = "holm",
     costs: Costs = None,
     threshold: Annotated[
-        float | None, typer.Option(help="Where the confidence decides; default: the optimum.")
+        float | None,
+        typer.Option(
+            help="Where the confidence decides; default: the optimum.", callback=share_inside
+        ),
     ] = None,
     level: Level = 0.95,
     on_invalid: OnInvalid = "error",

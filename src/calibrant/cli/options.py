@@ -96,10 +96,10 @@ def folder_to_write(path: Path | None) -> Path | None:
     return path
 
 
-def share_inside(value: float) -> float:
-    """Check a share that is neither nothing nor all: a level, a false-alarm rate."""
-    if not 0 < value < 1:
-        raise InputError(f"a level or a rate lies between 0 and 1, got {value:g}")
+def share_inside(value: float | None) -> float | None:
+    """Check a share that is neither nothing nor all: a level, a false-alarm rate, a threshold."""
+    if value is not None and not 0 < value < 1:
+        raise InputError(f"a level, a rate or a threshold lies between 0 and 1, got {value:g}")
     return value
 
 
