@@ -9,6 +9,7 @@ import pytest
 import calibrant as cal
 from calibrant.api.bench import bench_check, bench_mace
 from calibrant.api.bench_evaluate import bench_evaluate
+from calibrant.api.cascade import cascade
 from calibrant.api.groups import groups
 from calibrant.api.label import label_add, label_next, label_status
 from calibrant.api.methods import methods
@@ -17,6 +18,7 @@ from calibrant.api.monitor import monitor
 from calibrant.api.plan import plan
 from calibrant.api.provenance import document_head, input_files
 from calibrant.core.errors import InputError
+from calibrant.records import Study
 from calibrant.report.provenance import provenance_table
 
 HEAD = {"schema", "version", "source", "input", "seed"}
@@ -28,11 +30,12 @@ def table(tmp_path):
     said = rng.uniform(0.4, 1, 600)
     rows = pl.DataFrame(
         {
-            "question_id": [f"q{i}" for i in range(600)],
+            "question_id": [f"q{i}" for i in range(300)] * 2,
+            "model": ["small"] * 300 + ["large"] * 300,
             "method": "consistency",
             "confidence": said,
             "correct": (rng.random(600) < said).astype(int),
-            "topic": np.where(np.arange(600) % 2, "law", "sport"),
+            "topic": np.tile(["law", "sport"], 300),
             "domain": "math",
             "k": np.tile([1, 2], 300),
         }
@@ -55,6 +58,15 @@ VERBS = {
     "groups": lambda path: groups(path, features=["topic"], repeats=1, seed=4),
     "plan": lambda path: plan(path, precision=0.05, seed=4),
     "label": label_status,
+    "cascade": lambda path: cascade(
+        path,
+        models=["small", "large"],
+        price={"small": 1, "large": 8},
+        features=["topic"],
+        strategies=["confidence"],
+        splits=2,
+        seed=4,
+    ),
     "monitor": lambda path: monitor(path, every=100),
     "multi_answer": lambda path: bench_evaluate(
         path, reference="consistency", resamples=20, items=20, seed=4
@@ -132,3 +144,21 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("hashlib.file_digest", lambda *_: (_ for _ in ()).throw(OSError(5, "bad")))
     with pytest.raises(InputError, match=r"t\.csv: cannot be read: bad"):
         input_files(path)
+
+
+def test_a_plan_and_labels_take_a_study(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "question_id": [f"q{i}" for i in range(80)],
+            "model": "m",
+            "method": "verb",
+            "answer": "x",
+            "confidence": rng.uniform(0.5, 1, 80),
+            "correct": rng.integers(0, 2, 80).astype(float),
+        }
+    )
+    Study(tmp_path).write("scores", frame)
+    (tmp_path / "report.html").write_text("beside the tables")
+    assert plan(tmp_path, precision=0.1)["measured"][0]["n"] == 80
+    assert label_status(tmp_path)["results"][0]["labelled"] == 80

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.api.groups import scores_source
 from calibrant.core.errors import InputError
 from calibrant.core.output import writing
 from calibrant.planning.peers import peer_agreement
@@ -175,7 +176,7 @@ def open_labelling(
     table: Any, *, judge: str | None, peers: bool, columns: Mapping[str, Any]
 ) -> Labelling:
     """Read a table that is being labelled; a missing outcome column means 'no label yet'."""
-    raw = read_table(table)
+    raw = read_table(scores_source(table))
     source = source_name(table)
     if ROW in raw.columns:
         raise InputError(

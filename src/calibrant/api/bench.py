@@ -11,15 +11,13 @@ from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.sources.mace.build import build_benchmark
 from calibrant.sources.mace.check import check_questions
-from calibrant.sources.mace.choose import Embed
+from calibrant.sources.mace.choose import STRATA, Embed
 from calibrant.sources.mace.filters import fact_sets, raw_facts, read_popularity
 from calibrant.sources.mace.math_rule import NUMBER_NAMES
 from calibrant.sources.mace.question import read_questions, write_questions
 from calibrant.sources.mace.triples import Triple, read_triples
 
 __all__ = ["bench_check", "bench_mace"]
-
-_STRATA = ("ngrams", "sentence", "random")
 
 
 def bench_mace(
@@ -76,8 +74,8 @@ def bench_mace(
     >>> result["questions"]
     10
     """
-    if strata not in _STRATA:
-        raise InputError(f"strata is one of {', '.join(_STRATA)}, got {strata!r}")
+    if strata not in STRATA:
+        raise InputError(f"strata is one of {', '.join(STRATA)}, got {strata!r}")
     found = _read(triples)
     views = (
         read_popularity(popularity, minimum=min_views, top=top_views)

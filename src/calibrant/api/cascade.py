@@ -11,6 +11,7 @@ import polars as pl
 
 from calibrant.api.engines import engine_named
 from calibrant.api.groups import embedded, scores_source, without_missing
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -117,15 +118,18 @@ def cascade(
     entry = tournament(answers, chosen, SplitPlan(splits=splits, seed=seed), mapper=mapper)
     entry["policy"] = _policy(answers, chosen, entry, tolerance, save, seed)
     document = {
-        "schema": "calibrant.cascade/1",
-        "source": scores.source,
-        "seed": seed,
+        **document_head("cascade", data, seed=seed, settings=_settings(chosen, splits)),
         "decision": chosen.decision,
         "embedding": embedder,
         "dropped": dropped | left_out,
         "results": [entry],
     }
     return Result(document)
+
+
+def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:
+    costs = None if options.costs is None else options.costs.to_dict()
+    return {**_fields(options), "costs": costs, "random_splits": splits}
 
 
 def _fields(options: StrategyOptions) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Re
             "left_out": parts["left_out"],
             "next": [
                 f"calibrant audit {study.path} --by domain",
-                f"calibrant compare {study.path}",
+                f"calibrant report {study.path} --markdown {study.path}/report.md",
                 f"calibrant methods {study.path}",
             ],
         }

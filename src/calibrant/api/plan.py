@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.api.groups import scores_source
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import InputError
@@ -83,7 +84,7 @@ def plan(
         _check_range("the Lipschitz constant", steepness, 1e6)
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with naming(source):
-        table = None if scores is None else load_scores(scores, **columns)
+        table = None if scores is None else load_scores(scores_source(scores), **columns)
         measured = [] if table is None else _measured(table, seed)
     if measured:
         found = max(measured, key=_need)["verification"]

@@ -26,6 +26,7 @@ from calibrant.cli.options import (
     SavePath,
     ScoresInput,
     Seed,
+    finite,
     share_inside,
 )
 from calibrant.core.errors import InputError
@@ -106,7 +107,8 @@ def command(
         int, typer.Option(min=1, max=10_000, help="Random splits that are averaged.")
     ] = 20,
     tolerance: Annotated[
-        float | None, typer.Option(help="Risk that the saved policy tolerates.")
+        float | None,
+        typer.Option(help="Risk that the saved policy tolerates.", callback=finite),
     ] = None,
     save: SavePath = None,
     on_invalid: OnInvalid = "error",

@@ -6,6 +6,7 @@ not find out at its end that there is no such folder.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -46,6 +47,7 @@ __all__ = [
     "WeightsColumn",
     "file_to_write",
     "file_with_folders",
+    "finite",
     "folder_to_write",
     "input_to_read",
     "inputs_to_read",
@@ -100,6 +102,13 @@ def share_inside(value: float | None) -> float | None:
     """Check a share that is neither nothing nor all: a level, a false-alarm rate, a threshold."""
     if value is not None and not 0 < value < 1:
         raise InputError(f"a level, a rate or a threshold lies between 0 and 1, got {value:g}")
+    return value
+
+
+def finite(value: float | None) -> float | None:
+    """Check a number that may be of any size, but is one."""
+    if value is not None and not math.isfinite(value):
+        raise InputError(f"a finite number is needed, got {value:g}")
     return value
 
 
