@@ -253,3 +253,20 @@ def test_an_audit_loads_no_library_that_it_does_not_use(table, options, unused):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "95% intervals" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize("questions", [500, 1500, 5000])
+def test_a_table_without_repeats_is_never_taken_for_one(tmp_path, questions):
+    rng = np.random.default_rng(questions)
+    for attempt in range(5):
+        said = rng.random(2 * questions)
+        path = tmp_path / f"{attempt}.parquet"
+        pl.DataFrame(
+            {
+                "question_id": [f"{attempt}-{number}" for number in range(questions)] * 2,
+                "model": ["a"] * questions + ["b"] * questions,
+                "confidence": said,
+                "correct": (rng.random(2 * questions) < said).astype(int),
+            }
+        ).write_parquet(path)
+        assert len(cal.audit(path, engine="local")["results"]) == 2

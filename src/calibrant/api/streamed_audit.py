@@ -15,10 +15,11 @@ from threadpoolctl import threadpool_limits
 
 import calibrant
 from calibrant.api.engines import Engine, LocalEngine, engine_named
-from calibrant.api.streaming import Streamed, staged, sum_plan
+from calibrant.api.repeated import refuse_repeats
+from calibrant.api.streaming import staged, sum_plan
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.records.batches import Part, is_url, parquet_files, table_parts
+from calibrant.records.batches import Part, table_parts
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.mergeable import CellSums
 
@@ -29,8 +30,6 @@ __all__ = ["streamed_audit", "summed"]
 
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
-# The sketch that counts distinct ids is off by about 1 %; more repeats than this are certain.
-_SURELY_REPEATED = 1.05
 _SWITCH_S = 0.00005
 
 
@@ -78,7 +77,7 @@ def streamed_audit(
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
         _refuse_scores(total, str(data))
-        _refuse_repeats(streamed, total)
+        refuse_repeats(streamed, total.rows)
     entries = _entries(total, streamed.plan, level=level, resamples=resamples, seed=seed)
     from calibrant.api.result import Result
     from calibrant.api.significance import correct_for_number
@@ -162,31 +161,6 @@ def _refuse_scores(total: PartSums, source: str) -> None:
             f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",
             source=source,
             hint="leave its rows out, or audit it in memory, without --engine",
-        )
-
-
-def _refuse_repeats(streamed: Streamed, total: PartSums) -> None:
-    """Refuse a table whose questions come up again and again: its rows are no separate draws."""
-    question = streamed.question
-    files = parquet_files(streamed.source)
-    if question is None or is_url(streamed.source):
-        return
-    import polars as pl
-
-    scan = pl.scan_parquet(files, hive_partitioning=False)
-    if question not in scan.collect_schema().names():
-        return
-    distinct = scan.select(pl.col(question).approx_n_unique()).collect(engine="streaming").item()
-    plan = streamed.plan
-    largest = max(
-        int(sums.rows.sum()) for sums in model_blocks(total.blocks, plan.by, plan.grid).values()
-    )
-    if largest > _SURELY_REPEATED * distinct:
-        raise InputError(
-            f"a model has {largest:,} rows for about {distinct:,} questions: rows of one question "
-            "depend on each other, and a streamed audit takes every row as a draw of its own",
-            source=streamed.source,
-            hint="keep one row per question, or use --repeats without --engine, in memory",
         )
 
 

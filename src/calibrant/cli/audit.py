@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from calibrant.api.audit import audit
 from calibrant.api.claims import failed_claims, parse_claim
 from calibrant.cli.options import (
     AnswerColumn,
+    Bins,
     By,
     ConfidenceColumn,
     CorrectColumn,
@@ -18,10 +18,14 @@ from calibrant.cli.options import (
     HtmlPath,
     Inputs,
     JsonPath,
+    JunitPath,
+    Level,
     MethodColumn,
     ModelColumn,
     OnInvalidByInput,
     QuestionColumn,
+    Resamples,
+    Scale,
     Seed,
     WeightsColumn,
 )
@@ -41,9 +45,9 @@ def command(
     answer: AnswerColumn = None,
     weights: WeightsColumn = None,
     by: By = None,
-    bins: Annotated[int, typer.Option(help="Equal-width bins of the calibration error.")] = 15,
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples.")] = 1000,
+    bins: Bins = 15,
+    level: Level = 0.95,
+    resamples: Resamples = 1000,
     recalibrate: Annotated[
         str | None,
         typer.Option(
@@ -53,9 +57,7 @@ def command(
     ] = None,
     on_invalid: OnInvalidByInput = None,
     graded: Annotated[bool, typer.Option("--graded", help="Outcomes may lie in [0, 1].")] = False,
-    scale: Annotated[
-        str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")
-    ] = "fraction",
+    scale: Scale = "fraction",
     repeats: Annotated[
         bool,
         typer.Option("--repeats", help="Rows of one question are repeated answers to it."),
@@ -64,10 +66,7 @@ def command(
         list[str] | None,
         typer.Option(metavar="CLAIM", help="Exit with 1 where this holds: 'ece>0.05'."),
     ] = None,
-    junit: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Write the checks of --fail-if as a JUnit report."),
-    ] = None,
+    junit: JunitPath = None,
     engine: EngineName = None,
     json: JsonPath = None,
     html: HtmlPath = None,

@@ -10,6 +10,7 @@ from calibrant.api.compare import compare
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     AnswerColumn,
+    Bins,
     By,
     ConfidenceColumn,
     CorrectColumn,
@@ -17,11 +18,15 @@ from calibrant.cli.options import (
     HtmlPath,
     Inputs,
     JsonPath,
+    Level,
     MethodColumn,
     ModelColumn,
     OnInvalidByInput,
     QuestionColumn,
+    Resamples,
+    Scale,
     Seed,
+    input_to_read,
 )
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -36,7 +41,9 @@ def command(
     candidates: Annotated[
         str | None,
         typer.Option(
-            metavar="TABLE", help="Every model's confidence in every model's answer (CA view)."
+            metavar="TABLE",
+            help="Every model's confidence in every model's answer (CA view).",
+            callback=input_to_read,
         ),
     ] = None,
     confidence: ConfidenceColumn = None,
@@ -46,23 +53,21 @@ def command(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     by: By = None,
-    bins: Annotated[int, typer.Option(help="Equal-width bins of the calibration error.")] = 15,
+    bins: Bins = 15,
     target: Annotated[
         str,
         typer.Option(
             metavar="weakest|strongest|mean|NUMBER", help="Accuracy that all are brought to."
         ),
     ] = "weakest",
-    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Paired bootstrap resamples.")] = 1000,
+    level: Level = 0.95,
+    resamples: Resamples = 1000,
     lipschitz: Annotated[
         float, typer.Option(help="Lipschitz constant behind the verification floor.")
     ] = 1.0,
     on_invalid: OnInvalidByInput = None,
     graded: Annotated[bool, typer.Option("--graded", help="Outcomes may lie in [0, 1].")] = False,
-    scale: Annotated[
-        str, typer.Option(metavar="fraction|percent", help="How the confidence is written.")
-    ] = "fraction",
+    scale: Scale = "fraction",
     engine: EngineName = None,
     json: JsonPath = None,
     html: HtmlPath = None,

@@ -90,6 +90,12 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> A
     models
         Models to compare, in this order; None takes all in order of appearance.
     """
+    nameless = scores["model"].null_count()
+    if nameless:
+        raise InputError(
+            f"{nameless:,} of {scores.height:,} rows have no model",
+            hint="fill the column of models in, or leave those rows out",
+        )
     known = scores["model"].unique(maintain_order=True).to_list()
     wanted = list(models) if models is not None else known
     for name in wanted:
