@@ -30,7 +30,7 @@ __all__ = ["streamed_audit", "summed"]
 
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
-_SWITCH_S = 0.00005
+_SWITCH_S = 0.0002
 
 
 def streamed_audit(

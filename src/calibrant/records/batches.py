@@ -40,9 +40,6 @@ Array: TypeAlias = NDArray[Any]
 PART_ROWS = 4_000_000
 # Batches that stay in the cache of a core from reading to counting (measured: 65k to 260k).
 BATCH_ROWS = 131_072
-# Files are read in pieces of this size, which stay in the cache until they are decoded; a column
-# of a row group at once is a fifth slower. Far away, each piece would be a request of its own.
-BUFFER_BYTES = 1 << 20
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -209,13 +206,10 @@ def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
     arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
     try:
         handle: Any = file
-        buffer = BUFFER_BYTES
         if is_url(file):
             fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
-            handle, buffer = fsspec.open(file, "rb").open(), 0
-        return parquet.ParquetFile(
-            handle, read_dictionary=list(labels) or None, buffer_size=buffer, pre_buffer=False
-        )
+            handle = fsspec.open(file, "rb").open()
+        return parquet.ParquetFile(handle, read_dictionary=list(labels) or None)
     except (arrow.ArrowInvalid, arrow.ArrowException, OSError) as error:
         raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
 
