@@ -51,7 +51,7 @@ def test_a_wrong_reference_ends_with_exit_code_1(tmp_path):
         (["--k", "one"], "comma list of whole numbers"),
         (["--domain", "mth"], "did you mean 'math'"),
         (["--kinds", "prim"], "did you mean 'prime'"),
-        (["--domain", "language", "--strata", "kmeans"], "unknown strata"),
+        (["--domain", "language", "--strata", "kmeans"], "strata is one of"),
         (["--domain", "river"], "--triples"),
         (["--triples", "absent.csv"], "does not exist"),
     ],
