@@ -134,7 +134,7 @@ def measured(
             works[name] = lambda f=function: resampled(f, c, y, few, np.random.default_rng(0))
         else:
             works[name] = lambda f=function: f(c, y)
-    times = interleaved_seconds(works, repeats=REPEATS, budget=120.0)
+    times = interleaved_seconds(works, repeats=REPEATS, budget=45.0)
     rows = []
     for name, work in works.items():
         scaled = again and name in theirs
@@ -209,7 +209,7 @@ def main() -> None:
         page.text("A quick run: not all sizes.")
     page.text(
         f"CPU times are medians of {REPEATS} runs taken in turns; a work that takes more than its "
-        "share of two minutes is run fewer times. torch has one thread, since CPU time would count "
+        "share of 45 seconds is run fewer times. torch has one thread, since CPU time would count "
         "its waiting threads. Where a peer has no interval of its own it is bootstrapped with "
         f"{RESAMPLES:,} resamples: a few are timed, and the time is counted for all of them. "
         "calibrant's first line is the interval that it reports (test inversion, DeLong); its "
