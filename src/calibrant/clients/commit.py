@@ -16,7 +16,7 @@ T = TypeVar("T")
 Then = Callable[[Any, Exception | None], None]
 """Called with the result when it is committed, or with the error that prevented it."""
 HEARTBEAT_S = 10.0
-LINGER_S = 0.001
+LINGER_S = 0.004
 """Pause after a commit, in which the rows of the next one gather."""
 DISK_EVERY_S = 1.0
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.calls import Call, Caller, Job, split_draws
 from calibrant.clients.codec import decode_completion
+from calibrant.clients.collector import CalmCollector
 from calibrant.clients.commit import GroupCommit
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
@@ -56,6 +57,7 @@ class Run:
         self._stopped = False
         self._feeder: asyncio.Task[None] | None = None
         self._limit.listen(self._launch)
+        CalmCollector.enter()
 
     # -- the caller's side -----------------------------------------------------------------
 
@@ -89,6 +91,7 @@ class Run:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
         self._limit.leave(self._launch)
+        CalmCollector.leave()
         if self._alarm is not None:
             self._alarm.cancel()
         await self._commit.leave()
