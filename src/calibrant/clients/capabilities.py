@@ -227,7 +227,7 @@ def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
             f"takes temperatures up to {able.max_temperature:g}, not {request.temperature:g}",
             "max_temperature",
         )
-    if request.sampler and not request.sampler.keys() <= set(able.samplers):
-        unknown = sorted(request.sampler.keys() - set(able.samplers))
-        return f"takes no sampling setting {', '.join(unknown)}", "samplers"
+    unknown = [name for name in request.sampler if name not in able.samplers]
+    if unknown:
+        return f"takes no sampling setting {', '.join(sorted(unknown))}", "samplers"
     return None

@@ -133,12 +133,11 @@ class Dispatcher:
         by_purpose: dict[str, Counter[str]] = {}
         cost: float | None = 0.0
         for window in windows(asks):
-            for ask in window:
-                part = by_purpose.get(ask.purpose)
-                if part is None:
-                    part = by_purpose[ask.purpose] = Counter(calls=0, draws_missing=0)
-                part["asks"] += 1
-                part["draws_wanted"] += ask.draws
+            alike = Counter([(ask.purpose, ask.draws) for ask in window])
+            for (purpose, draws), asked in alike.items():
+                part = by_purpose.setdefault(purpose, Counter(calls=0, draws_missing=0))
+                part["asks"] += asked
+                part["draws_wanted"] += asked * draws
             for ask, request, missing, failed in self._missing(window):
                 part = by_purpose[ask.purpose]
                 part["draws_missing"] += len(missing)
