@@ -191,3 +191,17 @@ def test_a_ranking_score_is_not_tested():
     entry = {"probability": False, "group": None}
     assert correct_for_number([entry])["whole"] == {"confidences": 0, "tests": 0}
     assert audit_verdict(entry)["calibration"] == "not-a-probability"
+
+
+def test_a_model_without_a_sound_row_is_named():
+    table = pl.DataFrame(
+        {
+            "model": ["a"] * 40 + ["b"] * 40,
+            "confidence": [0.3, 0.8] * 20 + [None] * 40,
+            "correct": [0, 1] * 40,
+        }
+    )
+    found = cal.audit(table, on_invalid="drop")
+    assert found["dropped"] == {"confidence_missing": 40}
+    assert found["emptied_models"] == ["b"]
+    assert "no row is left: b" in str(found)

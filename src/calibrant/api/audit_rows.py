@@ -137,6 +137,7 @@ def audit_rows(
             "multiplicity": multiplicity,
             "dropped": dict(scores.dropped),
             "dropped_rows": dict(scores.dropped_rows),
+            "emptied_models": scores.emptied,
             "results": blocks,
             "sem_ece": meanings,
         }

@@ -55,6 +55,18 @@ class Scores:
     rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
     assumed: tuple[str, ...] = ()
 
+    @property
+    def emptied(self) -> list[str]:
+        """Models of which every row was left out; their count alone would not name them."""
+        if "model" not in self.rejected.columns:
+            return []
+        left = set(self.frame["model"].unique())
+        return sorted(
+            str(name)
+            for name in self.rejected["model"].unique()
+            if name is not None and name not in left
+        )
+
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[Block]:
         """Yield a block per (model, method), then per value of each column in `by`."""
         for column in by:

@@ -195,6 +195,9 @@ def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
     if document["dropped"]:
         counts = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
         remarks.append(Paragraph(f"Rows left out: {counts}."))
+    if document.get("emptied_models"):
+        names = ", ".join(document["emptied_models"])
+        remarks.append(Paragraph(f"Left out altogether, since no row is left: {names}."))
     notes = sorted({note for entry in document["results"] for note in entry["notes"]})
     remarks.extend(Paragraph(f"Note: {note}") for note in notes)
     return remarks
