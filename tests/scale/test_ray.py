@@ -148,7 +148,7 @@ def table(tmp_path_factory):
 def audit(table, engine, out, environment):
     command = [BIN / "calibrant", "audit", table, "--engine", engine, "--json", out]
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
@@ -165,7 +165,7 @@ def test_two_nodes_give_the_bytes_of_one_process_and_a_lost_node_changes_nothing
     assert outputs["ray"].read_bytes() == local
 
     second = cluster.nodes[1]
-    run = audit(table, "ray", tmp_path / "killed.json", cluster.environment)
+    run = audit(table, "ray", "-", cluster.environment)
     # As soon as the second node works on a part, it is killed without a warning.
     deadline = time.monotonic() + 60
     busy = None
@@ -176,9 +176,9 @@ def test_two_nodes_give_the_bytes_of_one_process_and_a_lost_node_changes_nothing
     os.kill(cluster.raylet(second), signal.SIGKILL)
     os.kill(busy, signal.SIGKILL)
     assert run.poll() is None, "the audit was over before the node was killed"
-    _, errors = run.communicate(timeout=120)
+    killed, errors = run.communicate(timeout=120)
     assert run.returncode == 0, errors
-    assert (tmp_path / "killed.json").read_bytes() == local
+    assert killed.encode() == local
 
 
 def test_the_client_address_gives_the_same_bytes(cluster, table, tmp_path):
@@ -256,4 +256,5 @@ def test_other_verbs_give_the_documents_of_one_process(cluster, tmp_path):
         timeout=120,
         check=False,
     )
-    assert done.stdout.strip().endswith("all the same"), done.stderr[-2000:]
+    # Ray itself may print about the node that an earlier test killed, before or after.
+    assert "all the same" in done.stdout.splitlines(), done.stderr[-2000:]

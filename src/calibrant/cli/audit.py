@@ -8,6 +8,7 @@ import typer
 
 from calibrant.api.audit import audit
 from calibrant.api.claims import failed_claims, parse_claim
+from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.options import (
     AnswerColumn,
     Bins,
@@ -74,27 +75,28 @@ def command(
 ) -> None:
     """Is this confidence calibrated, and how sure can we be?"""
     claims = [parse_claim(text) for text in fail_if or []]
-    result = audit(
-        inputs[0] if len(inputs) == 1 else inputs,
-        correct,
-        confidence=confidence,
-        model=model,
-        method=method,
-        question=question,
-        answer=answer,
-        weights=weights,
-        by=by or (),
-        bins=bins,
-        level=level,
-        resamples=resamples,
-        recalibrate=recalibrate,
-        on_invalid=on_invalid,
-        graded=graded,
-        scale=scale,
-        repeats=repeats,
-        engine=engine,
-        seed=seed,
-    )
+    with cluster_speaks_on_stderr():
+        result = audit(
+            inputs[0] if len(inputs) == 1 else inputs,
+            correct,
+            confidence=confidence,
+            model=model,
+            method=method,
+            question=question,
+            answer=answer,
+            weights=weights,
+            by=by or (),
+            bins=bins,
+            level=level,
+            resamples=resamples,
+            recalibrate=recalibrate,
+            on_invalid=on_invalid,
+            graded=graded,
+            scale=scale,
+            repeats=repeats,
+            engine=engine,
+            seed=seed,
+        )
     # Loaded here, so that reading starts first; by now it is there already.
     from calibrant.cli.emit import emit
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from calibrant.api.cascade import cascade
+from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.emit import emit
 from calibrant.cli.groups import names, parse_costs
 from calibrant.cli.options import (
@@ -119,32 +120,33 @@ def command(
 ) -> None:
     """When to defer to a larger model, and what it costs."""
     order = names(models)
-    result = cascade(
-        source,
-        models=order,
-        features=names(features),
-        embed=embed,
-        embed_dimensions=embed_dimensions,
-        price=_prices(price, order),
-        cost=cost,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        only_method=only_method,
-        on_invalid=on_invalid,
-        splits=splits,
-        tolerance=tolerance,
-        save=save,
-        engine=engine,
-        seed=seed,
-        decision=decision,
-        costs=parse_costs(costs),
-        threshold=threshold,
-        recalibration=recalibration,
-        residuals=residuals,
-        max_depth=max_depth,
-        strategies=tuple(names(strategies)) or None,
-    )
+    with cluster_speaks_on_stderr():
+        result = cascade(
+            source,
+            models=order,
+            features=names(features),
+            embed=embed,
+            embed_dimensions=embed_dimensions,
+            price=_prices(price, order),
+            cost=cost,
+            confidence=confidence,
+            correct=correct,
+            model=model,
+            method=method,
+            question=question,
+            only_method=only_method,
+            on_invalid=on_invalid,
+            splits=splits,
+            tolerance=tolerance,
+            save=save,
+            engine=engine,
+            seed=seed,
+            decision=decision,
+            costs=parse_costs(costs),
+            threshold=threshold,
+            recalibration=recalibration,
+            residuals=residuals,
+            max_depth=max_depth,
+            strategies=tuple(names(strategies)) or None,
+        )
     emit(result, json=json, html=html)

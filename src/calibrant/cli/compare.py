@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from calibrant.api.compare import compare
+from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     AnswerColumn,
@@ -74,8 +75,8 @@ def command(
     seed: Seed = 0,
 ) -> None:
     """Is A better calibrated than B, or only more accurate?"""
-    emit(
-        compare(
+    with cluster_speaks_on_stderr():
+        result = compare(
             inputs[0] if len(inputs) == 1 else inputs,
             models=[name.strip() for name in models.split(",")] if models else None,
             candidates=candidates,
@@ -96,10 +97,8 @@ def command(
             scale=scale,
             engine=engine,
             seed=seed,
-        ),
-        json=json,
-        html=html,
-    )
+        )
+    emit(result, json=json, html=html)
 
 
 def _number_or_name(text: str) -> str | float:

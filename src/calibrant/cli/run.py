@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from calibrant.api.run import run
+from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.emit import emit
 from calibrant.cli.options import HtmlPath, JsonPath, study_to_read
 from calibrant.cli.progress import ProgressBar
@@ -45,7 +46,7 @@ def command(
     Whatever happens, nothing that was paid for is lost: run the same command again and it goes on.
     """
     folder = study.parent if study.name == "study.toml" else study
-    with RunBar(enabled=not (quiet or dry_run)) as bar:
+    with RunBar(enabled=not (quiet or dry_run)) as bar, cluster_speaks_on_stderr():
         try:
             result = run(
                 folder, dry_run=dry_run, retry_failures=retry_failures, watch=bar, engine=engine
