@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +12,16 @@ from calibrant.core.output import writing
 __all__ = ["Result"]
 
 
-class Result:
-    """The result of a verb: plain data with a schema, and the ways to look at it.
+class Result(Mapping[str, Any]):
+    """The result of a verb: plain data with a schema, read like a dict, and the ways to look at it.
 
     Examples
     --------
     >>> result = Result({"schema": "calibrant.audit/1", "results": []})
     >>> result.kind
     'audit'
-    >>> result["results"]
-    []
+    >>> result["results"], list(result), "seed" in result
+    ([], ['schema', 'results'], False)
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -30,6 +30,12 @@ class Result:
 
     def __getitem__(self, key: str) -> Any:
         return self._document[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._document)
+
+    def __len__(self) -> int:
+        return len(self._document)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as plain data."""
