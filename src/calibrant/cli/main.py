@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from calibrant.core.errors import CalibrantError
+from calibrant import __version__
+from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.registry import did_you_mean
 
 __all__ = ["main"]
 
@@ -43,7 +45,9 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Import the verb's module and return its command."""
         if cmd_name not in VERBS:
-            return None
+            raise InputError(
+                f"there is no verb {cmd_name!r}", hint=did_you_mean(cmd_name, list(VERBS))
+            )
         module = importlib.import_module(f"calibrant.cli.{MODULES.get(cmd_name, cmd_name)}")
         command = get_command(module.app)
         command.name = cmd_name
@@ -64,8 +68,21 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"calibrant {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Say which version this is.", callback=_say_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """How far can you trust what a model says about its own certainty?"""
 
 
