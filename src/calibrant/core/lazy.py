@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["exported_from"]
+__all__ = ["lazy_exports"]
 
 
-def exported_from(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: names are imported from their modules when asked for.
+def lazy_exports(
+    package: str, homes: Mapping[str, tuple[str, ...]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package that imports its names when asked for.
+
+    A name that is also the name of a module of the package must be imported by the package
+    itself: whoever imports the module first would otherwise bind the module under that name.
 
     Parameters
     ----------
     package
         ``__name__`` of the package.
     homes
-        Names by the module of the package that defines them.
+        Names by the module that defines them, written as in an import: ``.rng`` is a module of
+        the package.
 
     Examples
     --------
-    >>> found = exported_from("calibrant.core", {"rng": ("named_stream",)})
-    >>> found("named_stream").__name__
-    'named_stream'
-    >>> found("other")
+    >>> find, names = lazy_exports("calibrant.core", {".rng": ("named_stream",)})
+    >>> find("named_stream").__name__, find("rng").__name__
+    ('named_stream', 'calibrant.core.rng')
+    >>> find("other")
     Traceback (most recent call last):
     ...
     AttributeError: module 'calibrant.core' has no attribute 'other'
     """
     home = {name: module for module, names in homes.items() for name in names}
 
-    def found(name: str) -> Any:
-        if name not in home:
+    def find(name: str) -> Any:
+        if name in home:
+            value = getattr(importlib.import_module(home[name], package), name)
+        elif f".{name}" in homes:
+            value = importlib.import_module(f".{name}", package)
+        else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+        # Bound as an import would bind it, so that it is looked for once.
+        setattr(sys.modules[package], name, value)
+        return value
 
-    return found
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home})
+
+    return find, names

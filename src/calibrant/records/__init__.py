@@ -2,13 +2,24 @@
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.lazy import exported_from
+from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.records.schemas import TABLES, check_table
     from calibrant.records.scores import Block, Scores, load_scores
     from calibrant.records.study import Study
     from calibrant.records.tables import read_table, scan_table, source_name
+else:
+    # A streamed audit reads batches without the libraries that tables in memory need.
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".schemas": ("TABLES", "check_table"),
+            ".scores": ("Block", "Scores", "load_scores"),
+            ".study": ("Study",),
+            ".tables": ("read_table", "scan_table", "source_name"),
+        },
+    )
 
 __all__ = [
     "TABLES",
@@ -21,14 +32,3 @@ __all__ = [
     "scan_table",
     "source_name",
 ]
-
-# A streamed audit reads batches without the libraries that tables in memory need.
-__getattr__ = exported_from(
-    __name__,
-    {
-        "schemas": ("TABLES", "check_table"),
-        "scores": ("Block", "Scores", "load_scores"),
-        "study": ("Study",),
-        "tables": ("read_table", "scan_table", "source_name"),
-    },
-)
