@@ -93,6 +93,35 @@ def test_a_bad_file_ends_with_a_message_that_names_it(verb, content, tmp_path):
         assert "given.csv" in str(error)
 
 
+WITH_MODELS = {
+    name: words
+    for name, words in VERBS_WITH_INPUT.items()
+    if name not in ("bench check", "report", "methods", "recalibrated audit")
+} | {
+    "compare": ["compare", "{}", "--resamples", "20"],
+    "cascade": ["cascade", "{}", "--models", "small,large", "--price", "1,8", "--features", "topic"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", WITH_MODELS)
+def test_a_row_without_a_model_is_refused_by_every_verb(verb, tmp_path):
+    path = tmp_path / "given.csv"
+    path.write_text(with_cell("model", ""))
+    error = called(WITH_MODELS[verb], path)
+    assert isinstance(error, InputError), repr(error)
+    assert "given.csv, row 6: the row names no model (model = null)" in str(error)
+    assert "--on-invalid drop" in str(error)
+
+
+def test_an_import_lists_the_row_without_a_model(tmp_path):
+    path = tmp_path / "given.csv"
+    path.write_text(with_cell("model", ""))
+    done = run(app, ["import", str(path)])
+    assert done.exit_code == 0
+    assert "59 rows were read" in done.output
+    assert "the row names no model (model_missing)" in done.output
+
+
 @pytest.mark.parametrize("place", ["", "x" * 300, "a\0b", "loop", "nothing.csv", "folder"])
 @pytest.mark.parametrize("verb", VERBS_WITH_INPUT)
 def test_a_bad_place_ends_with_a_message(verb, place, tmp_path, monkeypatch):

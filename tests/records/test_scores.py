@@ -20,6 +20,9 @@ def table(**changes):
 
 
 DEFECTS = {
+    "model_missing": table(model=["small", None, "small"]),
+    "method_missing": table(method=["verb", None, "verb"]),
+    "question_missing": table(question_id=["a", None, "c"]),
     "confidence_not_number": table(confidence=["0.2", "high", "1.0"]),
     "confidence_missing": table(confidence=[0.2, None, 1.0]),
     "confidence_nan": table(confidence=[0.2, float("nan"), 1.0]),
@@ -62,6 +65,24 @@ def test_drop_counts_and_names_the_rows(rule):
     assert scores.frame["question_id"].to_list() == ["a", "c"]
     assert scores.rejected["row"].to_list() == [2]
     assert scores.rejected["rule"].to_list() == [rule]
+
+
+@pytest.mark.parametrize("column", ["model", "method", "question_id"])
+def test_an_empty_name_is_as_good_as_none(column, tmp_path):
+    path = tmp_path / "scores.parquet"
+    names = {"question_id": ["a", "", "c"], "model": ["x", "", "x"], "method": ["v", "", "v"]}
+    table(**{column: names[column]}).write_parquet(path)
+    with pytest.raises(InputError, match=r"scores\.parquet, row 2: .* = ''\)"):
+        load_scores(path)
+    rule = column.removesuffix("_id") + "_missing"
+    assert load_scores(path, on_invalid="drop").dropped == {rule: 1}
+
+
+def test_text_that_is_no_number_is_shown():
+    with pytest.raises(InputError, match=r"must be a number \(confidence = 'high'\)"):
+        load_scores(DEFECTS["confidence_not_number"])
+    with pytest.raises(InputError, match=r"\(correct = 'maybe'\)"):
+        load_scores(DEFECTS["correct_not_number"])
 
 
 def test_duplicates_are_never_dropped_silently():

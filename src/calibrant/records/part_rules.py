@@ -18,6 +18,7 @@ from calibrant.records.rules import RULES, broken_rule
 __all__ = ["broken_rows", "first_broken"]
 
 Array: TypeAlias = NDArray[Any]
+_NUMBERS = ("confidence", "correct", "weights")
 
 
 def broken_rows(batch: Batch, name: str, confidence: Array, correct: Array) -> dict[str, Array]:
@@ -37,12 +38,10 @@ def broken_rows(batch: Batch, name: str, confidence: Array, correct: Array) -> d
             "confidence": _with_nulls(confidence, batch.confidence[name]),
             "correct": _with_nulls(correct, batch.correct),
             "weights": np.ones(batch.rows),
-            "method": [name] * batch.rows,
         }
     ).with_columns(
-        pl.lit(False).alias("_confidence_text"),
-        pl.lit(False).alias("_correct_text"),
-        pl.lit(False).alias("_weights_text"),
+        *(pl.lit(name).alias(role) for role in ("model", "method", "question_id")),
+        *(pl.lit(None, pl.String).alias(f"_{role}_text") for role in _NUMBERS),
     )
     if batch.answer is not None:
         frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))

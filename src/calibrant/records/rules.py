@@ -21,6 +21,9 @@ class Rule:
 _DROP = "use --on-invalid drop to leave such rows out and have them counted"
 
 _ALL = (
+    Rule("model_missing", "the row names no model", "fill the model in, or " + _DROP),
+    Rule("method_missing", "the row names no confidence method", "fill the method in, or " + _DROP),
+    Rule("question_missing", "the row has no question id", "fill the id in, or " + _DROP),
     Rule("confidence_not_number", "the confidence must be a number", "mend the value, or " + _DROP),
     Rule("confidence_missing", "the confidence is missing", _DROP),
     Rule("confidence_nan", "the confidence is NaN", _DROP),
@@ -81,14 +84,17 @@ def broken_rule(*, ranking: frozenset[str], graded: bool, labels: bool, answer: 
     confidence, correct = pl.col("confidence"), pl.col("correct")
     bounded = ~pl.col("method").is_in(list(ranking)) if ranking else pl.lit(True)
     checks: list[tuple[str, pl.Expr]] = [
-        ("confidence_not_number", pl.col("_confidence_text")),
+        ("model_missing", _is_blank("model")),
+        ("method_missing", _is_blank("method")),
+        ("question_missing", _is_blank("question_id")),
+        ("confidence_not_number", pl.col("_confidence_text").is_not_null()),
         ("confidence_missing", confidence.is_null()),
         ("confidence_nan", confidence.is_nan()),
         ("confidence_infinite", confidence.is_infinite()),
         ("confidence_minus_one", bounded & (confidence == -1)),
         ("confidence_below_0", bounded & (confidence < 0)),
         ("confidence_above_1", bounded & (confidence > 1)),
-        ("correct_not_number", pl.col("_correct_text")),
+        ("correct_not_number", pl.col("_correct_text").is_not_null()),
         (
             "correct_missing",
             (correct.is_null() | correct.is_nan()) if labels else correct.is_nan().fill_null(False),
@@ -97,7 +103,7 @@ def broken_rule(*, ranking: frozenset[str], graded: bool, labels: bool, answer: 
             "correct_not_binary",
             ~correct.is_between(0, 1) if graded else ~correct.is_in([0.0, 1.0]),
         ),
-        ("weights_not_number", pl.col("_weights_text")),
+        ("weights_not_number", pl.col("_weights_text").is_not_null()),
         (
             "weights_invalid",
             pl.col("weights").is_null() | ~pl.col("weights").is_finite() | (pl.col("weights") < 0),
@@ -108,3 +114,7 @@ def broken_rule(*, ranking: frozenset[str], graded: bool, labels: bool, answer: 
     return pl.coalesce(
         [pl.when(broken.fill_null(False)).then(pl.lit(name)) for name, broken in checks]
     )
+
+
+def _is_blank(column: str) -> pl.Expr:
+    return pl.col(column).is_null() | (pl.col(column) == "")

@@ -13,6 +13,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
+from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import RULES, broken_rule
 from calibrant.records.tables import collect, column_names, scan_table, source_name
 
@@ -20,6 +21,7 @@ __all__ = ["Block", "Scores", "load_scores"]
 
 _MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
 _ROWS_NAMED = 10
+_NO_TEXT = pl.lit(None, pl.String)
 _ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
 
 
@@ -288,13 +290,13 @@ def _scored(column: str, roles: Mapping[str, list[str]], *, many: bool) -> list[
 
 
 def _typed(frame: pl.DataFrame, scale: str) -> pl.DataFrame:
-    """Read numbers, remembering which cells hold text that is no number."""
+    """Read numbers, remembering the text of cells that hold none."""
     frame = _number(frame, "confidence", keep_single=True)
     if scale == "percent":
         frame = frame.with_columns(pl.col("confidence") / 100)
     frame = _number(frame, "correct", flags=True)
     if "weights" not in frame.columns:
-        return frame.with_columns(weights=pl.lit(1.0), _weights_text=pl.lit(False), _weighted=False)
+        return frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
     return _number(frame, "weights").with_columns(_weighted=pl.lit(True))
 
 
@@ -311,13 +313,15 @@ def _number(
             number = pl.coalesce(word, number)
         missing = lowered.is_in(_MISSING_TEXT) | text.is_null()
         value = pl.when(~missing).then(number).alias(column)
-        return frame.with_columns(value, (~missing & number.is_null()).alias(mark))
+        return frame.with_columns(
+            value, pl.when(~missing & number.is_null()).then(text).alias(mark)
+        )
     if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
         raise InputError(f"the column for {column} must hold numbers, it holds {dtype}")
     # Single precision is kept: binning knows that 0.7 stored in 32 bits was meant as 0.7.
     keep = keep_single and dtype == pl.Float32
     number = pl.col(column) if keep else pl.col(column).cast(pl.Float64)
-    return frame.with_columns(number, pl.lit(False).alias(mark))
+    return frame.with_columns(number, _NO_TEXT.alias(mark))
 
 
 def _checked(
@@ -330,11 +334,11 @@ def _checked(
     if bad.height == 0:
         return Scores(_clean(frame), source)
     if on_invalid == "error" or bad["rule"].eq("duplicate_row").any():
-        raise _row_error(bad, source, total=frame.height)
+        raise row_error(bad, source, total=frame.height)
     kept = frame.filter(pl.col("rule").is_null())
     if kept.height == 0:
         raise InputError(
-            f"no row keeps the rules: {_counts_text(bad)}", source=source, hint="check the columns"
+            f"no row keeps the rules: {counts_text(bad)}", source=source, hint="check the columns"
         )
     counts = dict(bad["rule"].value_counts(sort=True, name="n").iter_rows())
     rows = {
@@ -350,30 +354,6 @@ def _with_duplicates() -> pl.Expr:
     valid = pl.col("rule").is_null()
     seen = valid.cast(pl.Int64).cum_sum().over("model", "method", "question_id")
     return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
-
-
-def _counts_text(bad: pl.DataFrame) -> str:
-    counts = bad["rule"].value_counts(sort=True, name="n").iter_rows()
-    return ", ".join(f"{name} {n}" for name, n in counts)
-
-
-def _row_error(bad: pl.DataFrame, source: str, *, total: int) -> InputError:
-    duplicates = bad.filter(pl.col("rule") == "duplicate_row")
-    first = (duplicates if duplicates.height else bad).row(0, named=True)
-    rule = RULES[first["rule"]]
-    column = rule.name.split("_")[0]
-    shown = {
-        "duplicate": f"question_id = {first['question_id']!r}, model = {first['model']!r}, "
-        f"method = {first['method']!r}",
-        "answer": "answer = null",
-    }.get(column) or f"{column} = {first.get(column)}"
-    return InputError(
-        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
-        f"{_counts_text(bad)}",
-        source=source,
-        row=first["_row"],
-        hint=rule.hint,
-    )
 
 
 def _clean(frame: pl.DataFrame) -> pl.DataFrame:
