@@ -80,9 +80,10 @@ def _ends_at(
     resamples: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    sums = _coarse_enough(grids.sums(grid_points(max(bandwidth, 0.01))), bandwidth)
+    whole = grids.sums(grid_points(max(bandwidth, 0.01)))
+    total = whole.weight.sum()
+    sums, drawn = _as_published(whole, grids.sums(grid_points(grids.bandwidth())), bandwidth)
     matrix = smoothing_matrix(bandwidth, sums.weight.size)
-    total = sums.weight.sum()
     density = sums.weight @ matrix
     scale = 1 / density.sum()
     smoothed = (sums.residual @ matrix) * scale
@@ -91,7 +92,7 @@ def _ends_at(
     gap = np.divide(smoothed, density * scale, out=np.zeros_like(smoothed), where=density > 0)
     spread = _largest_spread(at, gap)
     node = np.interp(np.linspace(0, 1, sums.weight.size), at, spread)
-    error = np.sqrt(np.maximum(sums.weight, 0.0) * total * node * inflation / rows)
+    error = np.sqrt(np.maximum(drawn, 0.0) * total * node * inflation / rows)
     draws = normal_draws(min(resamples, MOST_DRAWS), error.size, rng, np.float32)
     spreading = (matrix * scale * error[:, None]).astype(np.float32)
     noise = _product(draws.T, spreading)
@@ -147,6 +148,35 @@ def _lines(
     few = smoothed if not few.any() else few
     even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * observed)
     return few / np.abs(few).sum(), even / np.abs(even).sum()
+
+
+def _as_published(
+    whole: GridSums, of_value: GridSums, bandwidth: float
+) -> tuple[GridSums, FloatArray]:
+    """Return the sums as smooth ECE counts them, and the weights that make their variance.
+
+    The published mirrored grid has its two end points once, all others twice, so that rows at
+    exactly 0 or 1 count half. The interval has to count them alike, or it is one of another
+    number than the value. A sum that is halved has a quarter of its variance.
+
+    Parameters
+    ----------
+    whole
+        Sums on the grid of the interval.
+    of_value
+        Sums on the grid of the value; its end points are what is halved.
+    """
+
+    def less(values: FloatArray, ends: FloatArray, part: float) -> FloatArray:
+        out = values.copy()
+        out[[0, -1]] -= part * ends[[0, -1]]
+        return out
+
+    counted = GridSums(
+        less(whole.residual, of_value.residual, 0.5), less(whole.weight, of_value.weight, 0.5)
+    )
+    varied = GridSums(whole.residual, less(whole.weight, of_value.weight, 0.75))
+    return _coarse_enough(counted, bandwidth), _coarse_enough(varied, bandwidth).weight
 
 
 def _coarse_enough(sums: GridSums, bandwidth: float) -> GridSums:
