@@ -284,6 +284,13 @@ def test_thresholds_are_tuned_on_one_part_and_reported_on_the_other():
         tune_aggregation(table, questions, methods=["consistency"])
 
 
+def test_too_few_questions_to_tune_on_do_not_cost_the_evaluation():
+    table, questions = simulated_model(per_k=1)
+    (entry,) = tune_aggregation(table, questions, methods=["sca"])
+    assert entry["threshold"] is None
+    assert "too few questions" in entry["reason"]
+
+
 def test_the_verb_joins_questions_and_is_deterministic():
     frame = world()
     questions = frame.select("question_id", "k", "domain", "subtype").unique(maintain_order=True)

@@ -21,15 +21,16 @@ from calibrant.metrics.multi_answer.macro import (
     Macro,
     difference,
     macro_auroc,
-    macro_error,
     macro_mean,
     macro_rate,
 )
+from calibrant.metrics.multi_answer.multiplicity import correct_comparisons
 from calibrant.metrics.multi_answer.significance import compare_aurocs
 
 __all__ = ["evaluate_multi_answer"]
 
 Array = NDArray[Any]
+_SHARE = (0.0, 1.0)
 _COLUMNS = ("question_id", "model", "method", "confidence", "correct", "k", "domain")
 
 
@@ -91,8 +92,8 @@ def evaluate_multi_answer(
     Accuracy and mean confidence by number of right answers; AUROC and, for scores that are
     probabilities, ECE and Brier score on mixes of them, pooled within a domain, then the
     unweighted mean over domains (Math: over its kinds of numbers first); the paired bootstrap
-    test of every method against `reference`; and the rank correlation of confidence with
-    knowledge coverage.
+    test of every method against `reference`, corrected by Holm's rule for the number of tests;
+    and the rank correlation of confidence with knowledge coverage.
 
     Parameters
     ----------
@@ -152,6 +153,9 @@ def evaluate_multi_answer(
         "domains": sorted(set(frame["domain"].to_list())),
         "reference": reference,
         "test": {"draws": draws, "items": items, "two_sided": True},
+        "multiplicity": correct_comparisons(
+            test for entry in results for test in entry["significance"]
+        ),
         "results": results,
         "coverage": _coverage_table(frame, coverage, level),
     }
@@ -165,26 +169,31 @@ def _entry(
     probability: bool,
     level: float,
 ) -> dict[str, Any]:
-    by_k = [_of_k(rows.of_k([k]), k, level) for k in ks]
+    # A score that is no probability may have any size.
+    bounds = _SHARE if probability else None
     return {
-        "by_k": by_k,
-        "change": _change(rows, ks, level),
+        "by_k": [_of_k(rows.of_k([k]), k, level, bounds) for k in ks],
+        "change": _change(rows, ks, level, bounds),
         "mixes": [_of_mix(rows.of_k(mix), mix, probability, level) for mix in mixes],
     }
 
 
-def _of_k(rows: _Rows, k: int, level: float) -> dict[str, Any]:
+def _of_k(rows: _Rows, k: int, level: float, bounds: tuple[float, float] | None) -> dict[str, Any]:
     parts = rows.leaves()
+
+    def confidence(some: Sequence[Leaf]) -> Macro:
+        return macro_mean(rows.confidence, some, level=level, bounds=bounds)
+
     return {
         "k": k,
         "n": int(rows.correct.size),
         "accuracy": macro_rate(rows.correct, parts, level=level).estimate,
-        "confidence": macro_mean(rows.confidence, parts, level=level).estimate,
+        "confidence": confidence(parts).estimate,
         "domains": _by_domain(
             parts,
             {
                 "accuracy": lambda some: macro_rate(rows.correct, some, level=level),
-                "confidence": lambda some: macro_mean(rows.confidence, some, level=level),
+                "confidence": confidence,
             },
         ),
     }
@@ -203,17 +212,15 @@ def _by_domain(
     ]
 
 
-def _change(rows: _Rows, ks: Sequence[int], level: float) -> dict[str, Any]:
+def _change(
+    rows: _Rows, ks: Sequence[int], level: float, bounds: tuple[float, float] | None
+) -> dict[str, Any]:
     """Return how accuracy and confidence change from the fewest to the most right answers."""
     found: dict[str, Any] = {"from": ks[0], "to": ks[-1]}
-    few, many = rows.of_k([ks[0]]), rows.of_k([ks[-1]])
-    if not few.correct.size or not many.correct.size:
-        return found | {"accuracy": None, "confidence": None}
-    for name in ("correct", "confidence"):
-        ends = [macro_mean(getattr(side, name), side.leaves(), level=level) for side in (few, many)]
-        errors = (macro_error(ends[0]), macro_error(ends[1]))
-        key = "accuracy" if name == "correct" else name
-        found[key] = difference(ends[0].estimate, ends[1].estimate, errors)
+    ends = [_of_k(rows.of_k([k]), k, level, bounds) for k in (ks[0], ks[-1])]
+    for name in ("accuracy", "confidence"):
+        few, many = (end[name] for end in ends)
+        found[name] = difference(few, many) if min(end["n"] for end in ends) else None
     return found
 
 
@@ -231,9 +238,9 @@ def _of_mix(rows: _Rows, mix: Sequence[int], probability: bool, level: float) ->
     measures = {"auroc": lambda some: macro_auroc(rows.confidence, rows.correct, some, level=level)}
     if probability and rows.correct.size:
         squares = (rows.confidence - rows.correct) ** 2
-        entry["brier"] = macro_mean(squares, parts, level=level).estimate
+        entry["brier"] = macro_mean(squares, parts, level=level, bounds=_SHARE).estimate
         entry["ece"] = macro_ece(rows.confidence, rows.correct, parts, level=level)
-        measures["brier"] = lambda some: macro_mean(squares, some, level=level)
+        measures["brier"] = lambda some: macro_mean(squares, some, level=level, bounds=_SHARE)
     entry["domains"] = _by_domain(parts, measures)
     return entry
 
@@ -281,8 +288,10 @@ def _tests(
                 "not_shared": int(np.isin(ours.k, list(mix)).sum() - a.correct.size),
                 "difference": tests["macro"].difference,
                 "p": tests["macro"].p,
+                "p_student": tests["macro"].p_student,
                 "pooled_difference": tests["pooled"].difference,
                 "pooled_p": tests["pooled"].p,
+                "pooled_p_student": tests["pooled"].p_student,
             }
         )
     return found

@@ -16,12 +16,20 @@ from numpy.typing import NDArray
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.stats import ranking
-from calibrant.stats.intervals import logit_interval, wald_interval, wilson_interval
+from calibrant.stats.intervals import (
+    area_score_interval,
+    logit_interval,
+    normal_quantile,
+    unseen_share,
+    wald_interval,
+    wilson_interval,
+)
 
 __all__ = ["Macro", "Part", "macro_auroc", "macro_mean", "macro_rate", "part_auroc"]
 
 Array = NDArray[Any]
 _FEW = 5
+_USUAL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +72,24 @@ def part_auroc(confidence: Array, correct: Array) -> Part:
         pairs = correct.sum() * (n - correct.sum())
         near = (area * pairs + 0.5) / (pairs + 1)
         error = max(error, math.sqrt(near * (1 - near) / rarer))
+    if area in (0.0, 1.0):
+        # An area without a single exchange shows no spread; its score interval has a width.
+        low, high = area_score_interval(area, correct.sum(), n - correct.sum(), _USUAL)
+        error = max(error, (high - low) / normal_quantile(_USUAL))
     return Part(area, error, n)
 
 
-def macro_mean(values: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
+def macro_mean(
+    values: Array,
+    parts: Sequence[Leaf],
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = None,
+) -> Macro:
     """Return the mean over parts of the mean within them.
+
+    Values that never varied may still do so: with `bounds`, the range of the values, up to the
+    share that this many questions may all have missed; without, there is no interval.
 
     Examples
     --------
@@ -78,7 +99,11 @@ def macro_mean(values: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> 
     >>> macro_mean(np.array([0.0, 0.0, 0.0, 1.0]), parts).estimate.value
     0.5
     """
-    return _macro(lambda rows: part_mean(values[rows]), parts, level, _wald)
+
+    def interval(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+        return _mean_interval(value, error, n, level, bounds)
+
+    return _macro(lambda rows: part_mean(values[rows]), parts, level, interval)
 
 
 def macro_rate(correct: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
@@ -136,14 +161,26 @@ def _with_errors(found: list[tuple[Leaf, Part]]) -> list[tuple[Leaf, Part]]:
     return [(leaf, Part(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in found]
 
 
-def _wald(value: float, error: float, n: int, level: float) -> tuple[float, float]:
-    return wald_interval(value, error, level, units=n)
+def _mean_interval(
+    value: float, error: float, n: int, level: float, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    if error > 0:
+        low, high = wald_interval(value, error, level, units=n)
+    elif bounds is None:
+        return math.nan, math.nan
+    else:
+        unseen = unseen_share(n, level)
+        low, high = (value + unseen * (bound - value) for bound in bounds)
+    return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
 
 def _logit(value: float, error: float, n: int, level: float) -> tuple[float, float]:
-    """Return the interval on the logit scale; a perfect AUROC has Wilson's of its n."""
+    """Return the interval on the logit scale; at 0 and 1, where there is none, to one side."""
     if error == 0:
         return _wilson(value, error, n, level)
+    if not 0 < value < 1:
+        reach = normal_quantile(level) * error
+        return max(value - reach, 0.0), min(value + reach, 1.0)
     return logit_interval(value, error, level, units=n)
 
 
@@ -154,18 +191,20 @@ def _wilson(value: float, error: float, n: int, level: float) -> tuple[float, fl
     return float(low), float(high)
 
 
-def difference(first: Estimate, second: Estimate, errors: tuple[float, float]) -> Estimate:
-    """Return second minus first of two independent estimates."""
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """Return second minus first of two independent estimates.
+
+    The distances to the ends of their intervals are added in squares, each side for itself
+    (Zou and Donner 2008), so that an end that shows no spread still counts with its interval.
+
+    Examples
+    --------
+    >>> few, many = Estimate(0.5, 0.4, 0.6, n=90), Estimate(1.0, 0.9, 1.0, n=40)
+    >>> print(difference(few, many))
+    0.500 [0.359, 0.600]
+    """
     value = second.value - first.value
+    low = value - math.hypot(second.value - second.low, first.high - first.value)
+    high = value + math.hypot(second.high - second.value, first.value - first.low)
     n = first.n + second.n
-    low, high = wald_interval(value, math.hypot(*errors), first.level, units=n)
-    return Estimate(value, low, high, n=n, level=first.level, interval="normal")
-
-
-def macro_error(found: Macro) -> float:
-    """Return the standard error of the mean over parts."""
-    defined = [(leaf, part) for leaf, part in found.parts if not math.isnan(part.value)]
-    total = sum(leaf.weight for leaf, _ in defined)
-    if not defined:
-        return math.nan
-    return math.sqrt(sum((leaf.weight * part.error / total) ** 2 for leaf, part in defined))
+    return Estimate(value, low, high, n=n, level=first.level, interval="combined ends")

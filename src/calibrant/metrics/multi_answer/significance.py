@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -29,11 +30,14 @@ class Comparison:
     """Difference of two AUROCs (first minus second), and how surely it is not 0.
 
     `p` is two-sided: twice the smaller share of draws on either side of 0, where one draw is
-    added to each side, so that it is never 0.
+    added to each side, so that it is never 0. It is as coarse as the number of draws; what is
+    corrected for many comparisons needs a finer one: `p_student` takes the spread of the draws,
+    brought to all questions, and Student's law.
     """
 
     difference: Estimate
     p: float
+    p_student: float
     draws: int
     items: int
 
@@ -114,14 +118,37 @@ def _comparison(
     values = [macro_auroc(*method, parts).estimate.value for method in (first, second)]
     if gaps.size == 0 or any(math.isnan(value) for value in values):
         nothing = Estimate(math.nan, math.nan, math.nan, n=n, level=level)
-        return Comparison(nothing, math.nan, int(gaps.size), items)
+        return Comparison(nothing, math.nan, math.nan, int(gaps.size), items)
     low, high = percentile_interval(gaps, level)
     above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
     below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
     estimate = Estimate(
         values[0] - values[1], low, high, n=n, level=level, interval="bootstrap-percentile"
     )
-    return Comparison(estimate, float(min(1.0, 2 * min(above, below))), int(gaps.size), items)
+    p = float(min(1.0, 2 * min(above, below)))
+    rows = np.concatenate([leaf.rows for leaf in parts])
+    rarer = min(_rarer(correct[rows]) for _, correct in (first, second))
+    # Draws of fewer questions vary more than the questions at hand do.
+    spread = float(gaps.std(ddof=1)) * math.sqrt(items / n)
+    student = _student_p(estimate.value, spread, rarer, p)
+    return Comparison(estimate, p, student, int(gaps.size), items)
+
+
+def _rarer(correct: Array) -> int:
+    """Return the number of the rarer outcome: it limits what an AUROC rests on."""
+    right = np.count_nonzero(correct > 0)
+    return int(min(right, correct.size - right))
+
+
+def _student_p(difference: float, spread: float, rarer: int, p: float) -> float:
+    """Return the two-sided p-value of the difference by Student's law.
+
+    Degrees of freedom come from the rarer outcome: with a handful of right answers the draws
+    show too little of their own spread, and only so does the test keep its level far out.
+    """
+    if spread == 0:
+        return 1.0 if difference == 0 else p
+    return float(2 * special.stdtr(max(rarer - 1, 1), -abs(difference) / spread))
 
 
 def _resampled_areas(score: Array, correct: Array, taken: NDArray[np.int64]) -> FloatArray:

@@ -84,17 +84,25 @@ def _tuned(
         return part["confidence"].to_numpy(), part["correct"].cast(pl.Float64).to_numpy()
 
     subtype = first["subtype"].fill_null("").to_list() if "subtype" in first.columns else None
-    found = tune_threshold(
-        score_at, grid, development, first["domain"].to_list(), subtype, level=level
-    )
     method = str(first["method"][0])
     default = METHODS[method].default_tau or 0.0
-    return {
+    head = {
         "model": first["model"][0],
         "method": method,
-        "threshold": found.threshold,
         "default": default,
         "development_questions": int(development.sum()),
+    }
+    try:
+        found = tune_threshold(
+            score_at, grid, development, first["domain"].to_list(), subtype, level=level
+        )
+    except InputError as error:
+        # Nothing else of the evaluation needs this threshold.
+        return {**head, "threshold": None, "reason": error.rule, "curve": [], "mixes": []}
+    return {
+        **head,
+        "threshold": found.threshold,
+        "reason": None,
         "curve": [{"threshold": tau, "auroc": area} for tau, area in found.curve],
         "development": found.development,
         "mixes": [

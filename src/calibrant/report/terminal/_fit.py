@@ -177,9 +177,11 @@ def _parts(table: Table, width: int, look: _Look) -> list[tuple[Table, list[int]
 def _groups(table: Table, name: int, width: int, look: _Look) -> list[list[int]]:
     """Return which columns go together beside names of this width."""
     groups: list[list[int]] = [[]]
+    keys = _keys(table)
     start = look.edge + look.between + name
+    start += sum(_own(table, place, width) + look.between for place in range(1, keys))
     used = start
-    for place in range(1, len(table.columns)):
+    for place in range(keys, len(table.columns)):
         wide = _own(table, place, width) + look.between
         if groups[-1] and used + wide > width:
             groups.append([])
@@ -187,6 +189,14 @@ def _groups(table: Table, name: int, width: int, look: _Look) -> list[list[int]]
         groups[-1].append(place)
         used += wide
     return groups
+
+
+def _keys(table: Table) -> int:
+    """Return how many of the first columns it takes to tell the rows apart."""
+    for count in range(1, table.labels):
+        if len({row[:count] for row in table.rows}) == len(table.rows):
+            return count
+    return max(min(table.labels, len(table.columns) - 1), 1)
 
 
 def _own(table: Table, place: int, width: int) -> int:
@@ -198,7 +208,7 @@ def _part(
     table: Table, places: Sequence[int], of: tuple[int, int], width: int, look: _Look
 ) -> tuple[Table, list[int]]:
     number, parts = of
-    chosen = [0, *places]
+    chosen = [*range(_keys(table)), *places]
     made = replace(
         table,
         columns=tuple(table.columns[place] for place in chosen),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.multiplicity import UNCORRECTED
 
 __all__ = ["blocks"]
 
@@ -27,12 +29,12 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         found.append(_tuning(document["tuning"]))
     if document.get("dropped"):
         reasons = ", ".join(f"{count} {reason}" for reason, count in document["dropped"].items())
-        found.append(Paragraph(f"Rows left out: {reasons}"))
+        found.append(Paragraph(f"Rows left out: {reasons}."))
     return found
 
 
 def _verdict(entries: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) -> str:
-    """Return one sentence: which method ranks best on the widest mix, and is that sure?"""
+    """Return which method ranks best on the widest mix, and what is shown about the reference."""
     model, widest = entries[0]["model"], document["mixes"][-1]
     ranked = sorted(
         (entry for entry in entries if entry["mixes"][-1]["auroc"]["value"] is not None),
@@ -41,25 +43,42 @@ def _verdict(entries: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) 
     if not ranked:
         return f"{model}: no AUROC is defined on the mix {_mix(widest)}"
     best = ranked[0]
-    text = (
-        f"{model}: on the mix {_mix(widest)} {best['method']} ranks best "
-        f"(AUROC {estimate_cell(best['mixes'][-1]['auroc'])})"
-    )
-    reference = document["reference"]
+    part = best["mixes"][-1]
+    text = f"{model}: on the mix {_mix(widest)} {best['method']} has "
+    if len(ranked) > 1:
+        text += f"the largest AUROC of {len(ranked)} methods, and so a flattered one: "
+    else:
+        text += "an AUROC of "
+    text += f"{estimate_cell(part['auroc'])}, n = {part['n']:,}."
     tests = {e["method"]: e["significance"][-1] for e in entries if e["significance"]}
-    if not tests:
-        return text + "."
-    worse = [m for m, t in tests.items() if _sure(t) and t["difference"]["value"] > 0]
-    better = [m for m, t in tests.items() if _sure(t) and t["difference"]["value"] < 0]
+    return f"{text} {_shown(tests, document)}" if tests else text
+
+
+def _shown(tests: Mapping[str, Mapping[str, Any]], document: Mapping[str, Any]) -> str:
+    """Say which methods the reference beats or loses to, after the correction."""
+    sure = {name: test for name, test in tests.items() if _sure(test)}
+    worse = [name for name, test in sure.items() if test["difference"]["value"] > 0]
+    better = [name for name, test in sure.items() if test["difference"]["value"] < 0]
     return (
-        f"{text}. {reference} is surely better than {len(worse)} of {len(tests)} other methods"
-        + (f", surely worse than {', '.join(better)}" if better else ", surely worse than none")
-        + f" (p < {_ALPHA})."
+        f"{document['reference']} is shown to rank better than {len(worse)} of {len(tests)} other "
+        f"methods, and worse than {', '.join(better) if better else 'none'} ({_rule(document)})."
+    )
+
+
+def _rule(document: Mapping[str, Any]) -> str:
+    rule = document.get("multiplicity")
+    if rule is None:
+        return f"p < {_ALPHA}, {UNCORRECTED}"
+    return (
+        f"corrected for {rule['tests']:,} tests by Holm's rule: at most a {rule['alpha']:.0%} "
+        "chance of any false claim"
     )
 
 
 def _sure(test: Mapping[str, Any]) -> bool:
-    return test["p"] is not None and test["p"] < _ALPHA
+    """Return whether a difference is shown; older documents have no corrected p-value."""
+    p = test.get("p_adjusted", test["p"])
+    return p is not None and p <= _ALPHA
 
 
 def _mix(mix: Sequence[int]) -> str:
@@ -70,7 +89,7 @@ def _by_k(model: str, entries: Sequence[Mapping[str, Any]], ks: Sequence[int]) -
     rows = []
     for entry in entries:
         for name in ("accuracy", "confidence"):
-            values = [estimate_value(part[name]) for part in entry["by_k"]]
+            values = [estimate_cell(part[name], digits=2) for part in entry["by_k"]]
             change = estimate_cell(entry["change"][name], digits=2)
             label = entry["method"] if name == "accuracy" else ""
             rows.append((label, name, *values, change))
@@ -79,18 +98,9 @@ def _by_k(model: str, entries: Sequence[Mapping[str, Any]], ks: Sequence[int]) -
         ("method", "mean", *(f"k={k}" for k in ks), last),
         tuple(rows),
         title=f"{model}: by number of right answers",
-        note="unweighted mean over domains; accuracy is that of the answer each method is about",
+        note="Unweighted mean over domains; accuracy is that of the answer each method is about.",
         labels=2,
     )
-
-
-def estimate_value(estimate: Mapping[str, Any] | None) -> str:
-    """Return an estimate with half the width of its interval, for narrow tables."""
-    if estimate is None or estimate["value"] is None:
-        return "undefined"
-    if estimate["low"] is None:
-        return f"{estimate['value']:.3f}"
-    return f"{estimate['value']:.3f} ±{(estimate['high'] - estimate['low']) / 2:.3f}"
 
 
 def _mixes(model: str, entries: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) -> Table:
@@ -100,20 +110,27 @@ def _mixes(model: str, entries: Sequence[Mapping[str, Any]], document: Mapping[s
         cells = []
         for part in entry["mixes"]:
             test = tests.get(tuple(part["mix"]))
-            mark = "†" if test is not None and test["p"] is not None and not _sure(test) else ""
-            cells.append(estimate_value(part["auroc"]) + mark)
+            mark = " *" if test is not None and _sure(test) else ""
+            cells.append(estimate_cell(part["auroc"], digits=2) + mark)
         ece = entry["mixes"][-1]["ece"]
-        rows.append((entry["method"], *cells, estimate_value(ece) if ece else "no probability"))
+        rows.append((entry["method"], *cells, _error(ece)))
     left_out = sorted({name for e in entries for part in e["mixes"] for name in part["left_out"]})
-    note = f"† not surely different from {document['reference']} (p >= {_ALPHA})"
+    note = (
+        f"A mix pools questions with these numbers of right answers. * shown to differ from "
+        f"{document['reference']} on the questions that both have scored ({_rule(document)})."
+    )
     if left_out:
-        note += f"; without AUROC (all right or all wrong) in some mix: {', '.join(left_out)}"
+        note += f" Without AUROC (all right or all wrong) in some mix: {', '.join(left_out)}."
     return Table(
         ("method", *(_mix(mix) for mix in document["mixes"]), "ECE, widest mix"),
         tuple(rows),
         title=f"{model}: AUROC on mixes",
         note=note,
     )
+
+
+def _error(ece: Mapping[str, Any] | None) -> str:
+    return "no probability" if ece is None else estimate_cell(ece, digits=2)
 
 
 def _coverage(document: Mapping[str, Any]) -> Table:
@@ -130,23 +147,38 @@ def _coverage(document: Mapping[str, Any]) -> Table:
         ("model", "k", "known answers"),
         tuple(rows),
         title="Knowledge coverage",
-        note=f"meanings with at least {rule.get('threshold')} of the mass ({rule.get('mass')})",
+        note=_coverage_rule(rule),
         labels=2,
     )
 
 
+def _coverage_rule(rule: Mapping[str, Any]) -> str:
+    text = f"Meanings with at least {rule.get('threshold')} of the mass ({rule.get('mass')})."
+    if rule.get("mass") != "frequency" or not rule.get("threshold"):
+        return text
+    few = math.floor(1 / rule["threshold"])
+    return f"{text} With {few} draws a question or fewer, every meaning drawn once counts."
+
+
 def _tuning(tuning: Sequence[Mapping[str, Any]]) -> Table:
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    reasons: dict[str, int] = {}
     for entry in tuning:
+        if entry["threshold"] is None:
+            reasons[entry["reason"]] = reasons.get(entry["reason"], 0) + 1
+            names = (str(entry["model"]), str(entry["method"]))
+            default = number_cell(entry["default"], digits=2)
+            rows.append((*names, "not tuned", *[""] * 3, default))
+            continue
         widest = entry["mixes"][-1]
         rows.append(
             (
                 entry["model"],
                 entry["method"],
                 number_cell(entry["threshold"], digits=2),
-                estimate_value(entry["development"]),
-                estimate_value(widest["tuned"]),
-                estimate_value(widest["default"]),
+                estimate_cell(entry["development"], digits=2),
+                estimate_cell(widest["tuned"], digits=2),
+                estimate_cell(widest["default"], digits=2),
                 number_cell(entry["default"], digits=2),
             )
         )
@@ -154,5 +186,6 @@ def _tuning(tuning: Sequence[Mapping[str, Any]]) -> Table:
         ("model", "method", "tuned", "development", "rest, tuned", "rest, default", "default"),
         tuple(rows),
         title="Thresholds tuned on a fifth of the questions (AUROC, widest mix)",
+        note=" ".join(f"Not tuned ({number}): {why}." for why, number in reasons.items()),
         labels=2,
     )
