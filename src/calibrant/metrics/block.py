@@ -29,12 +29,13 @@ from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import (
     area_score_interval,
     logit_interval,
+    skewed_interval,
     unseen_share,
     wald_interval,
     wilson_interval,
 )
 from calibrant.stats.isotonic import DistinctSums
-from calibrant.stats.units import Units, unit_codes, unit_sums
+from calibrant.stats.units import UnitInfluence, Units, unit_codes, unit_sums
 
 __all__ = ["SMOOTH_METRICS", "Block"]
 
@@ -121,6 +122,16 @@ class Block:
         return ranking.Ranked.of(*self.data)
 
     @cached_property
+    def risk(self) -> tuple[float, ranking.Influence]:
+        """Area under the risk-coverage curve and its influence."""
+        return ranking.average_risk(self.ranked)
+
+    @cached_property
+    def best_risk(self) -> tuple[float, ranking.Ranked, ranking.Influence]:
+        """The least such area that these outcomes can have."""
+        return ranking.best_average_risk(self.data.correct, self.data.weights)
+
+    @cached_property
     def gaps(self) -> GapModel:
         """Sums over bins and their variance."""
         return gap_model(self.data, self.units, bins=self.bins)
@@ -190,13 +201,16 @@ class Block:
         w = self.data.weights
         return float(rows.sum() if w is None else rows @ w.astype(np.float64)) / self.data.total
 
-    def error(self, influence: FloatArray) -> float:
-        """Return the standard error of a statistic from its influence on rows."""
+    def pulls(self, influence: FloatArray) -> UnitInfluence:
+        """Return how far each unit pulls a statistic, from its influence on rows."""
         if self.data.weights is not None:
             influence = influence * self.weight
-        sums = unit_sums(influence, self.units)
-        count = self.units.count
-        return math.sqrt(float(sums @ sums) * count / max(count - 1, 1)) / self.data.total
+        sums, scale = unit_sums(influence, self.units), self.units.count / self.data.total
+        return UnitInfluence(sums if scale == 1 else sums * scale, None, self.units.count)
+
+    def error(self, influence: FloatArray) -> float:
+        """Return the standard error of a statistic from its influence on rows."""
+        return self.pulls(influence).error
 
     def ranked_error(self, influence: ranking.Influence) -> float:
         """Return the standard error of a ranking measure."""
@@ -210,8 +224,7 @@ class Block:
             value = self.mean(rows)[0]
             return value, rows - value
         if name == "e_aurc":
-            value, of_value = ranking.average_risk(self.ranked)
-            best, ranked, of_best = ranking.best_average_risk(y, self.data.weights)
+            (value, of_value), (best, ranked, of_best) = self.risk, self.best_risk
             return value - best, of_value.rows(self.ranked.group, y) - of_best.rows(ranked.group, y)
         value, found = _RANKING[name](self.ranked)
         return value, found.rows(self.ranked.group, y)
@@ -222,16 +235,18 @@ class Block:
         self, rows: FloatArray, flipped: Callable[[], FloatArray]
     ) -> tuple[float, float, float, str]:
         """Return mean and interval of a loss; `flipped` gives it for the opposite outcomes."""
-        value, error = self.mean(rows)
+        value = self._average(rows)
         if self.units.count < 2:
             return value, 0.0, math.inf, "one unit"
-        low, high = wald_interval(value, error, self.level, units=self.units.count)
+        pulls = self.pulls(rows - value)
+        error = pulls.error
+        low, high = skewed_interval(value, error, pulls.lean, self.level, units=self.units.count)
         if self.one_class or error == 0:
             # Outcomes that never varied may still do so: up to the unseen share of them.
             turned = self._average(flipped())
             other = (1 - self.unseen) * value + self.unseen * turned
             low, high = min(low, other), max(high, other)
-        return value, max(low, 0.0), high, "unit-variance"
+        return value, max(low, 0.0), high, "skewness-corrected"
 
     def _brier(self) -> tuple[float, float, float, str]:
         c = self.data.confidence.astype(np.float64, copy=False)
@@ -379,18 +394,19 @@ class Block:
         if not self.data.correct.any():
             return math.nan, 0.0, 0.0, "no answer is right"
         value, influence = ranking.average_precision(self.ranked)
-        return self._bounded(value, 0.0 if self.one_class else self.ranked_error(influence))
+        pulls = self.pulls(influence.rows(self.ranked.group, self.data.correct))
+        return self._bounded(value, 0.0 if self.one_class else pulls.logit_error(value))
 
     def _aurc(self) -> tuple[float, float, float, str]:
-        value, influence = ranking.average_risk(self.ranked)
+        value, influence = self.risk
         return self._bounded(value, 0.0 if self.one_class else self.ranked_error(influence))
 
     def _e_aurc(self) -> tuple[float, float, float, str]:
-        value, influence = ranking.average_risk(self.ranked)
-        best, ranked, of_best = ranking.best_average_risk(self.data.correct, self.data.weights)
+        (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
         excess = max(value - best, 0.0)
         rows = influence.rows(self.ranked.group, self.data.correct)
-        error = self.error(rows - of_best.rows(ranked.group, self.data.correct))
+        pulls = self.pulls(rows - of_best.rows(ranked.group, self.data.correct))
+        error = pulls.logit_error(excess)
         # A perfect order moves with the best one: what is left of either is rounding.
         if self.one_class or min(error, excess) < 1e-12:
             return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"

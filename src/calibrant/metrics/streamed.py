@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from calibrant.core.estimate import Estimate
@@ -25,7 +26,7 @@ from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray, width_edges
-from calibrant.stats.intervals import wald_interval
+from calibrant.stats.intervals import skewed_interval, wald_interval
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.mergeable import (
     LOSS_UNIT,
@@ -35,7 +36,9 @@ from calibrant.stats.mergeable import (
     CellGrid,
     CellSums,
 )
-from calibrant.stats.units import Units
+from calibrant.stats.pooling import pooled_adjacent
+from calibrant.stats.ranking import Influence, Ranked, average_risk
+from calibrant.stats.units import UnitInfluence, Units
 
 __all__ = ["CellBlock"]
 
@@ -43,6 +46,13 @@ __all__ = ["CellBlock"]
 _FIRST, _SECOND = math.sqrt(2 / math.pi), 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
 # Cells and draws of the band of the reliability curve, as in `reliability_curve`.
 _BAND_CELLS, _BAND_DRAWS = 512, 200
+
+
+@lru_cache(maxsize=4)
+def _cell_ends(cells: int) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the largest number in each cell; the last one holds 1 alone."""
+    edges = width_edges(cells)
+    return edges, np.append(np.nextafter(edges[1:], 0), 1.0)
 
 
 class CellBlock(Block):
@@ -68,27 +78,35 @@ class CellBlock(Block):
         self.confidence_sums = sums.confidence_sums(grid)
         outcome, cell = np.nonzero(sums.rows)
         self.cell, self.outcome = cell, outcome
-        both = sums.rows.sum(axis=0)
-        centre = self.confidence_sums.sum(axis=0)[cell] / both[cell]
         self.counts: FloatArray = sums.rows[outcome, cell].astype(np.float64)
-        self.data = Checked(self._inside(centre), outcome.astype(np.float64), self.counts)
+        self.ranked = self._ranked()
+        self.data = Checked(
+            self.ranked.score[self.ranked.group], outcome.astype(np.float64), self.counts
+        )
         self.units = Units(None, self.n, self.n)
         self.one_class = bool(outcome.min() == outcome.max())
         self.graded = False
 
-    def _inside(self, values: FloatArray) -> FloatArray:
+    def _ranked(self) -> Ranked:
+        """Return the sums of the cells that hold rows, from the highest down; cells are sorted."""
+        rows = self.sums.rows.sum(axis=0)
+        held = np.flatnonzero(rows)[::-1]
+        place = np.empty(self.grid.stride, np.intp)
+        place[held] = np.arange(held.size)
+        weight = rows[held].astype(np.float64)
+        hits = self.sums.rows[1, held].astype(np.float64)
+        centre = self._inside(self.confidence_sums.sum(axis=0)[held] / weight, held)
+        return Ranked(centre, weight, hits, hits, place[self.cell])
+
+    def _inside(self, values: FloatArray, cell: NDArray[np.intp]) -> FloatArray:
         """Keep means in their own cells, which rounding in the last digit might miss."""
-        edges = width_edges(self.grid.cells)
-        lower = edges[self.cell]
-        upper = np.nextafter(edges[np.minimum(self.cell + 1, self.grid.cells)], 0)
-        return np.where(self.cell == self.grid.cells, 1.0, np.clip(values, lower, upper))
+        least, largest = _cell_ends(self.grid.cells)
+        return np.clip(values, least[cell], largest[cell])
 
     @cached_property
     def own_mean(self) -> FloatArray:
         """Mean confidence of each cell and outcome by itself."""
-        return self._inside(
-            self.confidence_sums[self.outcome, self.cell] / self.sums.rows[self.outcome, self.cell]
-        )
+        return self._inside(self.confidence_sums[self.outcome, self.cell] / self.counts, self.cell)
 
     @property
     def width(self) -> float:
@@ -123,10 +141,9 @@ class CellBlock(Block):
 
     # Where the sums of rows come from.
 
-    def error(self, influence: FloatArray) -> float:
-        """Return the standard error of a statistic from its influence: each row is a draw."""
-        second = float(self.counts @ np.square(influence))
-        return math.sqrt(second * self.n / max(self.n - 1, 1)) / self.n
+    def pulls(self, influence: FloatArray) -> UnitInfluence:
+        """Return how far each row pulls a statistic: each row is a draw."""
+        return UnitInfluence(influence, self.counts, self.n)
 
     @cached_property
     def gaps(self) -> GapModel:
@@ -158,6 +175,17 @@ class CellBlock(Block):
     def row_count(self) -> int:
         """Number of rows; the data hold one line per cell and outcome."""
         return self.n
+
+    @cached_property
+    def best_risk(self) -> tuple[float, Ranked, Influence]:
+        """The least area under risk-coverage: all right answers before all wrong ones."""
+        rows = self.sums.rows.sum(axis=1)[::-1]
+        held = rows > 0
+        weight, outcome = rows[held].astype(np.float64), np.array([1.0, 0.0])[held]
+        place = self.outcome.max() - self.outcome
+        ranked = Ranked(outcome, weight, weight * outcome, weight * outcome, place)
+        value, influence = average_risk(ranked)
+        return value, ranked, influence
 
     @cached_property
     def grids(self) -> SmoothGrids:
@@ -213,10 +241,9 @@ class CellBlock(Block):
             turned = special.xlogy(1.0, np.abs(1 - self.data.correct - self.own_mean))
             return self._mean_interval(loss, lambda: -turned)
         second = max(float(self.counts @ square) / self.n - value**2, 0.0)
-        low, high = wald_interval(
-            value, math.sqrt(second / max(self.n - 1, 1)), self.level, units=self.n
-        )
-        return value, max(low, 0.0), high, "unit-variance"
+        error, lean = math.sqrt(second / max(self.n - 1, 1)), self.pulls(loss - value).lean
+        low, high = skewed_interval(value, error, lean, self.level, units=self.n)
+        return value, max(low, 0.0), high, "skewness-corrected"
 
     # What the cells leave uncertain.
 
@@ -264,14 +291,12 @@ class CellBlock(Block):
         """
         misses, hits = self.sums.rows[:, ::-1]
         of_miss, of_hit = self.sums.offsets[:, ::-1]
-        some_miss, some_hit = np.maximum(misses, 1), np.maximum(hits, 1)
-        equal = (
-            (of_miss % some_miss == 0)
-            & (of_hit % some_hit == 0)
-            & (of_miss // some_miss == of_hit // some_hit)
-        )
-        lost = (misses > 0) & (hits > 0) & ~equal
+        lost = (misses > 0) & (hits > 0)
         lost[0] = False
+        mixed = np.flatnonzero(lost)
+        at_miss, odd_miss = np.divmod(of_miss[mixed], misses[mixed])
+        at_hit, odd_hit = np.divmod(of_hit[mixed], hits[mixed])
+        lost[mixed] = (odd_miss != 0) | (odd_hit != 0) | (at_miss != at_hit)
         return hits.astype(np.float64), misses.astype(np.float64), lost.astype(np.float64)
 
     def _area_error(self) -> float:
@@ -297,10 +322,11 @@ class CellBlock(Block):
     def _risk_error(self) -> float:
         """Return the most that the order inside cells can move the area under risk-coverage."""
         hits, misses, lost = self._unordered
-        rows = hits + misses
-        above = np.cumsum(rows) - rows
+        if not lost.any():
+            return 0.0
+        reached = np.append(0.0, np.cumsum(hits + misses))
         # Among the first places of a cell at most min(hits, misses) errors are misplaced.
-        places = special.digamma(above + rows + 1) - special.digamma(above + 1)
+        places = np.diff(special.digamma(reached + 1))
         return float((np.minimum(hits, misses) * lost) @ places) / self.n
 
     # Evidence beside the metrics.
@@ -337,7 +363,7 @@ class CellBlock(Block):
         cells = merged_cells(self.distinct, _BAND_CELLS)
         trials = cells.weight.astype(np.int64)
         drawn = rng.binomial(trials, cells.confidence, size=(_BAND_DRAWS, trials.size))
-        curves = np.stack([isotonic_fit(cells.weight, row.astype(np.float64)) for row in drawn])
+        curves = np.stack([pooled_adjacent(row, cells.weight)[0] for row in drawn / cells.weight])
         low, high = np.quantile(curves, [(1 - self.level) / 2, (1 + self.level) / 2], axis=0)
         nearest = np.searchsorted(cells.confidence, at).clip(0, trials.size - 1)
         return low[nearest], high[nearest]
