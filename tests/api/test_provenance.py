@@ -85,7 +85,7 @@ def test_a_document_names_its_input_by_digest(kind, table):
     assert document["seed"] == (None if kind in ("label", "monitor") else 4)
 
 
-@pytest.mark.parametrize("kind", sorted(set(VERBS) - {"audit"}))
+@pytest.mark.parametrize("kind", sorted(VERBS))
 def test_the_page_shows_where_the_numbers_come_from(kind, table):
     (row,) = provenance_table([VERBS[kind](table).to_dict()]).rows
     assert row[0] == kind
@@ -162,3 +162,53 @@ def test_a_plan_and_labels_take_a_study(tmp_path):
     (tmp_path / "report.html").write_text("beside the tables")
     assert plan(tmp_path, precision=0.1)["measured"][0]["n"] == 80
     assert label_status(tmp_path)["results"][0]["labelled"] == 80
+
+
+def test_an_audit_says_how_it_was_made(table):
+    options = {"bins": 10, "level": 0.9, "resamples": 20, "recalibrate": "platt", "by": ["topic"]}
+    document = cal.audit(table, on_invalid="drop", question="question_id", **options).to_dict()
+    rules = {"on_invalid": "drop", "graded": False, "scale": "fraction", "repeats": False}
+    columns = {"question": "question_id"}
+    assert document["settings"] == {**options, **rules, "columns": columns}
+    # Readers of the first documents find these at the top.
+    assert [document[name] for name in ("bins", "level", "resamples")] == [10, 0.9, 20]
+    assert document["recalibrated"] == "platt"
+
+
+def test_the_rules_of_a_study_are_stated_as_they_were_used(tmp_path):
+    frame = pl.DataFrame(
+        {
+            "question_id": [f"q{i}" for i in range(60)],
+            "model": "m",
+            "method": "verb",
+            "answer": "x",
+            "confidence": [0.2, 0.9, None] * 20,
+            "correct": [0.0, 0.5, 1.0] * 20,
+        }
+    )
+    Study(tmp_path).write("scores", frame)
+    document = cal.audit(tmp_path, resamples=20).to_dict()
+    assert document["settings"]["on_invalid"] == "drop"
+    assert document["settings"]["graded"] is True
+    assert document["dropped"] == {"confidence_missing": 20}
+
+
+def test_tables_without_a_file_have_a_readable_name():
+    frame = pl.DataFrame({"confidence": [0.2, 0.9] * 9, "correct": [0, 1] * 9})
+    named = frame.with_columns(model=pl.lit("b"), question_id=pl.int_range(18))
+    assert cal.audit(frame, resamples=20)["source"] == "a table in memory"
+    assert cal.audit([frame, named], resamples=20)["source"] == "2 tables in memory"
+    arrays = cal.audit(frame["confidence"].to_numpy(), frame["correct"].to_numpy(), resamples=20)
+    assert arrays["source"] == "arrays in memory"
+    with pytest.raises(InputError, match="^a table in memory, row 1: the confidence must be"):
+        cal.audit(frame.with_columns(confidence=pl.lit(3.0)))
+    with pytest.raises(InputError, match="^table 2 of 2, row 1: the confidence must be"):
+        cal.audit([frame, named.with_columns(confidence=pl.lit(3.0))])
+
+
+def test_several_files_are_all_named(table, tmp_path):
+    other = tmp_path / "other.csv"
+    pl.read_csv(table).with_columns(model="other-" + pl.col("model")).write_csv(other)
+    document = cal.audit([table, other], resamples=20).to_dict()
+    assert document["source"] == f"{table}, {other}"
+    assert document["input"] == [digest(table), digest(other)]

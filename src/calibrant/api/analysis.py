@@ -19,6 +19,7 @@ from calibrant.api.plan import plan
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.naming import IN_MEMORY
 from calibrant.core.output import writing
 from calibrant.records import Study
 from calibrant.report import render_html
@@ -62,7 +63,9 @@ def analyse(study: str | Path, *, seed: int = 0) -> Result:
             folder.write_result(name, {**part().to_dict(), **origin})
             done.append(name)
         except CalibrantError as error:
-            left_out.append({"part": name, "reason": str(error)})
+            # Every part reads this study: where the fault is need not be said.
+            reason = str(error).removeprefix(f"{IN_MEMORY}: ")
+            left_out.append({"part": name, "reason": reason})
     document = {**head, "done": done, "left_out": left_out}
     folder.write_result("analysis", document)
     write_report(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from calibrant.api.audit_options import AuditOptions
 from calibrant.api.streamed_audit import streamed_audit
 from calibrant.api.streaming import is_streamed
 
@@ -85,20 +86,38 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
-    rules = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
-    if is_streamed(data, engine, rules):
-        names = {"confidence": confidence, "correct": correct, "model": model, "method": method}
+    options = AuditOptions(
+        columns={
+            "confidence": confidence,
+            "correct": correct if isinstance(correct, str) else None,
+            "model": model,
+            "method": method,
+            "question": question,
+            "answer": answer,
+            "weights": weights,
+        },
+        by=tuple(by),
+        bins=bins,
+        level=level,
+        resamples=resamples,
+        recalibrate=recalibrate,
+        on_invalid=on_invalid,
+        graded=graded,
+        scale=scale,
+        repeats=repeats,
+        engine=engine,
+        seed=seed,
+    )
+    whole = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
+    if is_streamed(data, engine, whole):
         return streamed_audit(
             data,
             engine=engine,
-            columns={**names, "question": question, "answer": answer},
-            by=tuple(by),
-            bins=bins,
-            level=level,
-            resamples=resamples,
+            columns=options.columns,
+            by=options.by,
             on_invalid=on_invalid,
             scale=scale,
-            seed=seed,
+            **options.metrics,
         )
     # Imported here: what a table in memory needs takes a second to load, a streamed one is read
     # meanwhile.
@@ -109,24 +128,4 @@ def audit(
     # The algebra library adds up in another order on another number of threads: with one, the
     # last digits do not depend on the machine, nor on how calibrant was called.
     with threadpool_limits(1):
-        return audit_rows(
-            data,
-            correct,
-            confidence=confidence,
-            model=model,
-            method=method,
-            question=question,
-            answer=answer,
-            weights=weights,
-            by=by,
-            bins=bins,
-            level=level,
-            resamples=resamples,
-            recalibrate=recalibrate,
-            on_invalid=on_invalid,
-            graded=graded,
-            scale=scale,
-            repeats=repeats,
-            engine=engine,
-            seed=seed,
-        )
+        return audit_rows(data, None if isinstance(correct, str) else correct, options)

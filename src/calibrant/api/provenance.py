@@ -75,7 +75,7 @@ def input_files(data: Any) -> list[dict[str, Any]]:
 def _source(data: Any) -> str | None:
     if isinstance(data, Iterator):
         return "a stream of tables"
-    return ", ".join(source_name(_path_of(item)) for item in _items(data)) or None
+    return source_name([_path_of(item) for item in _items(data)]) or None
 
 
 def _items(data: Any) -> Iterator[Any]:

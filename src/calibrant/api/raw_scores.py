@@ -45,7 +45,7 @@ def scores_outside(
         raise InputError(
             f"{recalibrate} calibration takes confidences in [0, 1], and {count:,} of {name} lie "
             "outside",
-            source=", ".join(map(source_name, data if isinstance(data, list | tuple) else [data])),
+            source=source_name(data),
             hint=f"--recalibrate {' or '.join(ANY_SCORE)} takes any score",
         )
     return found

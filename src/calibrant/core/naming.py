@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 from calibrant.core.errors import InputError
 
-__all__ = ["naming"]
+__all__ = ["IN_MEMORY", "naming"]
+
+IN_MEMORY = "a table in memory"
+"""How messages call a table that has no name of its own."""
 
 
 @contextmanager
@@ -24,7 +27,7 @@ def naming(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
     Examples
     --------
     >>> with naming("scores.csv", rows_before=100):
-    ...     raise InputError("the confidence is missing", source="<DataFrame>", row=6)
+    ...     raise InputError("the confidence is missing", source=IN_MEMORY, row=6)
     Traceback (most recent call last):
     ...
     calibrant.core.errors.InputError: scores.csv, row 106: the confidence is missing
@@ -32,8 +35,8 @@ def naming(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        nameless = error.source is None or error.source.startswith("<")
-        if source is None or source.startswith("<") or not nameless:
+        nameless = (None, IN_MEMORY)
+        if source in nameless or error.source not in nameless:
             raise
         row = None if error.row is None else error.row + rows_before
         raise type(error)(error.rule, source=source, row=row, hint=error.hint) from None

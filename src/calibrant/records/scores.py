@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.core.registry import did_you_mean
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import RULES, broken_rule
@@ -135,7 +136,7 @@ def load_scores(
     >>> load_scores(table)
     Traceback (most recent call last):
     ...
-    calibrant.core.errors.InputError: <dict>, row 3: the confidence must be at most 1 \
+    calibrant.core.errors.InputError: a table in memory, row 3: the confidence must be at most 1 \
 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
       -> if the column holds percentages, use --scale percent; otherwise use \
 --on-invalid drop to leave such rows out and have them counted
@@ -181,11 +182,17 @@ def load_scores(
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
-    parts = [_named_after_file(load_scores(source, **options), source) for source in sources]
-    if not parts:
+    if not sources:
         raise InputError("at least one table is needed")
-    if len(parts) == 1:
-        return parts[0]
+    if len(sources) == 1:
+        return _named_after_file(load_scores(sources[0], **options), sources[0])
+    parts = []
+    for number, source in enumerate(sources, start=1):
+        # A table in memory has no name: which of them it is must be said all the same.
+        name = source if isinstance(source, str | Path) else f"table {number} of {len(sources)}"
+        with naming(str(name)):
+            part = _named_after_file(load_scores(source, **options), source)
+        parts.append(replace(part, source=str(name)))
     dropped: dict[str, int] = {}
     rows: dict[str, list[str]] = {}
     for part in parts:
@@ -198,11 +205,11 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
         again = frame.filter(pl.struct(keys).is_duplicated()).row(0, named=True)
         raise InputError(
             f"two tables hold the same question, model and method: {[again[key] for key in keys]}",
-            source=", ".join(part.source for part in parts),
+            source=source_name(sources),
             hint=RULES["duplicate_row"].hint,
         )
     rejected = pl.concat([part.rejected for part in parts], how="diagonal_relaxed")
-    return Scores(frame, ", ".join(part.source for part in parts), dropped, rows, rejected)
+    return Scores(frame, source_name(sources), dropped, rows, rejected)
 
 
 def _named_after_file(scores: Scores, source: Any) -> Scores:

@@ -10,14 +10,25 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
+from calibrant.core.naming import IN_MEMORY
 from calibrant.records.formats import file_format
 
 __all__ = ["column_names", "file_format", "read_table", "scan_table", "source_name"]
 
 
 def source_name(source: Any) -> str:
-    """Return how messages call this source: the path, or the kind of dataframe."""
-    return str(source) if isinstance(source, str | Path) else f"<{type(source).__name__}>"
+    """Return how messages call a source, or several: by their paths, or as tables in memory.
+
+    Examples
+    --------
+    >>> source_name(["a.csv", {"confidence": [0.5]}, {"confidence": [0.7]}])
+    'a.csv, 2 tables in memory'
+    """
+    several = source if isinstance(source, list | tuple) else [source]
+    paths = [str(item) for item in several if isinstance(item, str | Path)]
+    nameless = len(several) - len(paths)
+    tables = f"{nameless} tables in memory" if nameless > 1 else IN_MEMORY
+    return ", ".join([*paths, tables] if nameless else paths)
 
 
 def scan_table(source: Any) -> pl.LazyFrame:
