@@ -195,7 +195,9 @@ class Block:
     def mean(self, rows: FloatArray) -> tuple[float, float]:
         """Return the weighted mean and its standard error between units."""
         value = self._average(rows)
-        return value, self.error(rows - value)
+        error = self.error(rows - value)
+        # Equal rows may seem to differ by the rounding of their mean.
+        return value, error if error > 1e-12 * abs(value) else 0.0
 
     def _average(self, rows: FloatArray) -> float:
         w = self.data.weights
@@ -239,13 +241,13 @@ class Block:
         if self.units.count < 2:
             return value, 0.0, math.inf, "one unit"
         pulls = self.pulls(rows - value)
-        error = pulls.error
+        error = pulls.error if pulls.error > 1e-12 * value else 0.0
         low, high = skewed_interval(value, error, pulls.lean, self.level, units=self.units.count)
         if self.one_class or error == 0:
             # Outcomes that never varied may still do so: up to the unseen share of them.
             turned = self._average(flipped())
             other = (1 - self.unseen) * value + self.unseen * turned
-            low, high = min(low, other), max(high, other)
+            low, high = min(low, other, (1 - self.unseen) * value), max(high, other)
         return value, max(low, 0.0), high, "skewness-corrected"
 
     def _brier(self) -> tuple[float, float, float, str]:
@@ -267,6 +269,8 @@ class Block:
 
     def _accuracy_parts(self) -> tuple[float, float, float]:
         value, error = self.mean(self.data.correct.astype(np.float64, copy=False))
+        if self.one_class:
+            value, error = float(self.data.correct[0]), 0.0
         # As many independent outcomes as would have this error; units where none vary.
         count = value * (1 - value) / error**2 if error > 0 else float(self.units.count)
         low, high = wilson_interval(value, max(count, 1.0), self.level)
@@ -319,12 +323,14 @@ class Block:
         return self._gap_interval(value, low, max(high, *map(abs, self._mean_gap_ends)))
 
     def _over_confidence(self) -> tuple[float, float, float, str]:
-        high = max(self.half_highs[0], self._mean_gap_ends[1])
-        return self._gap_interval(*self.gap_ends.over, high)
+        return self._half(self.gap_ends.over, max(self.half_highs[0], self._mean_gap_ends[1]))
 
     def _under_confidence(self) -> tuple[float, float, float, str]:
-        high = max(self.half_highs[1], -self._mean_gap_ends[0])
-        return self._gap_interval(*self.gap_ends.under, high)
+        return self._half(self.gap_ends.under, max(self.half_highs[1], -self._mean_gap_ends[0]))
+
+    def _half(self, ends: tuple[float, float], high: float) -> tuple[float, float, float, str]:
+        # Where no bin leans this way, rows that were not seen still may.
+        return self._gap_interval(*ends, high if ends[0] > 0 else max(high, self.unseen))
 
     def _ece_debiased(self) -> tuple[float, float, float, str]:
         _, low, high, how = self._ece()

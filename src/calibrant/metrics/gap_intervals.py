@@ -28,6 +28,9 @@ POINTS = 13
 # Gaps within so many standard errors of 0 are set aside on the low line (chosen by simulation:
 # 1 lets mixtures of calibrated and miscalibrated bins slip below 90 % coverage).
 SET_ASIDE = 2.0
+# A sum so far below what it would mostly show is luck. The same share at every level, or a lower
+# level could have the longer interval.
+LUCK = 0.025
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +196,12 @@ def half_highs(
 
 def _upper(values: FloatArray, simulated: FloatArray, seen: float, level: float) -> float:
     """Return the largest candidate that the observed sum does not contradict."""
-    if (simulated[0] <= seen).mean() < (1 - level) / 2:
+    high = max(crossing_interval(values, simulated, seen, level)[1], seen)
+    if (simulated[0] <= seen).mean() < LUCK:
         # Less error than even the observed amount would mostly show, by luck: what it would
         # show in the middle bounds the truth.
-        return max(float(np.median(simulated[0])), seen)
-    return max(crossing_interval(values, simulated, seen, level)[1], seen)
+        return max(float(np.median(simulated[0])), high)
+    return high
 
 
 def _noise(model: GapModel, resamples: int, rng: np.random.Generator) -> FloatArray:

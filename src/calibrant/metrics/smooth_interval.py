@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.metrics.gap_intervals import LUCK
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import normal_draws
@@ -106,10 +107,10 @@ def _ends_at(
         return float((sign * totals >= sign * observed).mean())
 
     low = halving_end(lambda v: share(few, v, 1), observed, 0.0, tail)
-    if share(even, observed, -1) < tail:
-        # Less error than even the observed amount would mostly show, by luck.
-        return low, float(np.median(np.abs(noise + (observed * even)).sum(axis=1)))
     high = halving_end(lambda v: share(even, v, -1), observed, observed + reach, tail)
+    if share(even, observed, -1) < LUCK:
+        # Less error than even the observed amount would mostly show, by luck.
+        high = max(high, float(np.median(np.abs(noise + (observed * even)).sum(axis=1))))
     return low, high
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "area_score_interval",
     "logit_interval",
     "normal_quantile",
+    "skewed_interval",
     "unseen_share",
     "wald_interval",
     "wilson_interval",
@@ -49,12 +50,45 @@ def wald_interval(
     value: float, error: float, level: float, *, units: float = math.inf
 ) -> tuple[float, float]:
     """Return value -+ quantile * error, with Student's quantile for `units` - 1 degrees."""
-    quantile = (
-        float(special.stdtrit(units - 1, (1 + level) / 2))
-        if 1 < units < 1e6
-        else normal_quantile(level)
-    )
+    quantile = _student_quantile(level, units)
     return value - quantile * error, value + quantile * error
+
+
+def _student_quantile(level: float, units: float) -> float:
+    if 1 < units < 1e6:
+        return float(special.stdtrit(units - 1, (1 + level) / 2))
+    return normal_quantile(level)
+
+
+def skewed_interval(
+    value: float, error: float, lean: float, level: float, *, units: float
+) -> tuple[float, float]:
+    """Return Student's interval of a mean, moved for the skewness of what is averaged.
+
+    Where few large losses make the mean, a sample that happens to lack them shows both a low
+    mean and a small error, and the plain interval ends too low. The first term of the Edgeworth
+    series of Student's ratio moves both ends by lean * (2 t^2 + 1) / 6 (Johnson 1978). The width
+    grows with the move as in a score interval, so that the value stays inside.
+
+    Parameters
+    ----------
+    lean
+        Third moment of the units over their variance and their number (`UnitInfluence.lean`).
+
+    References
+    ----------
+    Johnson (1978), 'Modified t tests and confidence intervals for asymmetrical populations'.
+
+    Examples
+    --------
+    >>> low, high = skewed_interval(0.03, 0.012, 0.005, 0.95, units=200)
+    >>> round(low, 3), round(high, 3)
+    (0.013, 0.062)
+    """
+    quantile = _student_quantile(level, units)
+    move = lean * (2 * quantile**2 + 1) / 6
+    reach = math.hypot(quantile * error, move)
+    return value + move - reach, value + move + reach
 
 
 def logit_interval(

@@ -151,7 +151,8 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     total = ranked.total
     rate = 1.0 - ranked.outcome / ranked.weight
     places = np.cumsum(np.concatenate([[0.0], ranked.weight]))
-    value = float(rate @ _harmonic_shares(places, ranked.weight, total)) / total
+    # A risk; where every row is wrong rounding must not make it more than 1.
+    value = min(float(rate @ _harmonic_shares(places, ranked.weight, total)) / total, 1.0)
     # In the limit the value is the sum of error mass times `depth`, the mean of -ln(coverage) over
     # a group. Mass that moves to a row changes the masses, the depth of the row's own group, and
     # the coverage of all groups after it.
@@ -180,7 +181,7 @@ def average_risk_value(score: Array, correct: Array, weights: Array | None, tota
         places = np.cumsum(np.concatenate([[reached], sums.weight]))
         value += float(rate @ _harmonic_shares(places, sums.weight, total))
         reached = float(places[-1])
-    return value / total
+    return min(value / total, 1.0)
 
 
 def best_average_risk(correct: Array, weights: Array | None) -> tuple[float, Ranked, Influence]:

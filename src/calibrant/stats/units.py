@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from calibrant.core import InputError
 
-__all__ = ["Units", "unit_codes", "unit_sums"]
+__all__ = ["UnitInfluence", "Units", "unit_codes", "unit_sums"]
 
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -24,6 +27,67 @@ class Units:
         self.codes = codes
         self.count = count
         self.rows = rows
+
+
+# With more units than this the logit of a value is straight over the step of a single one.
+CURVED_UNITS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class UnitInfluence:
+    """How far each unit pulls a statistic; the statistic errs by the mean of the pulls.
+
+    Attributes
+    ----------
+    pull
+        Influence of a unit, shape (k,); the mean over all units is 0.
+    times
+        How many units have each pull, or None where it is one each.
+    count
+        Number of units.
+
+    Examples
+    --------
+    >>> loss = np.array([0.0, 0.0, 0.0, 1.0])
+    >>> found = UnitInfluence(loss - loss.mean(), None, 4)
+    >>> found.error, round(found.lean, 3)
+    (0.25, 0.125)
+    """
+
+    pull: FloatArray
+    times: FloatArray | None
+    count: int
+
+    def _sum(self, values: FloatArray) -> float:
+        return float(values.sum() if self.times is None else self.times @ values)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the statistic."""
+        squares = self._sum(np.square(self.pull))
+        return math.sqrt(squares * self.count / max(self.count - 1, 1)) / self.count
+
+    @property
+    def lean(self) -> float:
+        """Third moment over the second, per unit: above 0 where few units pull far upwards."""
+        square = np.square(self.pull)
+        second = self._sum(square)
+        return self._sum(square * self.pull) / (second * self.count) if second > 0 else 0.0
+
+    def logit_error(self, value: float) -> float:
+        """Return the standard error for an interval on the logit scale, in units of the value.
+
+        Each unit is left out in turn, to first order. Where a single one moves the value far, the
+        logit bends on the way, which its slope at the value does not know. A step ends before it
+        leaves (0, 1).
+        """
+        if not (0 < value < 1 and 2 <= self.count <= CURVED_UNITS):
+            return self.error
+        without = value - self.pull / (self.count - 1)
+        moved = special.logit(np.clip(without, value / 10, 1 - (1 - value) / 10))
+        centred = moved - self._sum(moved) / self.count
+        variance = self._sum(np.square(centred)) * (self.count - 1) / self.count
+        return math.sqrt(variance) * value * (1 - value)
 
 
 def unit_codes(units: ArrayLike | None, rows: int) -> Units:
