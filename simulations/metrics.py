@@ -27,6 +27,7 @@ ROWS_FOR_TRUTH = 1_000_000
 # Confidences as language models give them (most of them high), in five values, and of rare events.
 HIGH, RARE = stats.beta(4.0, 1.2), stats.beta(1.0, 30.0)
 FIVE = np.array([0.5, 0.7, 0.8, 0.9, 0.95])
+UP_TO_ONE = np.array([0.5, 0.7, 0.8, 0.9, 1.0])
 
 # How confidences follow from a uniform number, and the rate of right answers from them.
 WORLDS = {
@@ -38,6 +39,10 @@ WORLDS = {
     "one step": (HIGH.ppf, lambda c: np.where(c < 0.75, 0.3, 0.9)),
     "five values": (lambda u: FIVE[(u * 5).astype(int)], lambda c: c - 0.1),
     "rare": (RARE.ppf, lambda c: c),
+    "certain rows": (
+        lambda u: UP_TO_ONE[(u * 5).astype(int)],
+        lambda c: np.where(c == 1, 1.0, c - 0.2),
+    ),
 }
 
 
@@ -131,9 +136,10 @@ def main() -> None:
         f" {machine()}; {versions(['numpy', 'scipy'])}."
         f" Nominal level 95 %, {REPEATS} data sets per cell (a coverage of 95 % is then known to"
         f" -+{196 * np.sqrt(0.95 * 0.05 / REPEATS):.1f} points). Confidences follow Beta(4, 1.2),"
-        " but for `five values` (0.5, 0.7, 0.8, 0.9, 0.95, alike often) and `rare`"
-        " (Beta(1, 30), calibrated); the truth is what a million evenly spaced rows without"
-        " outcome noise show.",
+        " but for `five values` (0.5, 0.7, 0.8, 0.9, 0.95, alike often), `rare` (Beta(1, 30),"
+        " calibrated) and `certain rows` (0.5, 0.7, 0.8, 0.9, all 0.2 too high, and 1, which is"
+        " always right); the truth is what a million evenly spaced rows without outcome noise"
+        " show.",
         "",
     ]
     results = {}
@@ -157,7 +163,8 @@ def main() -> None:
         cells = [f"{found[s][4]:.4f}, {found[s][2]:+.4f}, {found[s][3]:.4f}" for s in shown]
         lines.append(f"| {world} | {n:,} | " + " | ".join(cells) + " |")
     lines += ["", "## Mean width of the interval", ""]
-    shown = ("ece", "ece percentile", "smooth_ece", "brier", "auroc", "e_aurc", "dsc")
+    shown = ("ece", "ece percentile", "smooth_ece", "brier", "log_loss", "auroc", "auprc",
+             "e_aurc", "dsc")  # fmt: skip
     lines += ["| world | n | " + " | ".join(shown) + " |", "|" + " --- |" * (2 + len(shown))]
     for (world, n), found in results.items():
         cells = [f"{found[s][1]:.4f}" for s in shown]
