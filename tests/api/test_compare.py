@@ -165,3 +165,94 @@ def test_mmlu_pro_views_agree_with_plain_numpy(shared_data):
         assert entry["views"]["da"]["brier"]["value"] == pytest.approx(
             (w * (c - z) ** 2).sum() / w.sum(), abs=1e-12
         )
+
+
+def two_methods(never_right="b"):
+    rng = np.random.default_rng(3)
+    rows = [
+        {
+            "question_id": f"q{i}",
+            "model": model,
+            "method": method,
+            "confidence": 7.5 if method == "number_of_classes" else rng.uniform(0.3, 1),
+            "correct": 0 if (method, model) == ("verb", never_right) else int(rng.random() < 0.6),
+            "topic": "law" if i % 2 else "sport",
+        }
+        for i in range(80)
+        for model in ("a", "b")
+        for method in ("sem1", "verb", "number_of_classes")
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_what_cannot_be_compared_is_listed_and_the_rest_is_compared():
+    result = cal.compare(two_methods(), resamples=50)
+    assert {entry["method"] for entry in result["results"]} == {"sem1"}
+    reasons = {entry["method"]: entry["reason"] for entry in result["not_compared"]}
+    assert set(reasons) == {"verb", "number_of_classes"}
+    assert reasons["verb"].startswith("b has accuracy 0")
+    assert "no probability" in reasons["number_of_classes"]
+    shown = str(result)
+    assert "Not compared: verb, because b has accuracy 0" in shown
+    assert result["dropped"] == {}, "a score that is no probability breaks no rule"
+
+
+def test_the_rest_does_not_depend_on_what_cannot_be_compared():
+    table = two_methods()
+    alone = cal.compare(table.filter(pl.col("method") == "sem1"), resamples=50)
+    assert cal.compare(table, resamples=50)["pairs"] == alone["pairs"]
+    assert alone["not_compared"] == []
+
+
+def test_a_group_that_cannot_be_compared_is_named():
+    table = two_methods(never_right=None).filter(pl.col("method") == "sem1")
+    always = (pl.col("topic") == "law") & (pl.col("model") == "a")
+    table = table.with_columns(correct=pl.when(always).then(1).otherwise("correct"))
+    result = cal.compare(table, by=["topic"], resamples=50)
+    (entry,) = result["not_compared"]
+    assert entry["group"] == {"topic": "law"}
+    assert {str(part["keys"]["group"]) for part in result["summaries"]} == {
+        "None",
+        "{'topic': 'sport'}",
+    }
+
+
+def test_where_nothing_can_be_compared_the_reason_is_raised(tmp_path):
+    path = tmp_path / "scores.csv"
+    two_methods().filter(pl.col("method") != "sem1").write_csv(path)
+    with pytest.raises(InputError, match=r"scores\.csv: verb: b has accuracy 0.*none of the 2"):
+        cal.compare(path, resamples=50)
+    two_methods().filter(pl.col("method") == "number_of_classes").write_csv(path)
+    with pytest.raises(InputError, match=r"number_of_classes: the score is no probability"):
+        cal.compare(path, resamples=50)
+
+
+def test_a_comparison_says_how_it_was_made(tmp_path):
+    path = tmp_path / "scores.csv"
+    two_methods().write_csv(path)
+    document = cal.compare(path, models=["b", "a"], method="method", resamples=50, seed=4).to_dict()
+    assert document["settings"] == {
+        "bins": 15,
+        "target": "weakest",
+        "level": 0.95,
+        "resamples": 50,
+        "lipschitz": 1.0,
+        "models": ["b", "a"],
+        "by": [],
+        "on_invalid": "error",
+        "graded": False,
+        "scale": "fraction",
+        "columns": {"method": "method"},
+    }
+    assert document["seed"] == 4
+    assert document["bins"] == 15
+    assert document["input"][0]["path"] == str(path)
+
+
+@pytest.mark.parametrize("column", ["question_id", "judge", "author"])
+def test_a_candidate_without_a_name_is_refused(column):
+    pool = pl.DataFrame(
+        {"question_id": ["q0", "q0"], "judge": ["a", "b"], "author": "a", "confidence": 0.5}
+    ).with_columns(pl.when(pl.int_range(2) == 1).then(None).otherwise(column).alias(column))
+    with pytest.raises(InputError, match=f"row 2: a row of the candidates names no {column}"):
+        cal.compare(two_methods(), candidates=pool)

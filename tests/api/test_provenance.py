@@ -175,6 +175,32 @@ def test_an_audit_says_how_it_was_made(table):
     assert document["recalibrated"] == "platt"
 
 
+@pytest.mark.parametrize("kind", sorted(set(VERBS) - {"multi_answer"}))
+def test_settings_have_one_vocabulary(kind, table):
+    settings = VERBS[kind](table)["settings"]
+    assert settings.get("on_invalid", "error") == "error"
+    assert settings["columns"] == {}
+    assert not {"confidence", "correct", "model", "method", "question"} & set(settings)
+
+
+NAMED = {
+    "groups": lambda path, names: groups(path, features=["topic"], repeats=1, **names),
+    "plan": lambda path, names: plan(path, precision=0.05, **names),
+    "label": lambda path, names: label_status(path, **names),
+    "monitor": lambda path, names: monitor(path, every=100, **names),
+    "audit": lambda path, names: cal.audit(path, resamples=20, **names),
+    "compare": lambda path, names: cal.compare(path, resamples=20, **names),
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_the_columns_that_were_named_are_stated(kind, table, tmp_path):
+    path = tmp_path / "renamed.csv"
+    pl.read_csv(table).rename({"confidence": "said", "correct": "right"}).write_csv(path)
+    names = {"confidence": "said", "correct": "right"}
+    assert NAMED[kind](path, names)["settings"]["columns"] == names
+
+
 def test_the_rules_of_a_study_are_stated_as_they_were_used(tmp_path):
     frame = pl.DataFrame(
         {
@@ -200,9 +226,9 @@ def test_tables_without_a_file_have_a_readable_name():
     assert cal.audit([frame, named], resamples=20)["source"] == "2 tables in memory"
     arrays = cal.audit(frame["confidence"].to_numpy(), frame["correct"].to_numpy(), resamples=20)
     assert arrays["source"] == "arrays in memory"
-    with pytest.raises(InputError, match="^a table in memory, row 1: the confidence must be"):
+    with pytest.raises(InputError, match=r"^a table in memory, row 1: the confidence must be"):
         cal.audit(frame.with_columns(confidence=pl.lit(3.0)))
-    with pytest.raises(InputError, match="^table 2 of 2, row 1: the confidence must be"):
+    with pytest.raises(InputError, match=r"^table 2 of 2, row 1: the confidence must be"):
         cal.audit([frame, named.with_columns(confidence=pl.lit(3.0))])
 
 

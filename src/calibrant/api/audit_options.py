@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.api.settings import table_settings
+
 __all__ = ["AuditOptions"]
 
 
@@ -65,6 +67,5 @@ class AuditOptions:
             "resamples": self.resamples,
             "recalibrate": self.recalibrate,
             "by": list(self.by),
-            **self.rules,
-            "columns": {role: name for role, name in self.columns.items() if name is not None},
+            **table_settings({**self.rules, **self.columns}),
         }

@@ -13,6 +13,7 @@ from calibrant.api.engines import engine_named
 from calibrant.api.groups import embedded, scores_source, without_missing
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.answers import Answers
@@ -92,16 +93,9 @@ def cascade(
     """
     chosen = _options(options)
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
-    scores = load_scores(
-        scores_source(data),
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        on_invalid=on_invalid,
-        features=kept,
-    )
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question}
+    scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
     frame, dropped = without_missing(scores, kept, on_invalid)
     frame = _one_method(frame, only_method)
     frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
@@ -117,8 +111,17 @@ def cascade(
     mapper = map if engine is None else engine_named(engine).map
     entry = tournament(answers, chosen, SplitPlan(splits=splits, seed=seed), mapper=mapper)
     entry["policy"] = _policy(answers, chosen, entry, tolerance, save, seed)
+    settings = _settings(chosen, splits) | {
+        "models": list(models),
+        "features": list(features),
+        "price": None if price is None else dict(price),
+        "cost": cost,
+        "only_method": only_method,
+        "tolerance": tolerance,
+        **table_settings({"on_invalid": on_invalid, **columns}),
+    }
     document = {
-        **document_head("cascade", data, seed=seed, settings=_settings(chosen, splits)),
+        **document_head("cascade", data, seed=seed, settings=settings),
         "decision": chosen.decision,
         "embedding": embedder,
         "dropped": dropped | left_out,

@@ -9,25 +9,27 @@ from typing import Any
 
 import polars as pl
 
-import calibrant
+from calibrant.api.compare_input import opened
 from calibrant.api.engines import engine_named
-from calibrant.api.foreign import foreign_tables
+from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.api.streamed_compare import streamed_compare
 from calibrant.api.streaming import is_large
 from calibrant.comparison import compare_models
+from calibrant.confidence import methods
 from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
 from calibrant.planning import verification_block
-from calibrant.records import Scores, Study, load_scores, source_name
-from calibrant.records.convert import ReadOptions
-from calibrant.records.tables import collect, column_names, scan_table
+from calibrant.records import Scores, Study, load_scores
 
 __all__ = ["compare"]
 
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
 STREAM_ROWS = 1_000_000
-_CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
+_NO_PROBABILITY = "the score is no probability, and calibration is what is compared"
+_TURNED = "recalibrate it: `calibrant audit INPUT --recalibrate platt` audits it as a probability"
 
 
 def compare(
@@ -86,7 +88,9 @@ def compare(
     Returns
     -------
     Result
-        Document ``calibrant.compare/1``.
+        Document ``calibrant.compare/1``. Methods and groups that cannot be compared (a model that
+        is never right or never wrong, a score that is no probability) stand in ``not_compared``
+        with the reason; where none can be compared, the reason is raised.
 
     Examples
     --------
@@ -108,6 +112,8 @@ def compare(
     >>> pair["tie"], pair["ties"]["da"]["ece"]  # constant confidence: only accuracy differs
     (False, True)
     """
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question, "answer": answer}
     options: dict[str, Any] = {
         "bins": bins,
         "target": target,
@@ -116,62 +122,51 @@ def compare(
         "lipschitz": lipschitz,
     }
     if _is_streamed(data, candidates, graded):
-        names = {"confidence": confidence, "correct": correct, "model": model, "method": method}
         return streamed_compare(
             data,
             engine=engine,
             models=models,
-            columns={**names, "question": question, "answer": answer},
+            columns=columns,
             by=tuple(by),
             options=options,
             on_invalid=on_invalid,
             scale=scale,
             seed=seed,
         )
-    source = data
-    if isinstance(data, str | Path) and Study.is_study(data):
-        study = Study(data)
-        source = study.read("scores")
-        on_invalid, graded = on_invalid or "drop", True
-        if candidates is None and study.has("candidates"):
-            candidates = study.read("candidates")
-    log = foreign_tables(data, options=ReadOptions(scale=scale))
-    if log is not None:
-        source, scale = log.one_row_per_question(), "fraction"
-        on_invalid, graded = on_invalid or "drop", True
-    scores = load_scores(
-        source,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        answer=answer,
-        on_invalid=on_invalid or "error",
-        graded=graded,
-        scale=scale,
-        features=list(by),
+    given = opened(data, candidates, on_invalid=on_invalid, graded=graded, scale=scale)
+    settings = {**options, "models": models, "by": list(by)}
+    settings |= table_settings({**given.stated, **columns})
+    head = document_head("compare", data, seed=seed, settings=settings)
+    ranking = [entry["name"] for entry in methods() if not entry["probability"]]
+    with naming(head["source"]):
+        scores = load_scores(
+            given.table, **columns, **given.rules, ranking=ranking, features=list(by)
+        )
+    one = partial(
+        _part, pool=given.pool, ranking=ranking, options={"models": models, **options}, seed=seed
     )
-    pool = None if candidates is None else _candidates(candidates)
     runner = map if engine is None else engine_named(engine).map
-    one = partial(_part, pool=pool, options={"models": models, **options}, seed=seed)
     parts = list(runner(one, _parts(scores, by)))
+    compared = [part for part in parts if "refused" not in part]
+    refused = [part for part in parts if "refused" in part]
+    if not compared:
+        raise _refusal(refused, head["source"])
     return Result(
         {
-            "schema": "calibrant.compare/1",
-            "version": calibrant.__version__,
-            "source": scores.source if log is None else source_name(data),
-            "seed": seed,
+            **head,
             **options,
             "reading": {"way": "in memory"},
-            "dropped": {**scores.dropped, **({} if log is None else log.dropped()[0])},
-            "results": [entry for part in parts for entry in part["results"]],
-            "pairs": [entry for part in parts for entry in part["pairs"]],
+            "dropped": {**scores.dropped, **given.dropped},
+            "not_compared": [
+                {**part["keys"], "reason": part["refused"]["message"]} for part in refused
+            ],
+            "results": [entry for part in compared for entry in part["results"]],
+            "pairs": [entry for part in compared for entry in part["pairs"]],
             "summaries": [
                 {name: part[name] for name in ("keys", "questions", "left_out", "summary")}
-                for part in parts
+                for part in compared
             ],
-            "self_preference": [row for part in parts for row in part["self_preference"]],
+            "self_preference": [row for part in compared for row in part["self_preference"]],
         }
     )
 
@@ -201,10 +196,14 @@ def _part(
     part: tuple[dict[str, Any], pl.DataFrame],
     *,
     pool: pl.DataFrame | None,
+    ranking: Sequence[str],
     options: dict[str, Any],
     seed: int,
 ) -> dict[str, Any]:
+    """Compare the models of one part, or return why they cannot be compared."""
     keys, frame = part
+    if keys["method"] in ranking:
+        return {"keys": keys, "refused": {"message": _NO_PROBABILITY, "hint": _TURNED}}
     if pool is not None and "method" in pool.columns:
         pool = pool.filter(pl.col("method") == keys["method"])
         pool = pool if pool.height else None
@@ -212,8 +211,7 @@ def _part(
     try:
         found = compare_models(frame, candidates=pool, rng=stream, **options)
     except InputError as error:
-        place = " / ".join([keys["method"], *(keys["group"] or {}).values()])
-        raise InputError(error.rule, source=place, row=error.row, hint=error.hint) from None
+        return {"keys": keys, "refused": {"message": error.rule, "hint": error.hint}}
     for entry in found["results"]:
         own = frame.filter(pl.col("model") == entry["model"])
         entry["verification"] = verification_block(
@@ -224,54 +222,12 @@ def _part(
     return {"keys": keys, **found}
 
 
-def _candidates(source: Any) -> pl.DataFrame:
-    lazy = scan_table(source)
-    present = column_names(lazy, source)
-    missing = [name for name in _CANDIDATE_COLUMNS if name not in present]
-    if missing:
-        raise InputError(
-            f"a candidates table needs the columns {', '.join(_CANDIDATE_COLUMNS)}; missing: "
-            f"{', '.join(missing)}",
-            source=source_name(source),
-        )
-    # Judges x authors x questions rows: texts are kept once each, as categories.
-    texts = [name for name in ("question_id", "judge", "author", "answer") if name in present]
-    table = collect(
-        lazy.with_columns(
-            pl.col(texts).cast(pl.String).cast(pl.Categorical),
-            pl.col("confidence").cast(pl.Float64),
-        ),
-        source,
-    )
-    valid = table["confidence"].is_between(0, 1).fill_null(True)
-    if not valid.all():
-        row = int((~valid).arg_true()[0])
-        raise InputError(
-            f"a candidate's confidence must lie in [0, 1], got {table['confidence'][row]}",
-            source=source_name(source),
-            row=row + 1,
-        )
-    _same_answers(table, source)
-    return table
-
-
-def _same_answers(table: pl.DataFrame, source: Any) -> None:
-    """Refuse a question where judges were shown different answers under one author's name."""
-    if "answer" not in table.columns:
-        return
-    code = pl.col("answer").to_physical()
-    odd = (
-        table.lazy()
-        .group_by("question_id", "author")
-        .agg(code.min().alias("least"), code.max().alias("most"))
-        .filter(pl.col("least") != pl.col("most"))
-        .collect(engine="streaming")
-    )
-    if odd.height:
-        first = odd.sort(pl.col("question_id", "author").cast(pl.String)).row(0, named=True)
-        raise InputError(
-            f"question {first['question_id']!r} has different answers by {first['author']!r}: "
-            "all judges must score the same answers",
-            source=source_name(source),
-            hint="score the candidates again, or leave such questions out",
-        )
+def _refusal(refused: Sequence[dict[str, Any]], source: str) -> InputError:
+    """Return why nothing could be compared: the first reason, and how many parts there are."""
+    # That a score is no probability is known beforehand; another reason says more.
+    told = next((p for p in refused if p["refused"]["message"] != _NO_PROBABILITY), refused[0])
+    place = " / ".join([told["keys"]["method"], *(told["keys"]["group"] or {}).values()])
+    message = f"{place}: {told['refused']['message']}"
+    if len(refused) > 1:
+        message += f" (none of the {len(refused)} methods and groups can be compared)"
+    return InputError(message, source=source, hint=told["refused"]["hint"])

@@ -12,6 +12,7 @@ import polars as pl
 
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
@@ -81,18 +82,13 @@ def groups(
     if not features and embed is None:
         raise InputError("at least one feature is needed", hint="name columns with --features")
     kept = [name for name in (*features, embed) if name is not None]
-    head = document_head("groups", data, seed=seed, settings=_settings(chosen))
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question}
+    rules = {"on_invalid": on_invalid}
+    settings = {**_settings(chosen), "models": only_models, **table_settings(rules | columns)}
+    head = document_head("groups", data, seed=seed, settings=settings)
     with naming(head["source"]):
-        scores = load_scores(
-            scores_source(data),
-            confidence=confidence,
-            correct=correct,
-            model=model,
-            method=method,
-            question=question,
-            on_invalid=on_invalid,
-            features=kept,
-        )
+        scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
         frame, dropped = without_missing(scores, kept, on_invalid)
     frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
     with naming(head["source"]):

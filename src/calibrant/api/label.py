@@ -18,6 +18,7 @@ from calibrant.api._labelling import (
 )
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
@@ -212,6 +213,7 @@ def _document(
             "threshold": threshold,
             "judge": work.judge,
             "peers": work.side is not None,
+            **table_settings(work.columns),
         },
         "results": results,
         "batch": None,

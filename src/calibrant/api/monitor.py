@@ -11,6 +11,7 @@ import polars as pl
 
 from calibrant.api.provenance import document_head, input_files
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
 from calibrant.planning import require_labels
@@ -132,6 +133,7 @@ def monitor(
         "precision": precision,
         "drift": drift,
         "verified": None if verified is None else verified.isoformat(),
+        **table_settings(columns),
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     return Result({**head, "results": results, "dropped": dropped})

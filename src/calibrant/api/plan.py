@@ -14,6 +14,7 @@ import numpy as np
 from calibrant.api.groups import scores_source
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
 from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
@@ -111,7 +112,7 @@ def plan(
         per=per,
         start=_date(start),
     )
-    settings = {**asdict(goal), "preset": preset, "rank": rank}
+    settings = {**asdict(goal), "preset": preset, "rank": rank, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["dropped"] = {} if table is None else dict(table.dropped)

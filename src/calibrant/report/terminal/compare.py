@@ -34,7 +34,19 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if document["dropped"]:
         counts = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
         parts.append(Paragraph(f"Rows left out: {counts}."))
-    return parts
+    return [*parts, *_not_compared(document)]
+
+
+def _not_compared(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return what could not be compared, one sentence per reason."""
+    places: dict[str, list[str]] = {}
+    for entry in document.get("not_compared", ()):
+        place = [entry["method"], *(entry["group"] or {}).values()]
+        places.setdefault(entry["reason"], []).append(" / ".join(place))
+    return [
+        Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
+        for reason, named in places.items()
+    ]
 
 
 def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
