@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -83,7 +84,10 @@ def render_html(
         script=Markup(script),
         vega=Markup(vega),
         verdict=verdict,
-        sections=[_section(document, number, verdict) for number, document in enumerate(shown)],
+        sections=[
+            _section(document, number, verdict, {kind_of(other) for other in shown})
+            for number, document in enumerate(shown)
+        ],
         questions=_browser(questions, questions_note),
         provenance={
             "table": _block(provenance_table(shown), "provenance-table"),
@@ -134,11 +138,17 @@ def _json(value: Any) -> Markup:
     return Markup(text)
 
 
-def _section(document: Mapping[str, Any], number: int, verdict: Sequence[str]) -> dict[str, Any]:
+def _section(
+    document: Mapping[str, Any], number: int, verdict: Sequence[str], kinds: Collection[str]
+) -> dict[str, Any]:
     kind = kind_of(document)
+    # The first look of a run is the audit's, which stands above it in full.
+    repeated = kind == "run" and "audit" in kinds
     blocks = [
-        _block(block, f"t{number}-{place}")
-        for place, block in enumerate(document_blocks(document))
+        _block(
+            replace(block, folded=True) if repeated and isinstance(block, Table) else block, name
+        )
+        for name, block in _named(document, number)
         if not _said(block, verdict)
     ]
     figures = [
@@ -152,6 +162,10 @@ def _section(document: Mapping[str, Any], number: int, verdict: Sequence[str]) -
         "further": figures[_FIGURES_SHOWN:],
         "figures_note": figures_note(document),
     }
+
+
+def _named(document: Mapping[str, Any], number: int) -> list[tuple[str, Paragraph | Table]]:
+    return [(f"t{number}-{place}", block) for place, block in enumerate(document_blocks(document))]
 
 
 def _said(block: Paragraph | Table, verdict: Sequence[str]) -> bool:

@@ -96,7 +96,26 @@ def _counted(entries: Sequence[Mapping[str, Any]], rule: str) -> list[str]:
     )
     if expected is not None:
         text += f", where a perfectly calibrated one would show {expected:.3f}"
-    return [f"{_shown(words)}, {rule}.", text + "."]
+    return [f"{_shown(words)}, {rule}.", f"{text}{_beyond(best)}."]
+
+
+def _beyond(entry: Mapping[str, Any]) -> str:
+    """Say what the labels behind a confidence cannot show."""
+    block = entry.get("verification")
+    if not block:
+        return ""
+    number = f"{entry['n']:,} labels"
+    if entry["verdict"]["calibration"] != "no-evidence":
+        return f"; {number} show its size no finer than this interval"
+    for name, how in (("passive_floor", ""), ("active_floor", ", however well chosen,")):
+        floor = block.get(name)
+        value = floor["value"] if isinstance(floor, Mapping) else floor
+        if value is not None:
+            return (
+                f"; at worst {number}{how} cannot show an error below {value:.2g}, so that no "
+                "evidence is no proof of calibration"
+            )
+    return ""
 
 
 def _shown(words: Sequence[str]) -> str:

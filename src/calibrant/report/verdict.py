@@ -54,13 +54,27 @@ def _by_meaning(block: Mapping[str, Any]) -> str:
 def _compared(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(pairs) == 1:
         return [pairs[0]["verdict"]]
-    turned = sum(pair["reversal"]["da"] for pair in pairs)
-    ties = sum(pair["ties"]["da"]["ece"] for pair in pairs)
-    first = (
-        f"{len(pairs)} pairs: at equal accuracy {ties} are ties for these labels, and in {turned} "
-        "the model with the smaller raw error is no longer the better one."
-    )
+    open_pairs = [pair for pair in pairs if not pair["ties"]["da"]["ece"]]
+    ties = len(pairs) - len(open_pairs)
+    first = f"{_what(pairs)}: at equal accuracy {ties} of {len(pairs)} comparisons are ties for "
+    if open_pairs:
+        # A tie has no order that could turn round.
+        turned = sum(pair["reversal"]["da"] for pair in open_pairs)
+        first += (
+            f"these labels, and in {turned} of the other {len(open_pairs)} the model with the "
+            "smaller raw error is no longer the better one."
+        )
+    else:
+        first += "these labels, so none says which model is better calibrated."
     return [first, *[pair["verdict"] for pair in pairs[: _SENTENCES - 1]]]
+
+
+def _what(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """Name what was compared: the two models, or how many there are."""
+    models = dict.fromkeys(name for pair in pairs for name in (pair["a"], pair["b"]))
+    methods = {pair["method"] for pair in pairs}
+    text = " and ".join(models) if len(models) == 2 else f"{len(models)} models"
+    return text + (f", by {len(methods)} confidences" if len(methods) > 1 else "")
 
 
 def _next(comparison: Mapping[str, Any] | None) -> list[str]:

@@ -237,7 +237,8 @@ function readyBrowser() {
   kind.addEventListener("input", () => show(10));
   show(10);
 }
-window.addEventListener("beforeprint", () => { for (const box of document.querySelectorAll("details.later")) box.open = true; });
+// Paper cannot be unfolded.
+window.addEventListener("beforeprint", () => { for (const box of document.querySelectorAll("details.folded")) box.open = true; });
 readyCharts();
 readyNumbers();
 readyTables();

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
-from calibrant.report.figures.marks import tips
+from calibrant.report.figures.marks import SHARE, tips
 from calibrant.report.figures.semantic import semantic_figures
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, frame
 from calibrant.report.figures.verification import floor_figure
@@ -19,7 +19,11 @@ _DIAGRAMS_SHOWN = 12
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Return a reliability diagram per block (the first few), then the Sem-ECE figures."""
     blocks = [entry for entry in document["results"] if entry.get("reliability")]
-    found = [_reliability(entry, number) for number, entry in enumerate(blocks[:_DIAGRAMS_SHOWN])]
+    several = len({entry["method"] for entry in document["results"]}) > 1
+    found = [
+        _reliability(entry, number, several=several)
+        for number, entry in enumerate(blocks[:_DIAGRAMS_SHOWN])
+    ]
     for number, block in enumerate(document.get("sem_ece") or []):
         found.extend(semantic_figures(block, number))
     return [*found, *_floors(document["results"])]
@@ -41,7 +45,7 @@ def _floors(results: list[Mapping[str, Any]]) -> list[Figure]:
     return floor_figure(
         [
             (
-                _place(entry) if several or entry.get("group") else str(entry["model"]),
+                _place(entry, several=several),
                 entry["metrics"]["ece"],
                 entry["verification"],
                 entry["calibration_test"]["expected_ece"],
@@ -52,13 +56,16 @@ def _floors(results: list[Mapping[str, Any]]) -> list[Figure]:
     )
 
 
-def _place(entry: Mapping[str, Any]) -> str:
+def _place(entry: Mapping[str, Any], *, several: bool) -> str:
+    """Name what a figure is about; the method is left out where there is only one."""
     group = entry.get("group") or {}
-    return " / ".join([entry["model"], entry["method"], *map(str, group.values())])
+    values = (f"{key}={value}" for key, value in group.items())
+    method = [entry["method"]] if several else []
+    return " / ".join([entry["model"], *method, *values])
 
 
-def _reliability(entry: Mapping[str, Any], number: int) -> Figure:
-    place = _place(entry)
+def _reliability(entry: Mapping[str, Any], number: int, *, several: bool) -> Figure:
+    place = _place(entry, several=several)
     ece = entry["metrics"]["ece"]
     spec = frame(
         {
@@ -88,8 +95,8 @@ def _diagram_layers(reliability: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = ("confidence", "rate", "band_low", "band_high")
     columns = zip(*(curve[name] for name in names), strict=True)
     points = [dict(zip(names, row, strict=True)) for row in columns]
-    axis_x = {"field": "confidence", "type": "quantitative", "scale": {"domain": [0, 1]}}
-    axis_y = {"type": "quantitative", "scale": {"domain": [0, 1]}, "title": "share right"}
+    axis_x = {"field": "confidence", **SHARE}
+    axis_y = {**SHARE, "title": "share right"}
     shown = tips(
         confidence=".3f", rate=".3f", low=".3f", high=".3f", n=",", lower=".2f", upper=".2f"
     )
@@ -148,9 +155,8 @@ def _histogram(counts: list[int]) -> dict[str, Any]:
         "encoding": {
             "x": {
                 "field": "from",
-                "type": "quantitative",
+                **SHARE,
                 "bin": {"binned": True, "step": step},
-                "scale": {"domain": [0, 1]},
                 "title": "confidence",
             },
             "x2": {"field": "to"},

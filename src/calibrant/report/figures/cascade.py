@@ -80,11 +80,16 @@ def _models(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _layers(rows: list[dict[str, Any]], models: list[dict[str, Any]]) -> list[dict[str, Any]]:
     place = {
-        "x": {"field": "cost", "type": "quantitative", "title": "cost, largest model = 1"},
+        "x": {
+            "field": "cost",
+            "type": "quantitative",
+            "scale": {"zero": False, "padding": 24},
+            "title": "cost, largest model = 1",
+        },
         "y": {
             "field": "accuracy",
             "type": "quantitative",
-            "scale": {"zero": False},
+            "scale": {"zero": False, "padding": 24},
             "title": "accuracy",
         },
     }
@@ -107,5 +112,10 @@ def _layers(rows: list[dict[str, Any]], models: list[dict[str, Any]]) -> list[di
             "data": {"values": models},
             "mark": {"type": "point", "shape": "diamond", "size": 90, "color": GREY},
             "encoding": {**place, "tooltip": tips("model", cost=".3f", accuracy=".3f")},
+        },
+        {
+            "data": {"values": models},
+            "mark": {"type": "text", "dy": -11, "fontSize": 12},
+            "encoding": {**place, "text": {"field": "model"}},
         },
     ]

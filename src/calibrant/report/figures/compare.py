@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
-from calibrant.report.figures.marks import names, tips
+from calibrant.report.figures.marks import SHARE, names, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
 
 __all__ = ["figures", "note"]
@@ -33,7 +33,11 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
         for pair in document["pairs"]
         if pair.get("shared") and pair["shared"]["both_wrong"]["n"]
     ]
-    return found + [_both_wrong(pair, i) for i, pair in enumerate(detailed[:_HISTOGRAMS_SHOWN])]
+    several = len({pair["method"] for pair in document["pairs"]}) > 1
+    return found + [
+        _both_wrong(pair, number, several=several)
+        for number, pair in enumerate(detailed[:_HISTOGRAMS_SHOWN])
+    ]
 
 
 def note(document: Mapping[str, Any]) -> str:
@@ -52,11 +56,14 @@ def note(document: Mapping[str, Any]) -> str:
 
 def _scatter(document: Mapping[str, Any]) -> Figure:
     rows = [_point(pair) for pair in document["pairs"]]
-    reach = max([abs(row[name]) for row in rows for name in ("raw", "aligned")] or [0.0]) * 1.15
-    reach = reach or 0.01
-    scale = {"domain": [-reach, reach], "nice": False}
-    x = {"field": "raw", "type": "quantitative", "title": "raw ECE gap", "scale": scale}
-    y = {"type": "quantitative", "title": "ECE gap at equal accuracy (DA)", "scale": scale}
+    # Each axis has room for all that is drawn along it, intervals too.
+    wide, high = _reach(rows, "raw"), _reach(rows, "aligned", "low", "high")
+    x = {"field": "raw", "type": "quantitative", "title": "raw ECE gap", "scale": _around(wide)}
+    y = {
+        "type": "quantitative",
+        "title": "ECE gap at equal accuracy (DA)",
+        "scale": _around(high),
+    }
     names_shown = ("pair", "method", "state")
     numbers = dict.fromkeys(("raw", "aligned", "low", "high", "accuracy"), "+.3f")
     intervals = {
@@ -74,7 +81,7 @@ def _scatter(document: Mapping[str, Any]) -> Figure:
             "tooltip": tips(*names_shown, **numbers),
         },
     }
-    spec = frame({"layer": [*_quadrants(reach, x, y), intervals, points]}, width=360)
+    spec = frame({"layer": [*_quadrants(wide, high, x, y), intervals, points]}, width=360)
     return Figure(
         "gaps",
         "What is left of each gap at equal accuracy",
@@ -105,11 +112,22 @@ def _state(pair: Mapping[str, Any]) -> str:
     return "order turns round" if pair["reversal"]["da"] else "same order"
 
 
-def _quadrants(reach: float, x: dict[str, Any], y: dict[str, Any]) -> list[dict[str, Any]]:
+def _reach(rows: list[dict[str, Any]], *fields: str) -> float:
+    sizes = [abs(row[name]) for row in rows for name in fields if row[name] is not None]
+    return max(sizes, default=0.0) * 1.15 or 0.01
+
+
+def _around(reach: float) -> dict[str, Any]:
+    return {"domain": [-reach, reach], "nice": False}
+
+
+def _quadrants(
+    wide: float, high: float, x: dict[str, Any], y: dict[str, Any]
+) -> list[dict[str, Any]]:
     """Shade the quadrants in which the order turns round, and draw the axes."""
     shaded = [
-        {"left": -reach, "right": 0, "bottom": 0, "top": reach},
-        {"left": 0, "right": reach, "bottom": -reach, "top": 0},
+        {"left": -wide, "right": 0, "bottom": 0, "top": high},
+        {"left": 0, "right": wide, "bottom": -high, "top": 0},
     ]
     zero = {"data": {"values": [{"zero": 0}]}, "mark": {"type": "rule", "color": GREY}}
     return [
@@ -199,7 +217,7 @@ def _league(entries: list[Mapping[str, Any]], number: int) -> Figure:
     )
 
 
-def _both_wrong(pair: Mapping[str, Any], number: int) -> Figure:
+def _both_wrong(pair: Mapping[str, Any], number: int, *, several: bool) -> Figure:
     half = pair["shared"]["both_wrong"]
     rows = [
         {"confidence": (place + 0.5) / len(half[f"histogram_{key}"]), "rows": count, "model": name}
@@ -211,11 +229,7 @@ def _both_wrong(pair: Mapping[str, Any], number: int) -> Figure:
             "data": {"values": rows},
             "mark": {"type": "line", "interpolate": "step", "strokeWidth": 2},
             "encoding": {
-                "x": {
-                    "field": "confidence",
-                    "type": "quantitative",
-                    "scale": {"domain": [0, 1]},
-                },
+                "x": {"field": "confidence", **SHARE},
                 "y": {"field": "rows", "type": "quantitative", "title": "questions"},
                 "color": {
                     "field": "model",
@@ -231,7 +245,8 @@ def _both_wrong(pair: Mapping[str, Any], number: int) -> Figure:
     )
     return Figure(
         f"both-wrong-{number + 1}",
-        f"Shared blind spots: {pair['a']} and {pair['b']}",
+        f"Shared blind spots: {pair['a']} and {pair['b']}"
+        + (f", {pair['method']}" if several else ""),
         f"Confidence of both models on the {half['n']:,} questions that both get wrong: mass on "
         "the right is over-confidence that neither can blame on hard luck.",
         spec,

@@ -79,8 +79,9 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Figure:
             "to": part["bin"][1],
             "middle": (part["bin"][0] + part["bin"][1]) / 2,
             "gap": part["gap"],
-            "low": part["gap"] - _HALF_WIDTHS * part["standard_error"],
-            "high": part["gap"] + _HALF_WIDTHS * part["standard_error"],
+            # No share is below 0 or above 1, so no gap leaves the range that the bin allows.
+            "low": max(part["gap"] - _HALF_WIDTHS * part["standard_error"], -part["bin"][1]),
+            "high": min(part["gap"] + _HALF_WIDTHS * part["standard_error"], 1 - part["bin"][0]),
             "labels": part["labels"],
             "share": part["share"],
         }
@@ -121,12 +122,15 @@ def _gaps(entry: Mapping[str, Any], number: int) -> Figure:
         width=380,
         height=240,
     )
-    missing = f" {unseen} bins have no label yet and are not shown." if unseen else ""
+    bins = "1 bin has" if unseen == 1 else f"{unseen} bins have"
+    are = "is" if unseen == 1 else "are"
+    missing = f" {bins} no label yet and {are} not shown." if unseen else ""
     return Figure(
         f"gaps-{number}",
         f"{_place(entry)}: where the gap is",
-        "Share right minus confidence in each bin, plus or minus two standard errors; below 0 is "
-        f"over-confident. Large dots are bins that hold many items.{missing}",
+        "Share right minus confidence in each bin, plus or minus two standard errors (within what "
+        "is possible); below 0 is over-confident. Large dots are bins that hold many items."
+        f"{missing}",
         spec,
     )
 

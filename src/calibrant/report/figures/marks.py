@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["interval_rule", "names", "tips"]
+__all__ = ["SHARE", "interval_rule", "names", "tips"]
+
+# An axis from 0 to 1 with as many labels as never meet.
+SHARE: dict[str, Any] = {
+    "type": "quantitative",
+    "scale": {"domain": [0, 1]},
+    "axis": {"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": ".1f"},
+}
 
 
 def tips(*fields: str, **formats: str) -> list[dict[str, Any]]:

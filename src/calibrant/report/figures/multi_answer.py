@@ -8,6 +8,7 @@ from typing import Any
 from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import GREY, PALETTE, frame
+from calibrant.report.terminal.multi_answer import coverage_words
 
 __all__ = ["figures", "note"]
 
@@ -67,9 +68,10 @@ def _by_k(model: str, entries: list[Mapping[str, Any]], number: int) -> Figure |
     return Figure(
         f"by-k-{number}",
         f"{model}: accuracy and confidence by number of right answers",
-        "With more right answers accuracy (grey, dashed) should rise; a confidence that falls "
-        "takes variety for doubt. Choose a method in the legend to see it alone.",
-        _lines(rows, "k", "number of right answers", "mean"),
+        "With more right answers accuracy (grey, dashed; that of the answers of "
+        f"{entries[0]['method']}) should rise; a confidence that falls takes variety for doubt. "
+        "Upright lines: intervals. Choose a method in the legend to see it alone.",
+        _lines(rows, "k", "number of right answers", "mean confidence, accuracy"),
     )
 
 
@@ -86,7 +88,8 @@ def _by_mix(model: str, entries: list[Mapping[str, Any]], number: int) -> Figure
         f"by-mix-{number}",
         f"{model}: telling right from wrong on mixes",
         "AUROC when questions with one and with several right answers are pooled; 0.5 is chance. "
-        "A line that falls to the right is a confidence that several right answers mislead.",
+        "A line that falls to the right is a confidence that several right answers mislead. "
+        "Upright lines: intervals.",
         _lines(rows, "mix", "mix of numbers of right answers", "AUROC"),
     )
 
@@ -100,14 +103,16 @@ def _coverage(model: str, document: Mapping[str, Any], number: int) -> Figure | 
     if not rows:
         return None
     spec = _lines(
-        [{**row, "method": "known answers"} for row in rows], "k", "right answers", "known"
+        [{**row, "method": "known answers"} for row in rows],
+        "k",
+        "number of right answers",
+        "meanings held likely",
     )
     rule = document.get("coverage_rule") or {}
     return Figure(
         f"coverage-{number}",
         f"{model}: how many answers it holds likely",
-        f"Meanings with at least {rule.get('threshold')} of the mass ({rule.get('mass')}), by "
-        "number of right answers: a model that knows them all has a line that rises.",
+        f"{coverage_words(rule)} A model that knows all right answers has a line that rises.",
         spec,
     )
 
@@ -117,8 +122,11 @@ def _lines(rows: list[dict[str, Any]], field: str, title: str, y: str) -> dict[s
     others = [name for name in methods if name != _ACCURACY]
     colours = [GREY, *PALETTE] if _ACCURACY in methods else PALETTE
     domain = [_ACCURACY, *others] if _ACCURACY in methods else others
-    x: dict[str, Any] = {"field": field, "type": "ordinal", "title": title, "sort": None}
+    # From few to many, wherever a line begins.
+    order = sorted({row[field] for row in rows}, key=lambda name: (len(str(name)), str(name)))
+    x: dict[str, Any] = {"field": field, "type": "ordinal", "title": title, "sort": order}
     x["axis"] = {"labelAngle": 0}
+    x["scale"] = {"paddingInner": 0.6 if len(domain) > 1 else 0.2, "paddingOuter": 0.3}
     value = {"type": "quantitative", "title": y, "scale": {"zero": False}}
     colour = {
         "field": "method",
@@ -127,6 +135,7 @@ def _lines(rows: list[dict[str, Any]], field: str, title: str, y: str) -> dict[s
         "sort": domain,
         "scale": {"domain": domain, "range": colours[: len(domain)]},
     }
+    offset = {"field": "method", "type": "nominal", "sort": domain}
     faint = {"condition": {"param": "chosen", "value": 1}, "value": 0.12}
     dash = {
         "condition": {"test": f"datum.method == '{_ACCURACY}'", "value": [4, 3]},
@@ -135,7 +144,8 @@ def _lines(rows: list[dict[str, Any]], field: str, title: str, y: str) -> dict[s
     return frame(
         {
             "data": {"values": rows},
-            "encoding": {"x": x, "color": colour, "opacity": faint},
+            # Side by side, so that the intervals of several methods do not cover each other.
+            "encoding": {"x": x, "xOffset": offset, "color": colour, "opacity": faint},
             "layer": [
                 {
                     "mark": {"type": "rule", "strokeWidth": 1},

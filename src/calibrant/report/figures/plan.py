@@ -80,4 +80,4 @@ def _measured(blocks: list[dict[str, Any]]) -> list[Figure]:
         )
         for block in blocks
     ]
-    return floor_figure(rows)
+    return floor_figure(rows, expected="95% of calibrated ones")

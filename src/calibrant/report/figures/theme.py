@@ -30,6 +30,9 @@ def frame(spec: dict[str, Any], *, width: int | str = 340, height: int = 300) ->
                 "titleFontSize": 12,
                 "titleFontWeight": "normal",
                 "gridOpacity": 0.35,
+                # A label stays at its tick, so that the last two never meet.
+                "labelFlush": False,
+                "labelSeparation": 4,
                 "labelColor": TEXT,
                 "titleColor": TEXT,
                 "domainColor": BAND,

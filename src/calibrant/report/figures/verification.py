@@ -14,7 +14,7 @@ __all__ = ["floor_figure"]
 _SHOWN = 20
 _MARKS = (
     ("ECE", FIRST, "circle"),
-    ("ECE if calibrated", GREY, "diamond"),
+    ("", GREY, "diamond"),
     ("passive floor", SECOND, "triangle-left"),
     ("active floor", THIRD, "triangle-left"),
 )
@@ -22,15 +22,20 @@ _MARKS = (
 
 def floor_figure(
     entries: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any], float | None]],
+    *,
+    expected: str = "ECE if calibrated",
 ) -> list[Figure]:
-    """Return one figure of (name, ECE, verification block, ECE if calibrated), or none."""
+    """Return one figure of (name, ECE, verification block, chance), or none.
+
+    `expected` says what the last number is: what a calibrated model shows on average, or at most.
+    """
     known = [entry for entry in entries if entry[1]["value"] is not None][:_SHOWN]
     if not known:
         return []
     rows = []
-    for name, ece, block, expected in known:
+    for name, ece, block, chance in known:
         rows.append({"model": name, "what": "ECE", "value": ece["value"], **_ends(ece)})
-        rows.append({"model": name, "what": "ECE if calibrated", "value": expected})
+        rows.append({"model": name, "what": expected, "value": chance})
         for key, what in (("passive_floor", "passive floor"), ("active_floor", "active floor")):
             floor = block[key]
             value = floor["value"] if isinstance(floor, Mapping) else floor
@@ -39,6 +44,7 @@ def floor_figure(
     y = names("model")
     x = {"type": "quantitative", "title": "calibration error"}
     domain, colours, shapes = (list(part) for part in zip(*_MARKS, strict=True))
+    domain = [name or expected for name in domain]
     spec = frame(
         {
             "data": {"values": rows},

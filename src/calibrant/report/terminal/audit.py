@@ -15,6 +15,8 @@ __all__ = ["blocks"]
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
 _VERDICTS_SPOKEN = 3
+_PLACES_NAMED = 3
+_FLOORS = "Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'."
 # With a space, so that narrow columns break between the words.
 _WORDS = {
     "no-evidence": "no evidence",
@@ -170,8 +172,18 @@ def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, An
         ),
         rows,
         title="What these labels can show",
-        note="Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'.",
+        note=" ".join([_FLOORS, *dict.fromkeys(_steepness_notes(results))]),
     )
+
+
+def _steepness_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why a constant L is undefined, once for each reason."""
+    blocks = [entry["verification"] for entry in results]
+    return [
+        f"L is undefined where {block['lipschitz_note']}."
+        for block in blocks
+        if _cell(block["lipschitz"]) == "undefined" and block.get("lipschitz_note")
+    ]
 
 
 def _p_values(entry: Mapping[str, Any], *, several: bool) -> tuple[str, ...]:
@@ -198,6 +210,18 @@ def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
     if document.get("emptied_models"):
         names = ", ".join(document["emptied_models"])
         remarks.append(Paragraph(f"Left out altogether, since no row is left: {names}."))
-    notes = sorted({note for entry in document["results"] for note in entry["notes"]})
-    remarks.extend(Paragraph(f"Note: {note}") for note in notes)
+    places: dict[str, list[str]] = {}
+    for entry in document["results"]:
+        for note in entry["notes"]:
+            places.setdefault(note, []).append(_place(entry))
+    remarks.extend(
+        Paragraph(f"Note on {_named(where)}: {note}") for note, where in sorted(places.items())
+    )
     return remarks
+
+
+def _named(places: Sequence[str]) -> str:
+    shown = dict.fromkeys(places)
+    if len(shown) <= _PLACES_NAMED:
+        return ", ".join(shown)
+    return f"{next(iter(shown))} and {len(shown) - 1:,} more"

@@ -21,7 +21,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts: list[Paragraph | Table] = []
     for entry in document["results"]:
         parts += [Paragraph(_sentence(entry), strong=True), _models(entry), _areas(entry)]
-        parts += [_points(entry), _policy(entry)]
+        parts += [_points(entry), *_policy(entry)]
     parts += [Paragraph(note) for note in document.get("notes", [])]
     dropped = {rule: n for rule, n in document.get("dropped", {}).items() if n}
     if dropped:
@@ -37,13 +37,19 @@ def _sentence(entry: Mapping[str, Any]) -> str:
         f"{'even with' if how == 'even' else how + ' than'} the {words[name]}"
         for name, how in verdict["against"].items()
     )
-    gain, cost = verdict["best_gain"], verdict["best_relative_cost"]
-    beats = "more accurate than" if verdict["beats_largest"] else "not shown to beat"
-    largest = entry["largest"]
+    text = ""
+    if shown:
+        text = f"Highest mean accuracy over budgets: the {words[verdict['highest_area']]}. "
+        text += f"The {words[verdict['compared']]} is {shown}. "
+    beats = "is more accurate than" if verdict["beats_largest"] else "is not shown to beat"
+    high = verdict["best_gain"]["high"]
+    if high is not None and high < 0:
+        beats = "is less accurate than"
+    who = "it" if shown else f"the {words[verdict['compared']]}"
     return (
-        f"Highest mean accuracy over budgets: the {words[verdict['highest_area']]}. The "
-        f"{words[verdict['compared']]} is {shown}. At its most accurate setting it is {beats} "
-        f"{largest} alone: {gain['value']:+.3f} accuracy at {cost['value']:.0%} of its cost."
+        f"{text}At its most accurate setting {who} {beats} {entry['largest']} alone: accuracy "
+        f"against it {estimate_cell(verdict['best_gain'])}, at "
+        f"{verdict['best_relative_cost']['value']:.0%} of its cost, n = {entry['n']:,}."
     )
 
 
@@ -65,17 +71,16 @@ def _models(entry: Mapping[str, Any]) -> Table:
 
 
 def _areas(entry: Mapping[str, Any]) -> Table:
-    against = {pair["b"]: pair["area"] for pair in entry["comparisons"]}
+    against = {pair["b"]: estimate_cell(pair["area"], digits=4) for pair in entry["comparisons"]}
+    columns = ["strategy", "mean accuracy over budgets"]
+    rows = [[item["words"], estimate_cell(item["area"], digits=4)] for item in entry["strategies"]]
+    if against:
+        columns.append("risk cascade minus this")
+        for row, item in zip(rows, entry["strategies"], strict=True):
+            row.append(against.get(item["name"], ""))
     return Table(
-        ("strategy", "mean accuracy over budgets", "risk cascade minus this"),
-        tuple(
-            (
-                item["words"],
-                estimate_cell(item["area"], digits=4),
-                estimate_cell(against[item["name"]], digits=4) if item["name"] in against else "",
-            )
-            for item in entry["strategies"]
-        ),
+        tuple(columns),
+        tuple(map(tuple, rows)),
         title="Strategies, budgets from the cheapest to the largest model",
     )
 
@@ -108,9 +113,16 @@ def _cost(found: Mapping[str, Any], point: str) -> str:
     return estimate_cell(found["relative_cost"], digits=2)
 
 
-def _policy(entry: Mapping[str, Any]) -> Paragraph:
+def _policy(entry: Mapping[str, Any]) -> list[Paragraph]:
+    """Return the rule that is ready to be used, where its strategy was measured."""
     policy = entry["policy"]
+    words = {item["name"]: item["words"] for item in entry["strategies"]}
+    if policy["rule"] not in words:
+        return []
     where = "" if policy["path"] is None else f", saved to {policy['path']}"
-    return Paragraph(
-        f"Policy: risk cascade, tolerance {policy['tolerance']:.4g} ({policy['chosen']}){where}."
-    )
+    return [
+        Paragraph(
+            f"Policy: {words[policy['rule']]}, tolerance {policy['tolerance']:.4g} "
+            f"({policy['chosen']}){where}."
+        )
+    ]

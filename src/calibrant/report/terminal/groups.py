@@ -40,13 +40,19 @@ def _verdict(entry: Mapping[str, Any]) -> Paragraph:
         if flagged
         else f"None of {tested} groups is shown to be off."
     )
-    low = entry["grouping_loss"]["low"]
+    loss = entry["grouping_loss"]
+    size = f"{estimate_cell(loss, digits=4)} Brier points, n = {entry['n_evaluated']:,}"
     seen = (
-        "Recalibration cannot mend all of it: the grouping loss is above 0."
-        if low is not None and low > 0
-        else "No grouping loss is shown with these rows and features."
+        f"Recalibration cannot mend all of it: the grouping loss is at least {size}."
+        if loss["low"] is not None and loss["low"] > 0
+        else f"No grouping loss is shown with these rows and features ({size})."
     )
     return Paragraph(f"{entry['model']} / {entry['method']}: {words} {seen}", strong=True)
+
+
+def _percent(share: float) -> str:
+    """Return whole percents; what rounds to nothing has no sign."""
+    return f"{share:.0%}".replace("-0%", "0%") if abs(share) < 0.005 else f"{share:.0%}"
 
 
 def _losses(entry: Mapping[str, Any]) -> Table:
@@ -54,7 +60,7 @@ def _losses(entry: Mapping[str, Any]) -> Table:
     rows = []
     for name, words in _LOSSES:
         value = entry[name]["value"]
-        share = "undefined" if not total or value is None else f"{value / total:.0%}"
+        share = "undefined" if not total or value is None else _percent(value / total)
         rows.append((words, estimate_cell(entry[name], digits=4), share))
     splits = entry["splits"]
     spread = "" if splits["spread"] is None else f", spread of grouping {splits['spread']:.4f}"

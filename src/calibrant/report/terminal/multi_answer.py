@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.multiplicity import UNCORRECTED
 
-__all__ = ["blocks"]
+__all__ = ["blocks", "coverage_words"]
 
 _ALPHA = 0.05
 
@@ -147,12 +147,19 @@ def _coverage(document: Mapping[str, Any]) -> Table:
         ("model", "k", "known answers"),
         tuple(rows),
         title="Knowledge coverage",
-        note=_coverage_rule(rule),
+        note=coverage_words(rule),
         labels=2,
     )
 
 
-def _coverage_rule(rule: Mapping[str, Any]) -> str:
+def coverage_words(rule: Mapping[str, Any]) -> str:
+    """Say from which mass on a meaning counts, and where that means nothing.
+
+    Examples
+    --------
+    >>> coverage_words({"mass": "probability", "threshold": 0.1})
+    'Meanings with at least 0.1 of the mass (probability).'
+    """
     text = f"Meanings with at least {rule.get('threshold')} of the mass ({rule.get('mass')})."
     if rule.get("mass") != "frequency" or not rule.get("threshold"):
         return text

@@ -160,7 +160,7 @@ def _scores(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     )
     columns = ("model", "method", "n", "accuracy", "confidence", "ECE", "AUROC")
     note = "n counts scored and graded questions. '-': the score is no probability."
-    return [Table(columns, rows, note=note, labels=2)]
+    return [Table(columns, rows, title="What came of it", note=note, labels=2)]
 
 
 def _not_scored(document: Mapping[str, Any]) -> list[Paragraph | Table]:
