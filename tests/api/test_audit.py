@@ -200,7 +200,11 @@ def test_degenerate_data_give_an_exact_answer_or_say_undefined(case):
         ("", "empty"),
         ("confidence,correct\n", "no rows"),
         ("confidence,correct\nhigh,1\n", "row 1: the confidence must be a number"),
+        ("confidence,correct\n85%,1\n", "(confidence = '85%')"),
+        ("confidence;correct\n0,85;1\n", "(confidence = '0,85')"),
+        ("confidence,correct\n0.5,right\n", "(correct = 'right')"),
         ("confidence,outcome\n0.5,1\n", "without labels"),
+        ("confidence,outcome\n0.5,1\n", "name it with --correct (there are: confidence, outcome)"),
         ("confidenc,correct\n0.5,1\n", "did you mean 'confidenc'"),
     ],
 )

@@ -142,10 +142,10 @@ def _refuse_without_labels(data: Any, correct: str | None) -> None:
     """Say why a table without a single label cannot be audited, before its rows are read."""
     for source in data if isinstance(data, list | tuple) else [data]:
         table = scan_table(source)
-        column = correct or "correct"
-        if column not in column_names(table, source):
+        column, names = correct or "correct", column_names(table, source)
+        if column not in names:
             if correct is None:
-                require_labels(None, source=source_name(source))
+                require_labels(None, source=source_name(source), columns=names)
             continue
         # Both questions stop at the first row that answers them.
         some_row = collect(table.select(column).head(1), source).height > 0

@@ -128,11 +128,16 @@ def staged(source: str) -> Iterator[str]:
     import polars as pl
     from polars.exceptions import PolarsError
 
+    from calibrant.records.tables import scan_text_table
+
     with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
         copy = Path(folder) / "table.parquet"
         try:
-            scan = pl.scan_csv if kind == "csv" else pl.scan_ndjson
-            scan(path, infer_schema_length=None).sink_parquet(copy, compression="lz4")
+            if kind == "csv":
+                table = scan_text_table(path)
+            else:
+                table = pl.scan_ndjson(path, infer_schema_length=None)
+            table.sink_parquet(copy, compression="lz4")
         except PolarsError as error:
             raise InputError(f"the table cannot be read: {error}", source=source) from None
         yield str(copy)

@@ -12,6 +12,7 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
+from calibrant.records.formats import separator_of
 
 __all__ = ["follow_file", "read_stdin"]
 
@@ -84,7 +85,8 @@ def _parse(header: str, lines: list[str], source: str) -> pl.DataFrame:
     text = (header + "".join(lines)).encode()
     try:
         if header:
-            return pl.read_csv(io.BytesIO(text), infer_schema_length=None)
+            mark = separator_of(header)
+            return pl.read_csv(io.BytesIO(text), separator=mark, infer_schema_length=None)
         return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
     except PolarsError as error:
         raise InputError(f"the rows cannot be read: {error}", source=source) from None

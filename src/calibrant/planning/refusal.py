@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,8 +24,19 @@ NO_LABELS_HINT = (
 )
 
 
-def require_labels(correct: ArrayLike | None, *, source: str | None = None) -> None:
+def require_labels(
+    correct: ArrayLike | None, *, source: str | None = None, columns: Sequence[str] = ()
+) -> None:
     """Refuse an input that has not a single label, with the reason and the next step.
+
+    Parameters
+    ----------
+    correct
+        The outcomes, or None where there is no column of them.
+    source
+        What the message calls the input.
+    columns
+        The columns that are there: one of them may hold the outcomes under another name.
 
     Examples
     --------
@@ -37,4 +50,11 @@ def require_labels(correct: ArrayLike | None, *, source: str | None = None) -> N
         values = np.asarray(correct, dtype=np.float64)
         if np.isfinite(values).any():
             return
+    if columns:
+        raise UnavailableError(
+            f"there is no column 'correct', and {NO_LABELS_REASON}",
+            source=source,
+            hint="if another column holds the outcomes, name it with --correct (there are: "
+            f"{', '.join(columns)}); if none does, {NO_LABELS_HINT}",
+        )
     raise UnavailableError(NO_LABELS_REASON, source=source, hint=NO_LABELS_HINT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 
-__all__ = ["file_format", "is_study"]
+__all__ = ["column_separator", "file_format", "is_study", "separator_of"]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 
@@ -28,6 +28,25 @@ def file_format(path: Path) -> str:
             "the file is empty; a table has a header and at least one row", source=str(path)
         )
     return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+
+
+def column_separator(path: Path) -> str:
+    """Return the mark between the columns of a text table, told from its header."""
+    with path.open("rb") as file:
+        zipped = file.read(2) == _GZIP
+    with gzip.open(path) if zipped else path.open("rb") as file:
+        return separator_of(file.readline(65_536).decode(errors="replace"))
+
+
+def separator_of(header: str) -> str:
+    """Return which of comma, tab and semicolon is the most frequent in the header.
+
+    Examples
+    --------
+    >>> separator_of("confidence;correct"), separator_of("confidence")
+    (';', ',')
+    """
+    return max(",\t;", key=header.count)
 
 
 def is_study(path: str | Path) -> bool:

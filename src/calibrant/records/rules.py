@@ -24,7 +24,11 @@ _ALL = (
     Rule("model_missing", "the row names no model", "fill the model in, or " + _DROP),
     Rule("method_missing", "the row names no confidence method", "fill the method in, or " + _DROP),
     Rule("question_missing", "the row has no question id", "fill the id in, or " + _DROP),
-    Rule("confidence_not_number", "the confidence must be a number", "mend the value, or " + _DROP),
+    Rule(
+        "confidence_not_number",
+        "the confidence must be a number",
+        "write 85% as 0.85 (or as 85, with --scale percent), with a decimal point; or " + _DROP,
+    ),
     Rule("confidence_missing", "the confidence is missing", _DROP),
     Rule("confidence_nan", "the confidence is NaN", _DROP),
     Rule("confidence_infinite", "the confidence is infinite", _DROP),

@@ -46,7 +46,8 @@ class Scores:
     """A checked scores table.
 
     `dropped` counts rows left out by rule, `dropped_rows` names the first few of each
-    (1-based data rows), `rejected` holds all of them with the column ``rule``. `assumed` lists
+    (1-based data rows), `rejected` holds all of them with the column ``rule`` (and text that is
+    no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
     the roles that no column filled: the question id is then the row number, the model
     ``"model"`` and the method the name of the confidence column.
     """
@@ -352,8 +353,18 @@ def _checked(
         name: bad.filter(pl.col("rule") == name)["_row"].head(_ROWS_NAMED).to_list()
         for name in counts
     }
-    rejected = bad.drop([c for c in bad.columns if c.startswith("_") and c != "_row"])
-    return Scores(_clean(kept), source, counts, rows, rejected.rename({"_row": "row"}))
+    return Scores(_clean(kept), source, counts, rows, _rejected(bad))
+
+
+def _rejected(bad: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that are left out; a cell that is no number stays as it was written."""
+    written = [
+        pl.col(f"_{role}_text").alias(f"{role}_text")
+        for role in ("confidence", "correct", "weights")
+        if bad[f"_{role}_text"].is_not_null().any()
+    ]
+    hidden = [name for name in bad.columns if name.startswith("_") and name != "_row"]
+    return bad.with_columns(written).drop(hidden).rename({"_row": "row"})
 
 
 def _with_duplicates() -> pl.Expr:

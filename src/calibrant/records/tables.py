@@ -11,9 +11,16 @@ from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
 from calibrant.core.naming import IN_MEMORY
-from calibrant.records.formats import file_format
+from calibrant.records.formats import column_separator, file_format
 
-__all__ = ["column_names", "file_format", "read_table", "scan_table", "source_name"]
+__all__ = [
+    "column_names",
+    "file_format",
+    "read_table",
+    "scan_table",
+    "scan_text_table",
+    "source_name",
+]
 
 
 def source_name(source: Any) -> str:
@@ -107,12 +114,17 @@ def _scan_path(path: Path) -> pl.LazyFrame:
         return _scan_parquet(path)
     try:
         if kind == "csv":
-            return pl.scan_csv(path, infer_schema_length=None, try_parse_dates=False)
+            return scan_text_table(path)
         if kind == "json":
             return pl.read_json(path, infer_schema_length=None).lazy()
         return pl.scan_ndjson(path, infer_schema_length=None)
     except PolarsError as error:
         raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
+
+
+def scan_text_table(path: Path) -> pl.LazyFrame:
+    """Return a lazy view of a csv or tsv file; all rows are looked at before a type is chosen."""
+    return pl.scan_csv(path, separator=column_separator(path), infer_schema_length=None)
 
 
 def _scan_parquet(path: Path) -> pl.LazyFrame:

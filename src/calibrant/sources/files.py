@@ -15,6 +15,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.records import check_table, read_table
+from calibrant.records.formats import separator_of
 from calibrant.records.schemas import QUESTIONS
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
@@ -178,8 +179,7 @@ def _json_lines(text: str, source: str) -> Iterable[Row]:
 
 
 def _csv_rows(text: str, source: str) -> list[Row]:
-    first = text.split("\n", 1)[0]
-    delimiter = "\t" if first.count("\t") > first.count(",") else ","
+    delimiter = separator_of(text.split("\n", 1)[0])
     lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     start = _header_line(lines)
     if start is None:

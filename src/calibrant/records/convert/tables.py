@@ -25,6 +25,7 @@ from calibrant.records.convert.log import (
     finite_number,
 )
 from calibrant.records.convert.options import ReadOptions
+from calibrant.records.formats import column_separator
 from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
 from calibrant.records.tables import column_names, file_format, read_table, scan_table
@@ -125,7 +126,7 @@ def _readable(path: Path, builder: LogBuilder) -> tuple[pl.DataFrame, Sequence[i
 def _csv_rows(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (row number, cells) of the rows that have as many cells as the header."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        lines = list(csv.reader(file))
+        lines = list(csv.reader(file, delimiter=column_separator(path)))
     header = lines[0]
     for number, cells in enumerate(lines[1:], start=1):
         if len(cells) != len(header):
