@@ -7,13 +7,15 @@ import random
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem
+from calibrant.clients.budget import Reservation
 from calibrant.clients.codec import encode_completion
 from calibrant.clients.commit import GroupCommit
+from calibrant.clients.dispatching import Dispatching
 from calibrant.clients.limit import backoff_s
 from calibrant.clients.protocol import (
     Completion,
@@ -29,10 +31,6 @@ from calibrant.core.errors import (
     TransientClientError,
 )
 from calibrant.records.ledger import Claim, DrawRow
-
-if TYPE_CHECKING:
-    from calibrant.clients.budget import Reservation
-    from calibrant.clients.dispatch import Dispatcher
 
 __all__ = ["Call", "Caller", "Job", "split_draws"]
 
@@ -104,7 +102,7 @@ class Caller:
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        dispatcher: Dispatching,
         commit: GroupCommit,
         *,
         fail: Callable[[Exception], None],

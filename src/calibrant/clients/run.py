@@ -6,19 +6,17 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.calls import Call, Caller, Job, split_draws
 from calibrant.clients.codec import decode_completion
 from calibrant.clients.collector import CalmCollector
 from calibrant.clients.commit import GroupCommit
+from calibrant.clients.dispatching import Dispatching
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import LedgerKey
-
-if TYPE_CHECKING:
-    from calibrant.clients.dispatch import Dispatcher
 
 __all__ = ["Run"]
 
@@ -34,7 +32,7 @@ class Run:
     as there are places are begun, so that no place is empty while the ledger is written.
     """
 
-    def __init__(self, dispatcher: Dispatcher, windows: Iterator[list[Ask]]) -> None:
+    def __init__(self, dispatcher: Dispatching, windows: Iterator[list[Ask]]) -> None:
         self._of = dispatcher
         self._ledger = dispatcher.ledger
         self._limit = dispatcher.limit

@@ -21,6 +21,7 @@ from calibrant.epistemic.rules import leaf_rules, readable_thresholds
 from calibrant.epistemic.splits import SHARES, three_parts
 from calibrant.epistemic.tree import grow_tree
 from calibrant.metrics.recalibration import Calibrator
+from calibrant.stats.multiplicity import holm
 
 __all__ = ["CONTROLS", "ConfidenceGroups", "Group", "adjusted", "gap_test"]
 
@@ -124,11 +125,7 @@ def adjusted(p_values: Sequence[float], control: str) -> Floats:
         return p
     if control == "bh":
         return np.asarray(false_discovery_control(p, method="bh"), dtype=np.float64)
-    order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    result = np.empty_like(p)
-    result[order] = np.minimum(steps, 1.0)
-    return result
+    return holm(p)
 
 
 class ConfidenceGroups:
