@@ -9,26 +9,20 @@ import typer
 from calibrant.api.audit import audit
 from calibrant.api.claims import failed_claims, parse_claim
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.options import (
-    AnswerColumn,
     Bins,
     By,
-    ConfidenceColumn,
-    CorrectColumn,
     EngineName,
     HtmlPath,
     Inputs,
     JsonPath,
     JunitPath,
     Level,
-    MethodColumn,
-    ModelColumn,
     OnInvalidByInput,
-    QuestionColumn,
     Resamples,
     Scale,
     Seed,
-    WeightsColumn,
 )
 from calibrant.core.errors import ClaimFailed
 
@@ -36,15 +30,11 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
+@takes_columns("answer", "weights")
 def command(
+    *,
     inputs: Inputs,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
-    weights: WeightsColumn = None,
+    columns: Columns,
     by: By = None,
     bins: Bins = 15,
     level: Level = 0.95,
@@ -78,13 +68,7 @@ def command(
     with cluster_speaks_on_stderr():
         result = audit(
             inputs[0] if len(inputs) == 1 else inputs,
-            correct,
-            confidence=confidence,
-            model=model,
-            method=method,
-            question=question,
-            answer=answer,
-            weights=weights,
+            **columns,
             by=by or (),
             bins=bins,
             level=level,

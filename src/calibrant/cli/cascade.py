@@ -8,21 +8,17 @@ import typer
 
 from calibrant.api.cascade import cascade
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.groups import names, parse_costs
 from calibrant.cli.options import (
-    ConfidenceColumn,
-    CorrectColumn,
     Costs,
     EmbedColumn,
     EmbedDimensions,
     EngineName,
     HtmlPath,
     JsonPath,
-    MethodColumn,
-    ModelColumn,
     OnInvalid,
-    QuestionColumn,
     Recalibration,
     SavePath,
     ScoresInput,
@@ -55,7 +51,9 @@ def _prices(text: str | None, models: list[str]) -> dict[str, float] | None:
 
 
 @app.command()
+@takes_columns()
 def command(
+    *,
     source: ScoresInput,
     models: Annotated[str, typer.Option(metavar="A,B,C", help="Models, cheapest first.")],
     features: Annotated[
@@ -81,11 +79,7 @@ def command(
         float | None,
         typer.Option(help="Where a confidence decides 1 (class only).", callback=share_inside),
     ] = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
+    columns: Columns,
     only_method: Annotated[
         str | None, typer.Option(metavar="NAME", help="Method to use where there are several.")
     ] = None,
@@ -129,11 +123,7 @@ def command(
             embed_dimensions=embed_dimensions,
             price=_prices(price, order),
             cost=cost,
-            confidence=confidence,
-            correct=correct,
-            model=model,
-            method=method,
-            question=question,
+            **columns,
             only_method=only_method,
             on_invalid=on_invalid,
             splits=splits,

@@ -8,22 +8,17 @@ import typer
 
 from calibrant.api.compare import compare
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
-    AnswerColumn,
     Bins,
     By,
-    ConfidenceColumn,
-    CorrectColumn,
     EngineName,
     HtmlPath,
     Inputs,
     JsonPath,
     Level,
-    MethodColumn,
-    ModelColumn,
     OnInvalidByInput,
-    QuestionColumn,
     Resamples,
     Scale,
     Seed,
@@ -34,7 +29,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
+@takes_columns("answer")
 def command(
+    *,
     inputs: Inputs,
     models: Annotated[
         str | None, typer.Option(metavar="A,B,..", help="Models to compare, by name.")
@@ -47,12 +44,7 @@ def command(
             callback=input_to_read,
         ),
     ] = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
+    columns: Columns,
     by: By = None,
     bins: Bins = 15,
     target: Annotated[
@@ -80,12 +72,7 @@ def command(
             inputs[0] if len(inputs) == 1 else inputs,
             models=[name.strip() for name in models.split(",")] if models else None,
             candidates=candidates,
-            confidence=confidence,
-            correct=correct,
-            model=model,
-            method=method,
-            question=question,
-            answer=answer,
+            **columns,
             by=by or (),
             bins=bins,
             target=_number_or_name(target),

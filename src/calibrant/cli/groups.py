@@ -7,20 +7,16 @@ from typing import Annotated
 import typer
 
 from calibrant.api.groups import groups
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
-    ConfidenceColumn,
-    CorrectColumn,
     Costs,
     EmbedColumn,
     EmbedDimensions,
     HtmlPath,
     JsonPath,
     Level,
-    MethodColumn,
-    ModelColumn,
     OnInvalid,
-    QuestionColumn,
     Recalibration,
     ScoresInput,
     Seed,
@@ -52,18 +48,16 @@ def parse_costs(text: str | None) -> dict[str, float] | None:
 
 
 @app.command()
+@takes_columns()
 def command(
+    *,
     source: ScoresInput,
     features: Annotated[
         str, typer.Option(metavar="A,B,C", help="Columns that may describe a group.")
     ],
     embed: EmbedColumn = None,
     embed_dimensions: EmbedDimensions = 8,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
+    columns: Columns,
     models: Annotated[
         str | None, typer.Option(metavar="A,B", help="Look at these models only.")
     ] = None,
@@ -110,11 +104,7 @@ def command(
         features=names(features),
         embed=embed,
         embed_dimensions=embed_dimensions,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
+        **columns,
         only_models=names(models) or None,
         on_invalid=on_invalid,
         seed=seed,

@@ -8,15 +8,10 @@ from typing import Annotated
 import typer
 
 from calibrant.api.import_logs import import_logs
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
-    AnswerColumn,
-    ConfidenceColumn,
-    CorrectColumn,
     JsonPath,
-    MethodColumn,
-    ModelColumn,
-    QuestionColumn,
     file_with_folders,
     folder_to_write,
 )
@@ -37,7 +32,9 @@ def _place(path: Path | None) -> Path | None:
 
 
 @app.command()
+@takes_columns("answer")
 def command(
+    *,
     logs: Annotated[
         list[Path],
         typer.Argument(
@@ -70,23 +67,10 @@ def command(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 where a part could not be read.")
     ] = False,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    question: QuestionColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    answer: AnswerColumn = None,
+    columns: Columns,
     json: JsonPath = None,
 ) -> None:
     """Turn the logs of other tools, or plain tables, into calibrant's tables."""
-    roles = {
-        "confidence": confidence,
-        "correct": correct,
-        "question": question,
-        "model": model,
-        "method": method,
-        "answer": answer,
-    }
     result = import_logs(
         logs,
         out,
@@ -94,7 +78,7 @@ def command(
         grade=grade,
         filter=filter_name,
         scale=scale,
-        columns={role: column for role, column in roles.items() if column is not None},
+        columns={role: column for role, column in columns.items() if column is not None},
     )
     emit(result, json=json)
     unreadable = sum(entry["unreadable"] for entry in result["results"])

@@ -8,18 +8,13 @@ from typing import Annotated
 import typer
 
 from calibrant.api.label import label_add, label_next, label_status
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
-    AnswerColumn,
     Bins,
-    ConfidenceColumn,
-    CorrectColumn,
     HtmlPath,
     JsonPath,
-    MethodColumn,
-    ModelColumn,
     OnInvalid,
-    QuestionColumn,
     Seed,
     file_to_write,
     input_to_read,
@@ -55,7 +50,9 @@ Threshold = Annotated[
 
 
 @app.command("next")
+@takes_columns("answer")
 def next_batch(
+    *,
     table: TableArgument,
     out: Annotated[
         Path,
@@ -70,12 +67,7 @@ def next_batch(
     judge: Judge = None,
     peers: Peers = False,
     bins: Bins = 15,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
+    columns: Columns,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
@@ -91,19 +83,16 @@ def next_batch(
         peers=peers,
         bins=bins,
         seed=seed,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        answer=answer,
+        **columns,
         on_invalid=on_invalid,
     )
     emit(result, json=json, html=html)
 
 
 @app.command("add")
+@takes_columns("answer")
 def add_batch(
+    *,
     table: TableArgument,
     batch: Annotated[
         str,
@@ -125,12 +114,7 @@ def add_batch(
     judge: Judge = None,
     peers: Peers = False,
     bins: Bins = 15,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
+    columns: Columns,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
@@ -145,31 +129,23 @@ def add_batch(
         judge=judge,
         peers=peers,
         bins=bins,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        answer=answer,
+        **columns,
         on_invalid=on_invalid,
     )
     emit(result, json=json, html=html)
 
 
 @app.command("status")
+@takes_columns("answer")
 def status(
+    *,
     table: TableArgument,
     precision: Precision = None,
     threshold: Threshold = None,
     judge: Judge = None,
     peers: Peers = False,
     bins: Bins = 15,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
+    columns: Columns,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
@@ -182,12 +158,7 @@ def status(
         judge=judge,
         peers=peers,
         bins=bins,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
-        answer=answer,
+        **columns,
         on_invalid=on_invalid,
     )
     emit(result, json=json, html=html)

@@ -11,16 +11,12 @@ import typer
 
 from calibrant.api.monitor import monitor
 from calibrant.cli._stream import follow_file, read_stdin
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
-    ConfidenceColumn,
-    CorrectColumn,
     HtmlPath,
     JsonPath,
-    MethodColumn,
-    ModelColumn,
     OnInvalid,
-    QuestionColumn,
     input_to_read,
     inputs_to_read,
 )
@@ -32,7 +28,9 @@ _STREAM_ROWS = 100
 
 
 @app.command()
+@takes_columns()
 def command(
+    *,
     inputs: Annotated[
         list[str],
         typer.Argument(
@@ -75,11 +73,7 @@ def command(
     fail_on_alarm: Annotated[
         bool, typer.Option("--fail-on-alarm", help="Exit with 1 when the alarm goes off.")
     ] = False,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
+    columns: Columns,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
@@ -100,11 +94,7 @@ def command(
         verified=_date(verified),
         stream=_stream_name(inputs, follow),
         on_alarm=_announce if "-" in inputs or follow is not None else None,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
+        **columns,
         on_invalid=on_invalid,
     )
     emit(result, json=json, html=html)

@@ -7,16 +7,12 @@ from typing import Annotated
 import typer
 
 from calibrant.api.plan import plan
+from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
-    ConfidenceColumn,
-    CorrectColumn,
     HtmlPath,
     JsonPath,
-    MethodColumn,
-    ModelColumn,
     OnInvalid,
-    QuestionColumn,
     Seed,
     inputs_to_read,
 )
@@ -25,7 +21,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
+@takes_columns()
 def command(
+    *,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -70,11 +68,7 @@ def command(
         str | None,
         typer.Option(metavar="METRIC", help="Leaderboard with ties: accuracy, brier or ece."),
     ] = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
+    columns: Columns,
     on_invalid: OnInvalid = "error",
     json: JsonPath = None,
     html: HtmlPath = None,
@@ -97,11 +91,7 @@ def command(
         start=start,
         rank=rank,
         seed=seed,
-        confidence=confidence,
-        correct=correct,
-        model=model,
-        method=method,
-        question=question,
+        **columns,
         on_invalid=on_invalid,
     )
     emit(result, json=json, html=html)
