@@ -153,3 +153,36 @@ def test_models_other_than_trees_have_no_gain():
     found = GroupingLoss(model="forest", repeats=1).fit(x, f, y)
     assert found.gain_ == 0
     assert not found.still_rising_
+
+
+def test_with_few_rows_only_the_lower_end_is_claimed():
+    """What a tree on 80 rows misses is anyone's guess; all that is left bounds it."""
+    x, f, y, _ = five_acting_features(200, 0)
+    found = GroupingLoss(repeats=1).fit(x, f, y)
+    fit = found.fits_[0]
+    low, high = found.interval_
+    assert found.too_few_
+    assert fit.fitted == 80
+    assert low < found.value_ < high
+    squares = (fit.recalibrator.transform(f)[fit.evaluation] - y[fit.evaluation]) ** 2
+    error = squares.std(ddof=1) / np.sqrt(squares.size)
+    assert high == pytest.approx(squares.mean() + 1.959964 * error)
+    plain = GroupingLoss(repeats=1).fit(*five_acting_features(700, 0)[:3])
+    assert not plain.too_few_
+    assert plain.interval_[1] < plain.fits_[0].left
+
+
+def test_the_truth_lies_inside_with_few_rows_too():
+    inside = []
+    for seed in range(60):
+        x, f, y, _ = five_acting_features(200, seed)
+        low, high = GroupingLoss(repeats=1, seed=seed).fit(x, f, y).interval_
+        inside.append(low <= 0.0976 <= high)
+    assert np.mean(inside) > 0.93, "without the bound it is about a third"
+
+
+def test_few_questions_are_few_however_many_rows_they_have():
+    x, f, y, _ = five_acting_features(2000, 0)
+    found = GroupingLoss(repeats=1).fit(x, f, y, units=np.arange(2000) // 5)
+    assert found.fits_[0].fitted == 160
+    assert found.too_few_

@@ -113,7 +113,7 @@ def _regions(loss: GroupingLoss) -> dict[str, Any]:
     """Describe the partition of the first split."""
     first = loss.fits_[0]
     if not isinstance(first.model, HonestTree):
-        return {"model": loss.model}
+        return {"model": loss.model, "too_few": loss.too_few_}
     return {
         "model": loss.model,
         "leaves": first.model.tree_.n_leaves,
@@ -122,6 +122,7 @@ def _regions(loss: GroupingLoss) -> dict[str, Any]:
         "pooled_rows": first.grouping.pooled,
         "gain_of_last_doubling": loss.gain_,
         "still_rising": loss.still_rising_,
+        "too_few": loss.too_few_,
     }
 
 

@@ -29,13 +29,18 @@ __all__ = ["BrierDecomposition", "GroupingLoss", "SplitFit"]
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 
+# Rows (or units) that must draw the regions before an upper end is claimed. The raised end held
+# the truth in 75 to 92 % of data sets with 80 to 200 of them, in 93 % and more from here on.
+FEWEST_FITTING = 280
+
 
 @dataclass(frozen=True, slots=True)
 class SplitFit:
     """What one split gave: the fitted pieces and the terms of the decomposition.
 
     `gain` is how much more of the loss the tree caught than one drawn on half of the fitting
-    rows, on the same evaluation rows; 0 for models other than trees.
+    rows, on the same evaluation rows; 0 for models other than trees. `fitted` is the number of
+    rows, or of their units, that drew the regions; `left` is the Brier score after recalibration.
     """
 
     recalibrator: Calibrator
@@ -49,6 +54,9 @@ class SplitFit:
     covariance: float
     brier: float
     brier_variance: float
+    fitted: int
+    left: float
+    left_variance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +109,17 @@ class GroupingLoss:
         Its interval: that of a single split around the average, so rather too wide. The lower
         end holds whatever the features; the upper end is raised by what the tree gained when its
         rows were doubled, which about makes up for what it misses as long as few features act.
+        Where `too_few_` is true it is the Brier score that recalibration leaves.
     gain_ : float
         What doubling the rows that draw the regions added to the estimate.
     still_rising_ : bool
         Whether that gain stands out from its noise. Then the truth is likely above `value_`, and
         may be above the upper end.
+    too_few_ : bool
+        Whether fewer than 280 rows (or units) drew the regions, which is fewer than 700 in all
+        with the shares as they are. How much a tree misses cannot be told from so few. The lower
+        end holds all the same; the upper one is then the Brier score after recalibration, which
+        no grouping loss exceeds.
     spread_ : float
         Standard deviation of the estimate over the splits.
     decomposition_ : BrierDecomposition
@@ -133,6 +147,7 @@ class GroupingLoss:
     spread_: float
     gain_: float
     still_rising_: bool
+    too_few_: bool
     decomposition_: BrierDecomposition
     fits_: list[SplitFit]
 
@@ -199,7 +214,8 @@ class GroupingLoss:
 
         model = fitted(fitting)
         half = fitted(fitting[::2]) if isinstance(model, HonestTree) else None
-        return _terms(recalibrator, model, half, frame, f, c, y, evaluation)
+        drawn_by = len(fitting) if units is None else len(np.unique(units[fitting]))
+        return _terms(recalibrator, model, half, frame, f, c, y, evaluation, drawn_by)
 
     def _new_model(self, turn: int) -> ResidualModel:
         return residual_model(
@@ -249,14 +265,24 @@ class GroupingLoss:
         """Return the estimate with its upper end raised by the last gain.
 
         A tree misses less the more rows draw it. Where what it misses halves as its rows double,
-        the last doubling gained as much as is still missed.
+        the last doubling gained as much as is still missed. Too few rows cannot tell.
         """
         variance = float(np.mean([fit.grouping.variance for fit in self.fits_]))
         noise = float(np.mean([fit.gain_variance for fit in self.fits_]))
         self.gain_ = float(np.mean([fit.gain for fit in self.fits_]))
         self.still_rising_ = self.gain_ > math.sqrt(noise)
-        reach = float(norm.ppf(0.5 + self.level / 2)) * math.sqrt(variance + noise)
-        return replace(grouping, high=grouping.value + max(self.gain_, 0.0) + reach)
+        quantile = float(norm.ppf(0.5 + self.level / 2))
+        high = grouping.value + max(self.gain_, 0.0) + quantile * math.sqrt(variance + noise)
+        self.too_few_ = min(fit.fitted for fit in self.fits_) < FEWEST_FITTING
+        if self.too_few_:
+            left = _estimate(
+                [fit.left for fit in self.fits_],
+                [fit.left_variance for fit in self.fits_],
+                grouping.n,
+                self.level,
+            )
+            high = max(high, left.high)
+        return replace(grouping, high=high)
 
 
 def _terms(
@@ -268,6 +294,7 @@ def _terms(
     c: Floats,
     y: Floats,
     evaluation: Rows,
+    fitted: int,
 ) -> SplitFit:
     """Measure all terms on the evaluation part.
 
@@ -277,8 +304,8 @@ def _terms(
     """
     n = len(evaluation)
     fe, ce, ye = f[evaluation], c[evaluation], y[evaluation]
-    squares = (fe - ye) ** 2
-    saved = squares - (ce - ye) ** 2
+    squares, left = (fe - ye) ** 2, (ce - ye) ** 2
+    saved = squares - left
     covariance = gain = gain_variance = 0.0
     if isinstance(model, HonestTree) and isinstance(half, HonestTree):
         pull = _pulls(model, frame[evaluation], ye - ce)
@@ -297,6 +324,9 @@ def _terms(
         covariance,
         float(squares.mean()),
         float(squares.var(ddof=1) / n),
+        fitted,
+        float(left.mean()),
+        float(left.var(ddof=1) / n),
     )
 
 

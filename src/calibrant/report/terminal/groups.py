@@ -64,17 +64,20 @@ def _losses(entry: Mapping[str, Any]) -> Table:
         rows.append((words, estimate_cell(entry[name], digits=4), share))
     splits = entry["splits"]
     spread = "" if splits["spread"] is None else f", spread of grouping {splits['spread']:.4f}"
-    rising = (
-        "; the tree still gained from more rows, so grouping may lie above its interval"
-        if entry.get("regions", {}).get("still_rising")
-        else ""
-    )
+    regions, caution = entry.get("regions", {}), ""
+    if regions.get("too_few"):
+        caution = (
+            "; too few rows to tell what the regions miss: the upper end of grouping is all "
+            "that recalibration leaves"
+        )
+    elif regions.get("still_rising"):
+        caution = "; the tree still gained from more rows, so grouping may lie above its interval"
     return Table(
         ("part", "Brier points", "share"),
         tuple(rows),
         title="What the Brier score is made of",
         note=f"{entry['n_evaluated']:,} held-out rows, mean of {splits['repeats']} splits{spread}"
-        f"{rising}",
+        f"{caution}",
     )
 
 
