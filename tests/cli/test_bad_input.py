@@ -99,7 +99,8 @@ WITH_MODELS = {
     if name not in ("bench check", "report", "methods", "recalibrated audit")
 } | {
     "compare": ["compare", "{}", "--resamples", "20"],
-    "cascade": ["cascade", "{}", "--models", "small,large", "--price", "1,8", "--features", "topic"],
+    "cascade": ["cascade", "{}", "--models", "small,large", "--price", "1,8",
+                "--features", "topic"],
 }  # fmt: skip
 
 

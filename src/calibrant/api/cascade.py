@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,8 @@ def cascade(
     splits
         Random splits that are averaged.
     tolerance
-        Risk that the saved policy tolerates; None takes the setting that matched the largest
+        Estimated risk up to which the saved policy gives an answer instead of asking the next
+        model; at least 0. None takes the setting that matched the largest
         model's accuracy at the lowest cost, or else the best one.
     save
         Where to write the risk cascade, fitted on all questions.
@@ -92,6 +94,7 @@ def cascade(
         A document ``calibrant.cascade/1`` with one entry in ``results``.
     """
     chosen = _options(options)
+    _check_tolerance(tolerance)
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question}
@@ -128,6 +131,15 @@ def cascade(
         "results": [entry],
     }
     return Result(document)
+
+
+def _check_tolerance(tolerance: float | None) -> None:
+    if tolerance is not None and not 0 <= tolerance < math.inf:
+        raise InputError(
+            f"--tolerance is a finite number, at least 0, got {tolerance:g}",
+            hint="it is the estimated risk up to which an answer is given: 0.2 is an expected cost "
+            "of 0.2 per answer, where a wrong one costs 1",
+        )
 
 
 def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:
