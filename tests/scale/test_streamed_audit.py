@@ -1,5 +1,6 @@
 """A streamed audit is the audit in memory, read another way."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from calibrant.api import streaming
 from calibrant.cli.audit import app
 from calibrant.core.errors import InputError
 from calibrant.records import batches
+from calibrant.report.provenance import provenance_table
 
 pytest.importorskip("pyarrow")
 
@@ -77,6 +79,74 @@ def test_every_number_is_that_of_the_audit_in_memory(table):
         assert entry["significance"]["tests"] == other["significance"]["tests"]
 
 
+def test_the_tests_of_a_block_are_those_of_the_audit_in_memory(tmp_path):
+    """Of the mean gap the larger p-value counts: Student's, or that under perfect calibration.
+
+    All answers are right here, so that Student's alone would claim a gap that luck explains.
+    """
+    path = tmp_path / "sure.parquet"
+    pl.DataFrame(
+        {"confidence": np.linspace(0.995, 0.999, 300), "correct": [1] * 300}
+    ).write_parquet(path)
+    streamed, memory = cal.audit(path, engine="local"), cal.audit(path)
+    ours, theirs = (found["results"][0]["significance"] for found in (streamed, memory))
+    assert ours["gap"]["p_value"] > 0.3
+    assert ours.keys() == theirs.keys()
+    for name in ("calibration", "gap"):
+        assert ours[name] == pytest.approx(theirs[name], abs=1e-9)
+
+
+def test_a_model_of_which_no_row_is_left_is_named_as_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1_000)
+    path = tmp_path / "t.parquet"
+    rows = frame(3_000).with_columns(
+        # A quarter of the rows of 'large' is broken too, but not all of them.
+        confidence=pl.when(pl.col("model") == "small").then(2.0).otherwise("confidence"),
+        answer=pl.when(pl.int_range(pl.len()) % 4 > 0).then(pl.lit("a")),
+    )
+    rows.write_parquet(path, row_group_size=500)
+    streamed = cal.audit(path, engine="local", on_invalid="drop")
+    memory = cal.audit(path, on_invalid="drop")
+    assert streamed["emptied_models"] == memory["emptied_models"] == ["small"]
+    assert streamed["dropped"] == memory["dropped"]
+    assert cal.audit(path, engine="local", on_invalid="drop", by=["topic"])["emptied_models"] == [
+        "small"
+    ]
+
+
+def _footer_digest(content):
+    footer = int.from_bytes(content[-8:-4], "little")
+    return hashlib.sha256(content[-8 - footer :]).hexdigest()
+
+
+def test_the_input_is_known_by_its_footers(tmp_path):
+    for number in (0, 1):
+        frame(1_000 + number, seed=number).write_parquet(tmp_path / f"part-{number}.parquet")
+    found = cal.audit(tmp_path, engine="local")
+    assert found["input"] == [
+        {
+            "path": str(path),
+            "bytes": path.stat().st_size,
+            "rows": 1_000 + number,
+            "footer_sha256": _footer_digest(path.read_bytes()),
+        }
+        for number, path in enumerate(sorted(tmp_path.glob("*.parquet")))
+    ]
+    frame(1_000, seed=2).write_parquet(tmp_path / "part-0.parquet")
+    again = cal.audit(tmp_path, engine="local")
+    assert again["input"][0]["footer_sha256"] != found["input"][0]["footer_sha256"]
+    assert again["input"][1] == found["input"][1]
+    assert "part-0.parquet footer " in str(provenance_table([found]).rows)
+
+
+def test_the_head_is_that_of_the_audit_in_memory(table):
+    streamed, memory = cal.audit(table, engine="local", bins=10), cal.audit(table, bins=10)
+    keys = list(memory)
+    assert [key for key in streamed if key in keys] == keys
+    for key in set(keys) - {"input", "reading", "results"}:
+        assert streamed[key] == memory[key], key
+
+
 def test_the_band_of_the_curve_is_that_of_all_rows(table):
     (streamed, *_), (memory, *_) = (
         cal.audit(table, engine=name)["results"] for name in ("local", None)
@@ -122,6 +192,15 @@ def test_a_url_is_read_through_fsspec():
         frame(2_000).write_parquet(file)
     found = cal.audit("memory://bucket/scores")
     assert found["reading"] == {"way": "streamed", "rows": 2_000, "parts": 1, "cells": 61_440}
+    content = system.cat("/bucket/scores/part-0.parquet")
+    assert found["input"] == [
+        {
+            "path": "memory:///bucket/scores/part-0.parquet",
+            "bytes": len(content),
+            "rows": 2_000,
+            "footer_sha256": _footer_digest(content),
+        }
+    ]
     with pytest.raises(InputError, match="no parquet file matches"):
         cal.audit("memory://bucket/nothing")
 
@@ -137,6 +216,8 @@ def test_a_text_table_is_streamed_and_its_rows_keep_their_numbers(tmp_path):
     frame(2_000).write_csv(path)
     streamed = cal.audit(path, engine="local")
     assert streamed["source"] == str(path)
+    # A text table is rewritten anyway, so that it is hashed whole.
+    assert streamed["input"] == cal.audit(path)["input"]
     assert streamed["results"][0]["n"] == cal.audit(path)["results"][1]["n"]
     lines = path.read_text().splitlines()
     lines[12] = "1.5,1,small,law"

@@ -110,15 +110,7 @@ def audit(
     )
     whole = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
     if is_streamed(data, engine, whole):
-        return streamed_audit(
-            data,
-            engine=engine,
-            columns=options.columns,
-            by=options.by,
-            on_invalid=on_invalid,
-            scale=scale,
-            **options.metrics,
-        )
+        return streamed_audit(data, options)
     # Imported here: what a table in memory needs takes a second to load, a streamed one is read
     # meanwhile.
     from threadpoolctl import threadpool_limits

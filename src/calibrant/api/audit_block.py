@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.api.significance import gap_p_value
+from calibrant.api.significance import gap_p_value, tests_of_rows
 from calibrant.api.verdict import audit_verdict
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.estimate import Estimate
@@ -89,18 +89,7 @@ def _tests(block: Block, gap: Estimate, bins: int) -> dict[str, Any]:
     data = (block.confidence, block.correct)
     test = calibration_test(*data, bins=bins, weights=block.weights)
     mean = calibration_test(*data, bins=1, weights=block.weights)
-    return {
-        "calibration_test": {
-            "expected_ece": test.expected,
-            "high_ece": test.high,
-            "p_value": test.p_value,
-            "simulations": test.simulations,
-        },
-        "significance": {
-            "calibration": {"p_value": test.p_value, "p_low": test.p_low, "p_high": test.p_high},
-            "gap": {"p_value": gap_p_value(gap, mean)},
-        },
-    }
+    return tests_of_rows(test, mean, gap)
 
 
 def _reliability(

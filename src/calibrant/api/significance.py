@@ -12,7 +12,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics import CalibrationTest
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["ALPHA", "CONTROL", "correct_for_number", "gap_p_value", "own_tests"]
+__all__ = ["ALPHA", "CONTROL", "correct_for_number", "gap_p_value", "own_tests", "tests_of_rows"]
 
 ALPHA = 0.05
 CONTROL = "holm"
@@ -41,11 +41,35 @@ def gap_p_value(gap: Estimate, exact: CalibrationTest | None = None) -> float | 
     return student if exact is None else max(student, exact.p_value)
 
 
+def tests_of_rows(test: CalibrationTest, mean: CalibrationTest, gap: Estimate) -> dict[str, Any]:
+    """Return what a block says about perfect calibration and the mean gap of independent rows.
+
+    Parameters
+    ----------
+    test, mean
+        `calibration_test` with the bins of the audit, and with one bin.
+    gap
+        Mean confidence minus accuracy.
+    """
+    return {
+        "calibration_test": {
+            "expected_ece": test.expected,
+            "high_ece": test.high,
+            "p_value": test.p_value,
+            "simulations": test.simulations,
+        },
+        "significance": {
+            "calibration": {"p_value": test.p_value, "p_low": test.p_low, "p_high": test.p_high},
+            "gap": {"p_value": gap_p_value(gap, mean)},
+        },
+    }
+
+
 def own_tests(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the tests of one entry by name, each with its `p_value`; those undefined are absent.
 
-    An entry has them under ``significance``; one that does not (made from streamed sums) is
-    read from its calibration test and its mean gap.
+    An entry has them under ``significance``; one that does not is read from its calibration test
+    and its mean gap.
     """
     found: Mapping[str, Any] = entry.get("significance") or {
         "calibration": {"p_value": entry.get("calibration_test", {}).get("p_value")},

@@ -7,6 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from threadpoolctl import threadpool_limits
 
 import calibrant
+from calibrant.api.audit_options import AuditOptions
 from calibrant.api.engines import Engine, LocalEngine, engine_named
+from calibrant.api.footers import footer_facts
 from calibrant.api.repeated import refuse_repeats
 from calibrant.api.streaming import staged, sum_plan
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.records.batches import Part, table_parts
+from calibrant.records.batches import Part, parquet_files, table_parts
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.mergeable import CellSums
 
@@ -33,52 +36,38 @@ _HISTOGRAM_BINS = 20
 _SWITCH_S = 0.0002
 
 
-def streamed_audit(
-    data: str | Path,
-    *,
-    engine: str | None,
-    columns: Mapping[str, str | None],
-    by: tuple[str, ...] = (),
-    bins: int = 15,
-    level: float = 0.95,
-    resamples: int = 1000,
-    on_invalid: str | None = None,
-    scale: str = "fraction",
-    seed: int = 0,
-) -> Result:
+def streamed_audit(data: str | Path, options: AuditOptions) -> Result:
     """Audit a table in one pass over its parts; the document does not depend on the engine.
 
     Parameters
     ----------
     data
         A parquet file, a folder or glob of them, a URL, or a csv or jsonl file.
-    engine
-        ``local``, ``ray``, ``ray://HOST:PORT`` or None.
-    columns
-        Column names by role, or None for the names of the scores schema.
-    by, bins, level, resamples, on_invalid, scale, seed
-        As for `audit`.
+    options
+        The options of `audit`.
     """
-    runner = engine_named(engine)
+    options = replace(options, on_invalid=options.on_invalid or "error")
+    runner = engine_named(options.engine)
     with staged(str(data)) as source:
         streamed = sum_plan(
             source,
-            bins=bins,
-            by=tuple(by),
-            percent=scale == "percent",
-            drop=on_invalid == "drop",
-            columns=columns,
+            bins=options.bins,
+            by=options.by,
+            percent=options.scale == "percent",
+            drop=options.on_invalid == "drop",
+            columns=options.columns,
         )
         parts = table_parts(source, streamed.plan.columns)
         if not parts:
             raise InputError("the table has no rows", source=str(data))
+        files = _files(str(data), source, parts)
         total = summed(parts, streamed.plan, runner, shown=str(data), staged=source)
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
         _refuse_scores(total, str(data))
         refuse_repeats(streamed, total.rows)
-    entries = _entries(total, streamed.plan, level=level, resamples=resamples, seed=seed)
+    entries = _entries(total, streamed.plan, options)
     from calibrant.api.result import Result
     from calibrant.api.significance import correct_for_number
     from calibrant.api.verdict import audit_verdict
@@ -90,10 +79,12 @@ def streamed_audit(
             "schema": "calibrant.audit/1",
             "version": calibrant.__version__,
             "source": str(data),
-            "seed": seed,
-            "level": level,
-            "bins": bins,
-            "resamples": resamples,
+            "input": files,
+            "seed": options.seed,
+            "settings": options.settings,
+            "level": options.level,
+            "bins": options.bins,
+            "resamples": options.resamples,
             "recalibrated": None,
             "reading": {
                 "way": "streamed",
@@ -104,10 +95,20 @@ def streamed_audit(
             "multiplicity": multiplicity,
             "dropped": total.dropped,
             "dropped_rows": total.dropped_rows,
+            "emptied_models": sorted(total.thinned - {key[0] for key in total.blocks}),
             "results": entries,
             "sem_ece": [],
         }
     )
+
+
+def _files(shown: str, source: str, parts: list[Part]) -> list[dict[str, Any]]:
+    """Return what names the input: a text table is small enough to be hashed whole."""
+    if source == shown:
+        return footer_facts(parquet_files(source), parts)
+    from calibrant.api.provenance import input_files
+
+    return input_files(shown)
 
 
 def summed(
@@ -164,9 +165,7 @@ def _refuse_scores(total: PartSums, source: str) -> None:
         )
 
 
-def _entries(
-    total: PartSums, plan: SumPlan, *, level: float, resamples: int, seed: int
-) -> list[dict[str, Any]]:
+def _entries(total: PartSums, plan: SumPlan, options: AuditOptions) -> list[dict[str, Any]]:
     """Return a block per (model, method), each followed by its groups."""
     blocks: list[tuple[dict[str, str], CellSums]] = []
     for (model, method), sums in model_blocks(total.blocks, plan.by, plan.grid).items():
@@ -178,7 +177,7 @@ def _entries(
                 for key, found in sorted(total.blocks.items(), key=lambda item: item[0])
                 if key[:3] == (model, method, column)
             ]
-    made = partial(_entry, plan=plan, level=level, resamples=resamples, seed=seed)
+    made = partial(_entry, plan=plan, options=options)
     # Blocks run side by side, so the linear algebra library gets one thread for each.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -186,22 +185,18 @@ def _entries(
 
 
 def _entry(
-    block: tuple[dict[str, str], CellSums],
-    *,
-    plan: SumPlan,
-    level: float,
-    resamples: int,
-    seed: int,
+    block: tuple[dict[str, str], CellSums], *, plan: SumPlan, options: AuditOptions
 ) -> dict[str, Any]:
+    from calibrant.api.significance import tests_of_rows
     from calibrant.metrics.streamed import CellBlock
     from calibrant.planning.streamed import verification_from_cells
 
     keys, sums = block
-    stream = named_stream(seed, *keys.items())
-    cells = CellBlock(sums, plan.grid, level=level, resamples=resamples, rng=stream)
+    stream = named_stream(options.seed, *keys.items())
+    cells = CellBlock(sums, plan.grid, level=options.level, resamples=options.resamples, rng=stream)
     group = {name: key for name, key in keys.items() if name not in ("model", "method")}
     metrics = cells.estimates()
-    test = cells.calibration_test(stream)
+    test, mean = (cells.calibration_test(bins, stream) for bins in (plan.grid.bins, 1))
     diagram = cells.reliability_bins()
     curve = cells.reliability_curve(_CURVE_POINTS, stream)
     return {
@@ -213,12 +208,7 @@ def _entry(
         "probability": True,
         "metrics": metrics,
         "sketch_error": cells.errors,
-        "calibration_test": {
-            "expected_ece": test.expected,
-            "high_ece": test.high,
-            "p_value": test.p_value,
-            "simulations": test.simulations,
-        },
+        **tests_of_rows(test, mean, metrics["confidence_gap"]),
         "reliability": {
             "bins": diagram.to_dict(),
             "curve": curve.to_dict(),

@@ -331,10 +331,10 @@ class CellBlock(Block):
 
     # Evidence beside the metrics.
 
-    def calibration_test(self, rng: np.random.Generator) -> CalibrationTest:
+    def calibration_test(self, bins: int, rng: np.random.Generator) -> CalibrationTest:
         """Return the test of perfect calibration; whole weights are repeated rows."""
         confidence, correct, _ = self.data
-        found = calibration_test(confidence, correct, bins=self.bins, weights=self.counts, rng=rng)
+        found = calibration_test(confidence, correct, bins=bins, weights=self.counts, rng=rng)
         return replace(found, n=self.n)
 
     def reliability_bins(self) -> ReliabilityBins:

@@ -44,17 +44,22 @@ class SumPlan:
 
 @dataclass(slots=True)
 class PartSums:
-    """Sums by block, and the rows that were left out by rule; they merge by addition."""
+    """Sums by block, and the rows that were left out by rule; they merge by addition.
+
+    `thinned` holds the models that rows were left out of.
+    """
 
     blocks: dict[Key, CellSums] = field(default_factory=dict)
     rows: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     dropped_rows: dict[str, list[str]] = field(default_factory=dict)
+    thinned: set[str] = field(default_factory=set)
 
     def add(self, other: PartSums) -> None:
         """Take in the sums of the part that follows."""
         self.add_blocks(other.blocks)
         self.rows += other.rows
+        self.thinned |= other.thinned
         for rule, count in other.dropped.items():
             self.dropped[rule] = self.dropped.get(rule, 0) + count
             named = self.dropped_rows.setdefault(rule, [])
@@ -224,6 +229,10 @@ def _kept(
         named = out.dropped_rows.setdefault(rule, [])
         room = ROWS_NAMED - len(named)
         named += [f"{part.file}:{batch.first_row + int(row)}" for row in rows[:room]]
+    codes, models = _label(batch, plan.model, "model")
+    out.thinned.update(
+        models if codes is None else (models[code] for code in np.unique(codes[~keep]))
+    )
     return keep
 
 

@@ -52,12 +52,15 @@ def provenance_table(documents: Sequence[Mapping[str, Any]]) -> Table:
 def _files(files: Sequence[Mapping[str, Any]] | None) -> str:
     if files is None:
         return _NOT_SAID
-    named = [
-        f"{Path(entry['path']).name} {entry['sha256'][:_DIGITS_SHOWN]}"
-        for entry in files[:_FILES_NAMED]
-    ]
+    named = [f"{Path(entry['path']).name} {_digest(entry)}" for entry in files[:_FILES_NAMED]]
     more = len(files) - _FILES_NAMED
     return ", ".join([*named, *([f"{more:,} more"] if more > 0 else [])]) or "no file"
+
+
+def _digest(entry: Mapping[str, Any]) -> str:
+    """Return the first digits of what a file was known by: of a streamed one, its footer."""
+    whole = entry.get("sha256")
+    return whole[:_DIGITS_SHOWN] if whole else f"footer {entry['footer_sha256'][:_DIGITS_SHOWN]}"
 
 
 def _settings(document: Mapping[str, Any]) -> str:
