@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from colours import contrast, palette_of
 from hostile import MARK, hostile_document, hostile_questions
+from pages import open_page, page_with_table, wait_for
 
 import calibrant as cal
 from calibrant.api.cascade import cascade
@@ -11,25 +12,6 @@ from calibrant.report import render_html
 from calibrant.report.blocks import Table
 
 pytestmark = pytest.mark.browser
-
-
-def open_page(browser, page, folder):
-    path = folder / "page.html"
-    path.write_text(page, encoding="utf-8")
-    browser.get_log("browser")
-    browser.get_log("performance")
-    browser.get(path.as_uri())
-    wait_for(
-        browser,
-        "return [...document.querySelectorAll('.chart')].every("
-        "c => c.dataset.drawn || c.closest('details:not([open])'))",
-    )
-
-
-def wait_for(browser, script, seconds=20):
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, seconds).until(lambda b: b.execute_script(script))
 
 
 def requests_made(browser):
@@ -93,15 +75,6 @@ def test_a_long_table_is_folded_until_asked_for_and_numbers_sort_before_words(br
         browser.execute_script("document.querySelectorAll('#t0-0 th .sort')[1].click()")
         last = "return [...document.querySelectorAll('#t0-0 tbody tr')].at(-1).cells[1].textContent"
         assert browser.execute_script(last) == "undefined"
-
-
-def page_with_table(table):
-    """A page with one table, through the same path as every document."""
-    from unittest import mock
-
-    document = {"schema": "calibrant.report/1", "written": []}
-    with mock.patch("calibrant.report.page.document_blocks", return_value=[table]):
-        return render_html([document])
 
 
 def test_a_number_explains_itself_on_hover_and_on_tap(browser, audited, tmp_path):

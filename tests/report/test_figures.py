@@ -83,6 +83,41 @@ def test_a_pair_lies_in_the_shaded_quadrants_only_where_its_order_turns_round():
     assert [row["raw"] * row["aligned"] < 0 for row in points] == turned
 
 
+def test_the_intervals_of_gaps_lie_inside_of_their_axis():
+    document = plain(document_of("compare"))
+    document["pairs"][0]["gaps"]["da"]["ece"] |= {"low": -0.9, "high": 0.95}
+    scatter = figures_of(document)[0]
+    domains = [
+        part["encoding"]["y"]["scale"]["domain"]
+        for part in parts_of(scatter.spec)
+        if "y" in part.get("encoding", {})
+    ]
+    assert all(low < -0.9 and high > 0.95 for low, high in domains)
+
+
+def test_mixes_go_from_few_to_many_even_where_a_line_begins_late():
+    document = plain(document_of("multi_answer"))
+    for entry in document["results"]:
+        entry["mixes"][0]["auroc"]["value"] = None
+    document["results"][-1]["mixes"][0]["auroc"]["value"] = 0.5
+    by_mix = next(figure for figure in figures_of(document) if figure.name == "by-mix-1")
+    assert by_mix.spec["encoding"]["x"]["sort"] == ["1", "1+2", "1+2+4"]
+
+
+def test_a_gap_is_drawn_no_farther_than_its_bin_allows():
+    document = plain(document_of("label"))
+    part = next(part for part in document["results"][0]["gaps"] if part["labels"])
+    part["standard_error"] = 3.0
+    _, gaps = figures_of(document)
+    row = next(row for row in values_of(gaps.spec) if row.get("from") == part["bin"][0])
+    assert (row["low"], row["high"]) == (-part["bin"][1], 1 - part["bin"][0])
+
+
+def test_groups_are_named_by_what_they_are():
+    titles = [figure.title for figure in figures_of(plain(document_of("audit_by_group")))]
+    assert "small / topic=law" in titles
+
+
 def test_a_cascade_has_a_readout_for_every_point_of_every_curve():
     document = plain(document_of("cascade"))
     (figure,) = figures_of(document)

@@ -118,3 +118,14 @@ def test_a_table_without_rows_or_of_words_alone_is_drawn():
     assert "a" in drawn(Table(("a", "b"), ()), 80)
     words = Table(("a", "b"), (("word " * 40, "other " * 10),), labels=2)
     assert max(map(len, drawn(words, 60).splitlines())) <= 60
+
+
+def test_a_further_table_repeats_as_many_names_as_tell_its_rows_apart():
+    cell = "0.123 [0.100, 0.146]"
+    rows = tuple((model, method, *[cell] * 6) for model in "ab" for method in ("verb", "sem1"))
+    table = Table(("model", "method", *(f"number {i}" for i in range(6))), rows, labels=2)
+    text = drawn(table, 50)
+    parts = text.count("model")
+    assert parts > 1
+    assert text.count("method") == parts
+    assert text.count("sem1") == 2 * parts

@@ -5,6 +5,7 @@ from documents import KINDS, document_of
 
 from calibrant.core.document import plain
 from calibrant.report import render_html
+from calibrant.report.terminal import render_text
 from calibrant.report.verdict import opening_sentences
 
 
@@ -89,6 +90,68 @@ def test_the_count_states_its_correction_and_the_number_of_tests():
 def test_a_test_that_does_not_exist_is_left_out_of_the_sentence():
     third = opening_sentences(audited(entry("a", 0.8, expected=None), entry("b", 0.8, ece=0.2)))[2]
     assert third.endswith("of a.")
+
+
+@pytest.mark.parametrize(
+    ("floors", "word", "said"),
+    [
+        ((0.2, 0.1), "no-evidence", "at worst 20 labels cannot show an error below 0.2, so that"),
+        ((None, 0.1), "no-evidence", "at worst 20 labels, however well chosen, cannot show an"),
+        ((None, None), "no-evidence", "would show 0.080."),
+        ((0.2, 0.1), "over-confident", "20 labels show its size no finer than this interval."),
+    ],
+)
+def test_what_the_labels_cannot_show_is_said_of_the_smallest_error(floors, word, said):
+    found = audited(*(entry(name, 0.8, word=word) for name in "ab"))
+    for one in found[0]["results"]:
+        passive, active = ({"value": value} for value in floors)
+        one |= {"n": 20, "verification": {"passive_floor": passive, "active_floor": active}}
+    assert said in opening_sentences(found)[2]
+
+
+def pair(method, *, tie, turned):
+    gap = {"reversal": {"da": turned}, "ties": {"da": {"ece": tie}}}
+    return {"a": "small", "b": "large", "method": method, "verdict": "V.", **gap}
+
+
+def compared(*pairs):
+    return opening_sentences([{"schema": "calibrant.compare/1", "pairs": list(pairs)}])[0]
+
+
+def test_a_tie_has_no_order_that_could_turn_round():
+    ties = [pair(name, tie=True, turned=True) for name in ("verb", "sem1")]
+    assert compared(*ties) == (
+        "small and large, by 2 confidences: at equal accuracy 2 of 2 comparisons are ties for "
+        "these labels, so none says which model is better calibrated."
+    )
+    clear = pair("p_true", tie=False, turned=True)
+    assert compared(*ties, clear) == (
+        "small and large, by 3 confidences: at equal accuracy 2 of 3 comparisons are ties for "
+        "these labels, and in 1 of the other 1 the model with the smaller raw error is no longer "
+        "the better one."
+    )
+
+
+def test_a_cascade_of_one_strategy_is_compared_with_nothing():
+    document = plain(document_of("cascade"))
+    (result,) = document["results"]
+    only = [one for one in result["strategies"] if one["name"] == "confidence"]
+    verdict = {**result["verdict"], "against": {}, "compared": "confidence"}
+    alone = {**result, "strategies": only, "comparisons": [], "verdict": verdict}
+    text = " ".join(render_text({**document, "results": [alone]}).split())
+    assert text.startswith("At its most accurate setting the cascade on raw confidence is not")
+    assert "minus this" not in text
+    assert "Policy" not in text
+
+
+def test_a_setting_that_is_shown_to_be_worse_is_called_worse():
+    document = plain(document_of("cascade"))
+    gain = {"value": -0.1, "low": -0.15, "high": -0.05, "n": 100}
+    (result,) = document["results"]
+    result["verdict"] |= {"best_gain": gain, "beats_largest": False}
+    assert "is less accurate than large alone: accuracy against it -0.100 [-0.150, -0.050]" in (
+        " ".join(render_text(document).split())
+    )
 
 
 def test_one_confidence_has_its_own_three_sentences():

@@ -104,6 +104,13 @@ function readyCharts() {
       for (const holder of box.querySelectorAll(".chart:not([data-drawn])")) drawChart(holder);
     });
   }
+  // What is folded is drawn when there is time, because print unfolds it and cannot wait.
+  const drawNext = async () => {
+    const next = document.querySelector("details.later .chart:not([data-drawn]):empty");
+    if (next) await drawChart(next);
+    if (next && next.dataset.drawn) (window.requestIdleCallback || setTimeout)(drawNext);
+  };
+  window.addEventListener("load", () => (window.requestIdleCallback || setTimeout)(drawNext));
   darkScheme.addEventListener("change", () => {
     for (const holder of document.querySelectorAll(".chart[data-drawn]")) drawChart(holder);
   });
@@ -190,8 +197,9 @@ function answerLine(answer) {
   return line;
 }
 function questionBox(question) {
-  const box = made("article");
-  box.append(made("bdi", question.text), made("span", ` ${question.id}`, "kind"));
+  const box = made("article"), title = made("h3");
+  title.append(made("bdi", question.text), made("span", ` ${question.id}`, "kind"));
+  box.append(title);
   for (const model of new Set(question.answers.map((a) => a.model))) {
     const head = made("h4"), list = made("ul");
     head.append(made("bdi", model));
@@ -230,7 +238,12 @@ function readyBrowser() {
     if (found.length <= most) return;
     const more = made("button", "Show more questions", "more");
     more.type = "button";
-    more.addEventListener("click", () => show(most + 50));
+    more.addEventListener("click", () => {
+      show(most + 50);
+      // The button is gone; who uses the keyboard goes on at the first new question.
+      holder.children[most].tabIndex = -1;
+      holder.children[most].focus({ preventScroll: true });
+    });
     holder.append(more);
   };
   input.addEventListener("input", () => show(10));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,14 @@ class Figure:
 
 def figure_svg(figure: Figure) -> str:
     """Return the figure as SVG text."""
-    return str(vl_convert.vegalite_to_svg(_text(figure), allowed_base_urls=[]))
+    return _described(figure, vl_convert.vegalite_to_svg(_text(figure), allowed_base_urls=[]))
+
+
+def _described(figure: Figure, svg: str) -> str:
+    """Give the picture its title and caption, for readers who cannot see it."""
+    head, mark, rest = svg.partition(">")
+    words = f"<title>{escape(figure.title)}</title><desc>{escape(figure.caption)}</desc>"
+    return f'{head} role="img"{mark}{words}{rest}'
 
 
 def save_figure(figure: Figure, folder: Path, *, formats: tuple[str, ...] = FORMATS) -> list[Path]:
@@ -53,7 +61,8 @@ def save_figure(figure: Figure, folder: Path, *, formats: tuple[str, ...] = FORM
     for name in formats:
         path = folder / f"{figure.name}.{name}"
         if name == "svg":
-            path.write_text(vl_convert.vegalite_to_svg(text, allowed_base_urls=[]), "utf-8")
+            svg = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
+            path.write_text(_described(figure, svg), "utf-8")
         elif name == "png":
             path.write_bytes(vl_convert.vegalite_to_png(text, scale=2, allowed_base_urls=[]))
         else:

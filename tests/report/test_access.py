@@ -1,0 +1,136 @@
+"""The page for people who cannot see it, who use no mouse, and who print it."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from documents import KINDS, document_of
+from pages import open_page, page_with_table, wait_for
+
+import calibrant as cal
+from calibrant.core.document import plain
+from calibrant.report import render_html
+from calibrant.report.blocks import Table
+from calibrant.report.figures import figure_svg, figures_of, save_figure
+from calibrant.report.figures.figure import Figure
+from calibrant.report.page import _asset
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_picture_of_a_page_has_a_name_a_description_and_a_table(kind):
+    document = plain(document_of(kind))
+    page = render_html([document])
+    figures = figures_of(document)
+    pictures = re.findall(
+        r'role="img" aria-labelledby="([\w-]+)" aria-describedby="([\w-]+)"', page
+    )
+    assert len(pictures) == len(figures)
+    for title, caption in pictures:
+        assert f'<h3 id="{title}">' in page
+        assert f'<figcaption id="{caption}">' in page
+    assert page.count("Numbers of this chart") == len(figures)
+
+
+def test_an_exported_picture_carries_its_title_and_its_caption(tmp_path):
+    spec = figures_of(plain(document_of("plan")))[0].spec
+    figure = Figure("x", "A <b> & c", "How to read it.", spec)
+    save_figure(figure, tmp_path, formats=("svg",))
+    for svg in (figure_svg(figure), (tmp_path / "x.svg").read_text()):
+        assert svg.startswith("<svg ")
+        assert ' role="img">' in svg.split("<title>")[0]
+        assert "<title>A &lt;b&gt; &amp; c</title><desc>How to read it.</desc>" in svg
+
+
+def test_nothing_on_the_page_moves_by_itself():
+    """So there is nothing to switch off for people who asked for less motion."""
+    css = _asset("page.css")
+    assert not re.search(r"transition|animation|scroll-behavior|@keyframes", css)
+    assert not re.search(r"\.animate\(|requestAnimationFrame|smooth", _asset("page.js"))
+
+
+@pytest.mark.browser
+def test_headings_leave_no_level_out(browser, tmp_path):
+    rows = [
+        {"id": "a", "text": "Who?", "scores": "", "answers": [
+            {"model": "m", "answer": "x", "draws": 1, "correct": True}]}
+    ]  # fmt: skip
+    page = render_html([plain(document_of("audit"))], questions=rows, questions_note="all")
+    open_page(browser, page, tmp_path)
+    levels = browser.execute_script(
+        "return [...document.querySelectorAll('h1, h2, h3, h4')].map(h => +h.tagName[1])"
+    )
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+@pytest.mark.browser
+def test_more_questions_keep_the_place_of_the_keyboard(browser, tmp_path):
+    rows = [{"id": f"q{i}", "text": f"Q{i}?", "scores": "", "answers": []} for i in range(30)]
+    audited = cal.audit([0.9, 0.8] * 50, [1, 0] * 50).to_dict()
+    open_page(browser, render_html([audited], questions=rows, questions_note="all"), tmp_path)
+    browser.execute_script("document.querySelector('#questions button.more').focus()")
+    browser.execute_script("document.activeElement.click()")
+    assert browser.execute_script("return document.activeElement.textContent") == "Q10? q10"
+
+
+@pytest.mark.browser
+def test_the_slider_follows_the_arrow_keys(browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    open_page(browser, render_html([plain(document_of("cascade"))]), tmp_path)
+    slider = browser.find_element("css selector", ".controls input[type=range]")
+    read = "return document.querySelector('.readout tbody').textContent"
+    before = browser.execute_script(read)
+    for _ in range(25):
+        slider.send_keys(Keys.ARROW_RIGHT)
+    wait_for(
+        browser,
+        "return document.querySelector('.controls input[type=range]').value > 0.9 && "
+        f"document.querySelector('.readout tbody').textContent !== {before!r}",
+    )
+
+
+@pytest.fixture
+def printed(browser):
+    """Emulate paper, on the machine of somebody who likes it dark."""
+    media = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    yield lambda: browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {**media, "media": "print"})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+@pytest.mark.browser
+def test_no_name_covers_a_number_on_paper(browser, printed, tmp_path):
+    rows = tuple((f"a rather long name of a model {i}", "0.123 [0.100, 0.146]") for i in range(5))
+    open_page(browser, page_with_table(Table(("model", "ECE"), rows)), tmp_path)
+    printed()
+    place = "getComputedStyle(document.querySelector('#t0-0 td.label'))"
+    assert browser.execute_script(f"return {place}.position") == "static"
+    assert browser.execute_script("return getComputedStyle(document.body).color") == (
+        "rgb(27, 31, 36)"
+    )
+
+
+@pytest.mark.browser
+def test_folded_charts_are_drawn_before_anyone_prints(browser, printed, tmp_path):
+    rng = np.random.default_rng(0)
+    table = {
+        "method": np.repeat([f"m{i}" for i in range(9)], 40),
+        "question_id": list(range(40)) * 9,
+        "confidence": rng.random(360),
+        "correct": rng.integers(2, size=360),
+    }
+    open_page(browser, render_html([cal.audit(table, resamples=50).to_dict()]), tmp_path)
+    undrawn = "return document.querySelectorAll('.chart:not([data-drawn])').length === 0"
+    wait_for(browser, undrawn)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(
+        "return [...document.querySelectorAll('details.folded')].every(d => d.open)"
+    )
+    printed()
+    colours = browser.execute_script(
+        "return [...new Set([...document.querySelectorAll('.chart svg text')]"
+        ".map(t => getComputedStyle(t).fill))]"
+    )
+    assert colours == ["rgb(87, 96, 106)"]
