@@ -66,6 +66,10 @@ def test_every_value_is_that_of_memory_and_every_interval_is_as_wide(table, in_p
     memory = cal.compare(frame(), by=["topic"], **OPTIONS)
     assert streamed["reading"] == {"way": "streamed", "rows": frame().height, "parts": 5}
     assert memory["reading"] == {"way": "in memory"}
+    assert streamed["settings"] == memory["settings"]
+    (file,) = streamed["input"]
+    assert (file["path"], file["rows"]) == (str(table), frame().height)
+    assert len(file["footer_sha256"]) == 64
     found = {(row["model"], str(row["group"])): row for row in streamed["results"]}
     assert len(found) == 9
     for other in memory["results"]:

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, cast
 from calibrant.api.engines import LocalEngine
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
-from calibrant.records.batches import Part, is_url
+from calibrant.records.batches import Part, is_url, parquet_files
 
-__all__ = ["footer_facts"]
+__all__ = ["footer_facts", "streamed_input"]
 
 # A parquet file ends with its footer, the length of that in four bytes, and four letters.
 _END = 8
@@ -39,6 +39,26 @@ def footer_facts(files: Sequence[str], parts: Sequence[Part]) -> list[dict[str, 
     for part in parts:
         rows[part.file] += part.rows
     return list(LocalEngine().map(partial(_facts, rows=rows), files))
+
+
+def streamed_input(shown: str, source: str, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return what names the input of a streamed document.
+
+    Parameters
+    ----------
+    shown
+        The table as it was given.
+    source
+        What was read: the same, or its copy as a parquet file where it is a table of text. That
+        is read to the end for the copy, so that it is hashed whole.
+    parts
+        The parts of the table.
+    """
+    if source == shown:
+        return footer_facts(parquet_files(source), parts)
+    from calibrant.api.provenance import input_files
+
+    return input_files(shown)
 
 
 def _facts(file: str, rows: Counter[str]) -> dict[str, Any]:

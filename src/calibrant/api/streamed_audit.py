@@ -17,12 +17,12 @@ from threadpoolctl import threadpool_limits
 import calibrant
 from calibrant.api.audit_options import AuditOptions
 from calibrant.api.engines import Engine, LocalEngine, engine_named
-from calibrant.api.footers import footer_facts
+from calibrant.api.footers import streamed_input
 from calibrant.api.repeated import refuse_repeats
 from calibrant.api.streaming import staged, sum_plan
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.records.batches import Part, parquet_files, table_parts
+from calibrant.records.batches import Part, table_parts
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.mergeable import CellSums
 
@@ -60,7 +60,7 @@ def streamed_audit(data: str | Path, options: AuditOptions) -> Result:
         parts = table_parts(source, streamed.plan.columns)
         if not parts:
             raise InputError("the table has no rows", source=str(data))
-        files = _files(str(data), source, parts)
+        files = streamed_input(str(data), source, parts)
         total = summed(parts, streamed.plan, runner, shown=str(data), staged=source)
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
@@ -100,15 +100,6 @@ def streamed_audit(data: str | Path, options: AuditOptions) -> Result:
             "sem_ece": [],
         }
     )
-
-
-def _files(shown: str, source: str, parts: list[Part]) -> list[dict[str, Any]]:
-    """Return what names the input: a text table is small enough to be hashed whole."""
-    if source == shown:
-        return footer_facts(parquet_files(source), parts)
-    from calibrant.api.provenance import input_files
-
-    return input_files(shown)
 
 
 def summed(

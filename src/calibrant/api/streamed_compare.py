@@ -18,7 +18,9 @@ from threadpoolctl import threadpool_limits
 
 import calibrant
 from calibrant.api.engines import engine_named
+from calibrant.api.footers import streamed_input
 from calibrant.api.result import Result
+from calibrant.api.settings import table_settings
 from calibrant.api.streamed_audit import summed
 from calibrant.api.streaming import Streamed, staged, sum_plan
 from calibrant.comparison.compare import comparison_entries
@@ -108,6 +110,7 @@ def streamed_compare(
                 hint="name the column of question ids with --question",
             )
         parts = table_parts(source, streamed.plan.columns)
+        files = streamed_input(str(data), source, parts)
         total = summed(parts, streamed.plan, runner, shown=str(data), staged=source)
         cuts = _cuts(total, models, str(data))
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
@@ -127,23 +130,32 @@ def streamed_compare(
         _entries(cut, sums, total, streamed, options, seed)
         for cut, sums in zip(cuts, merged, strict=True)
     ]
-    return Result(_document(entries, total, count, str(data), options, seed))
+    rules = {"on_invalid": on_invalid or "error", "graded": False, "scale": scale}
+    settings = {"models": models, "by": list(by), **table_settings({**rules, **columns})}
+    head = _head(str(data), files, options, settings, seed)
+    return Result(head | _document(entries, total, count))
 
 
-def _document(
-    entries: Sequence[Mapping[str, Any]],
-    total: PartSums,
-    parts: int,
+def _head(
     source: str,
+    files: list[dict[str, Any]],
     options: Mapping[str, Any],
+    settings: Mapping[str, Any],
     seed: int,
 ) -> dict[str, Any]:
     return {
         "schema": "calibrant.compare/1",
         "version": calibrant.__version__,
         "source": source,
+        "input": files,
         "seed": seed,
+        "settings": {**options, **settings},
         **options,
+    }
+
+
+def _document(entries: Sequence[Mapping[str, Any]], total: PartSums, parts: int) -> dict[str, Any]:
+    return {
         "reading": {"way": "streamed", "rows": total.rows, "parts": parts},
         "dropped": total.dropped,
         "results": [entry for part in entries for entry in part["results"]],
