@@ -88,8 +88,9 @@ STEPS: dict[str, Callable[[str], str]] = {
     "articles": _articles,
     "punctuation": _punctuation,
     "case": str.casefold,
-    "plurals": _plurals,
+    # Before the plurals: 'United States' is a name of the table, 'united state' is none.
     "places": one_country_name,
+    "plurals": _plurals,
 }
 
 

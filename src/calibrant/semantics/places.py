@@ -1,4 +1,4 @@
-"""Countries that go by several names, written as normalised strings."""
+"""Countries that go by several names, or by one that looks like a plural, as normalised strings."""
 
 from __future__ import annotations
 
@@ -31,6 +31,14 @@ _GROUPS = (
     "iran|islamic republic of iran",
     "syria|syrian arab republic",
     "laos|lao people democratic republic",
+    "bahamas|commonwealth of bahamas",
+    "barbados",
+    "comoros|union of comoros|comoro islands",
+    "honduras|republic of honduras",
+    "maldives|republic of maldives|maldive islands",
+    "philippines|republic of philippines|philippine islands",
+    "seychelles|republic of seychelles",
+    "wales|cymru",
     "moldova|republic of moldova",
     "tanzania|united republic of tanzania",
     "micronesia|federated states of micronesia",
@@ -64,4 +72,5 @@ def one_country_name(text: str) -> str:
     >>> one_country_name("burma"), one_country_name("the road to burma")
     ('myanmar', 'the road to burma')
     """
-    return COUNTRY_NAMES.get(text, text)
+    # Taken-out punctuation leaves spaces behind.
+    return COUNTRY_NAMES.get(" ".join(text.split()), text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from calibrant.semantics.places import COUNTRY_NAMES
+
 __all__ = ["near_word", "opposed", "singular", "within_edits", "word_list"]
 
 
@@ -19,6 +21,9 @@ def word_list(text: str) -> list[str]:
 _KEEP_S = frozenset(
     word_list("was his this has is us as its yes does gas bus plus thus series species")
 )
+# A country is no plural: Laos is not several Lao. By the word and not by its capital letter, since
+# answers and references are often written small.
+_COUNTRIES = frozenset(name for name in COUNTRY_NAMES if name.endswith("s"))
 _ENDINGS = frozenset(
     [
         "",
@@ -43,10 +48,10 @@ def singular(word: str) -> str:
 
     Examples
     --------
-    >>> [singular(word) for word in ("cities", "boxes", "glass", "Paris", "prophets")]
-    ['city', 'box', 'glass', 'Paris', 'prophet']
+    >>> [singular(word) for word in ("cities", "boxes", "glass", "Paris", "prophets", "laos")]
+    ['city', 'box', 'glass', 'Paris', 'prophet', 'laos']
     """
-    if len(word) < 4 or not word.endswith("s") or word in _KEEP_S:
+    if len(word) < 4 or not word.endswith("s") or word in _KEEP_S or word in _COUNTRIES:
         return word
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
