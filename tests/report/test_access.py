@@ -40,6 +40,9 @@ def test_an_exported_picture_carries_its_title_and_its_caption(tmp_path):
         assert svg.startswith("<svg ")
         assert ' role="img">' in svg.split("<title>")[0]
         assert "<title>A &lt;b&gt; &amp; c</title><desc>How to read it.</desc>" in svg
+        # A font of the reader's own would need another width than was measured.
+        assert "Liberation Sans" in svg
+        assert "system-ui" not in svg
 
 
 def test_nothing_on_the_page_moves_by_itself():

@@ -113,9 +113,13 @@ def _layers(rows: list[dict[str, Any]], models: list[dict[str, Any]]) -> list[di
             "mark": {"type": "point", "shape": "diamond", "size": 90, "color": GREY},
             "encoding": {**place, "tooltip": tips("model", cost=".3f", accuracy=".3f")},
         },
-        {
-            "data": {"values": models},
-            "mark": {"type": "text", "dy": -11, "fontSize": 12},
-            "encoding": {**place, "text": {"field": "model"}},
-        },
+        # Curves rise from the cheapest model to the largest: names keep out of their way.
+        *(
+            {
+                "data": {"values": chosen},
+                "mark": {"type": "text", "dy": shift, "fontSize": 12},
+                "encoding": {**place, "text": {"field": "model"}},
+            }
+            for chosen, shift in ((models[:-1], 16), (models[-1:], -12))
+        ),
     ]

@@ -75,6 +75,9 @@ def _text(figure: Figure, *, background: str | None = None) -> str:
     spec = copy.deepcopy(figure.spec)
     if spec.get("width") == "container":
         spec["width"] = 480
+    config = spec.setdefault("config", {})
+    # Room is measured here and used elsewhere: these fonts are of one width.
+    config["font"] = "Liberation Sans, Arial, Helvetica, sans-serif"
     if background is not None:
-        spec.setdefault("config", {})["background"] = background
+        config["background"] = background
     return orjson.dumps(spec).decode()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.terminal._parts import part_name, reason_text
 
 __all__ = ["blocks"]
 
@@ -15,10 +16,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts: list[Paragraph | Table] = [
         Paragraph(f"The report is here: {document['report']}", strong=True),
         Paragraph(_asked(document)),
-        Paragraph(f"Parts: {', '.join(document['done'])}; {document['seconds']:.0f} s."),
+        Paragraph(f"It holds: {', '.join(document['done'])}. {document['seconds']:.0f} s."),
     ]
     for entry in document["left_out"]:
-        parts.append(Paragraph(f"Left out: {entry['part']}, because {entry['reason']}"))
+        parts.append(Paragraph(f"Left out: {part_name(entry['part'])}: {reason_text(entry)}."))
     parts.append(Paragraph("Try next:"))
     parts.extend(Paragraph(f"  {command}") for command in document["next"])
     return parts
@@ -27,4 +28,4 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 def _asked(document: Mapping[str, Any]) -> str:
     new = sum(entry["draws_new"] for entry in document["counts"])
     held = sum(entry["draws_cached"] for entry in document["counts"])
-    return f"{new:,} draws were asked for, {held:,} were in the ledger already."
+    return f"{new:,} draws were asked for, {held:,} more came from the ledger: asked once already."
