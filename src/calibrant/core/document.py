@@ -15,6 +15,8 @@ from calibrant.core.estimate import Estimate
 
 __all__ = ["dump_document", "kind_of", "load_document", "plain"]
 
+_AS_IS = frozenset({str, int, bool, type(None)})
+
 
 def plain(value: Any) -> Any:
     """Return `value` as plain JSON data: estimates as dictionaries, undefined numbers as None.
@@ -24,6 +26,12 @@ def plain(value: Any) -> Any:
     >>> plain({"ece": Estimate(0.1, 0.0, 0.2, n=5), "x": float("nan")})
     {'ece': {'value': 0.1, 'low': 0.0, 'high': 0.2, 'n': 5}, 'x': None}
     """
+    # Most of a document is numbers and text: their exact types are settled first.
+    kind = type(value)
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind in _AS_IS:
+        return value
     if isinstance(value, Estimate):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -35,7 +43,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        return plain(float(value))
     if isinstance(value, Path):
         return str(value)
     return value

@@ -11,6 +11,7 @@ from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.isotonic import DistinctSums, distinct_sums, isotonic_fit, pooled_sums
+from calibrant.stats.pooling import pooled_adjacent
 
 __all__ = [
     "Corp",
@@ -221,7 +222,7 @@ def _simulated_curves(
     trials = np.maximum(np.round(cells.weight * rows_per_weight), 1).astype(np.int64)
     drawn = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
     heavy = trials.astype(np.float64)
-    return np.stack([isotonic_fit(heavy, row.astype(np.float64)) for row in drawn])
+    return np.stack([pooled_adjacent(row, heavy)[0] for row in drawn / heavy])
 
 
 def merged_cells(sums: DistinctSums, most: int) -> DistinctSums:
