@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
+from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.summary import audit_sentences
 from calibrant.report.terminal.semantic import semantic_tables
@@ -204,9 +205,7 @@ def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
     rule = correction_sentence(document)
     if rule:
         remarks.append(Paragraph(rule))
-    if document["dropped"]:
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
-        remarks.append(Paragraph(f"Rows left out: {counts}."))
+    remarks.extend(rows_left_out(document))
     if document.get("emptied_models"):
         names = ", ".join(document["emptied_models"])
         remarks.append(Paragraph(f"Left out altogether, since no row is left: {names}."))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
 
@@ -31,9 +32,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
     if document["self_preference"]:
         parts.append(_self_preference(document["self_preference"]))
-    if document["dropped"]:
-        counts = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
-        parts.append(Paragraph(f"Rows left out: {counts}."))
+    parts.extend(rows_left_out(document))
     return [*parts, *_not_compared(document)]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
 
@@ -23,10 +24,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts: list[Paragraph | Table] = []
     for entry in document["results"]:
         parts += [_verdict(entry), _losses(entry), _groups(entry), _decision(entry)]
-    dropped = {rule: n for rule, n in document.get("dropped", {}).items() if n}
-    if dropped:
-        left_out = ", ".join(f"{rule} {n:,}" for rule, n in dropped.items())
-        parts.append(Paragraph(f"Rows left out: {left_out}."))
+    parts.extend(rows_left_out(document))
     return parts
 
 

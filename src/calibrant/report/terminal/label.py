@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
 
@@ -23,9 +24,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
                 f"written to {added['written']}"
             )
         )
-    if document["dropped"]:
-        dropped = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
-        parts.append(Paragraph(f"rows left out: {dropped}"))
+    parts.extend(rows_left_out(document))
     labelled = [entry for entry in document["results"] if entry["labelled"]]
     for entry in labelled:
         if not document["batch"]:

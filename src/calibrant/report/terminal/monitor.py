@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
 
@@ -21,12 +22,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         slope = entry["drift_per_day"]
         if slope:
             change = estimate_cell(slope, digits=5)
-            parts.append(Paragraph(f"change of accuracy minus confidence per day: {change}"))
+            parts.append(Paragraph(f"Change of accuracy minus confidence per day: {change}."))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
-    if document["dropped"]:
-        dropped = ", ".join(f"{rule} {count:,}" for rule, count in document["dropped"].items())
-        parts.append(Paragraph(f"rows left out: {dropped}"))
+    parts.extend(rows_left_out(document))
     return parts
 
 

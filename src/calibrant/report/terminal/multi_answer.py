@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import UNCORRECTED
 
 __all__ = ["blocks", "coverage_words"]
@@ -27,9 +28,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         found.append(_coverage(document))
     if document.get("tuning"):
         found.append(_tuning(document["tuning"]))
-    if document.get("dropped"):
-        reasons = ", ".join(f"{count} {reason}" for reason, count in document["dropped"].items())
-        found.append(Paragraph(f"Rows left out: {reasons}."))
+    found.extend(rows_left_out(document))
     return found
 
 

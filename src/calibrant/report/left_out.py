@@ -1,0 +1,31 @@
+"""How many rows were left out, and by which rule, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.records.rules import RULES
+from calibrant.report.blocks import Paragraph
+
+__all__ = ["rows_left_out"]
+
+
+def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
+    """Return a sentence on the rows that broke a rule, or nothing where none did.
+
+    Examples
+    --------
+    >>> print(rows_left_out({"dropped": {"correct_missing": 1200}})[0].text)
+    Rows left out: 1,200 correct_missing (the outcome is missing).
+    """
+    found = {rule: count for rule, count in (document.get("dropped") or {}).items() if count}
+    if not found:
+        return []
+    counts = [f"{count:,} {rule}{_meaning(rule)}" for rule, count in found.items()]
+    return [Paragraph(f"Rows left out: {', '.join(counts)}.")]
+
+
+def _meaning(rule: str) -> str:
+    known = RULES.get(rule)
+    return "" if known is None else f" ({known.sentence})"
