@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.api.engines import engine_named
-from calibrant.api.groups import embedded, scores_source, without_missing
+from calibrant.api.groups import embedded, refuse_outcome, scores_source, without_missing
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.api.settings import table_settings
@@ -20,8 +20,10 @@ from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.answers import Answers
 from calibrant.epistemic.cascade import Cascade
 from calibrant.epistemic.decision import CostMatrix
+from calibrant.epistemic.residuals import RESIDUAL_MODELS
 from calibrant.epistemic.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.tournament import SplitPlan, tournament
+from calibrant.metrics import calibrator_from_dict
 from calibrant.records import load_scores
 
 __all__ = ["aligned_answers", "cascade"]
@@ -95,6 +97,7 @@ def cascade(
     """
     chosen = _options(options)
     _check_tolerance(tolerance)
+    refuse_outcome(features, correct)
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question}
@@ -137,8 +140,7 @@ def _check_tolerance(tolerance: float | None) -> None:
     if tolerance is not None and not 0 <= tolerance < math.inf:
         raise InputError(
             f"--tolerance is a finite number, at least 0, got {tolerance:g}",
-            hint="it is the estimated risk up to which an answer is given: 0.2 is an expected cost "
-            "of 0.2 per answer, where a wrong one costs 1",
+            hint="answers are given up to this estimated risk, in the unit of --costs",
         )
 
 
@@ -164,6 +166,13 @@ def _options(options: Mapping[str, Any]) -> StrategyOptions:
             raise InputError(
                 f"there is no strategy {name!r}", hint=did_you_mean(name, list(STRATEGIES))
             )
+    # Strategies that need neither would pass over a name that does not exist.
+    calibrator_from_dict({"calibrator": given.get("recalibration", "platt")})
+    if given.get("residuals", "tree") not in RESIDUAL_MODELS:
+        raise InputError(
+            f"there is no residual model {given['residuals']!r}",
+            hint=did_you_mean(given["residuals"], list(RESIDUAL_MODELS)),
+        )
     if given.get("costs") is not None:
         given["costs"] = CostMatrix.of(given["costs"])
     return StrategyOptions(**given)
@@ -192,8 +201,8 @@ def aligned_answers(
 ) -> tuple[Answers, dict[str, int]]:
     """Return the answers of `models` to the questions that all of them have."""
     known = frame["model"].unique().to_list()
-    if len(models) < 2:
-        raise InputError(f"a cascade needs at least two models, got {list(models)}")
+    if len(set(models)) < max(2, len(models)):
+        raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
     for name in models:
         if name not in known:
             raise InputError(f"there is no model {name!r}", hint=did_you_mean(name, known))
@@ -247,7 +256,7 @@ def _costs(
                 f"the price of the model {name!r} is missing", hint=did_you_mean(name, list(price))
             )
         unit = 1.0 if price is None else float(price[name])
-        per_query = np.ones(part.height) if cost is None else part[cost].cast(pl.Float64).to_numpy()
+        per_query = np.ones(part.height) if cost is None else _amounts(part[cost])
         columns.append(unit * per_query)
     matrix = np.stack(columns, axis=1)
     if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
@@ -262,6 +271,14 @@ def _costs(
             hint="change the order of --models or the prices",
         )
     return matrix
+
+
+def _amounts(column: pl.Series) -> Any:
+    if not column.dtype.is_numeric():
+        raise InputError(
+            f"the column for --cost must hold numbers, {column.name!r} holds {column.dtype}"
+        )
+    return column.cast(pl.Float64).to_numpy()
 
 
 def _policy(

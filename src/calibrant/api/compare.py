@@ -28,6 +28,7 @@ __all__ = ["compare"]
 
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
 STREAM_ROWS = 1_000_000
+_STEEPEST = 1e6
 _NO_PROBABILITY = "the score is no probability, and calibration is what is compared"
 _TURNED = "recalibrate it: `calibrant audit INPUT --recalibrate platt` audits it as a probability"
 
@@ -114,6 +115,8 @@ def compare(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
+    if not 0 <= lipschitz <= _STEEPEST:
+        raise InputError(f"lipschitz is from 0 to {_STEEPEST:g}, got {lipschitz:g}")
     options: dict[str, Any] = {
         "bins": bins,
         "target": target,

@@ -19,7 +19,7 @@ from calibrant.core.rng import named_stream
 from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.records import Block, Scores, Study, load_scores
 
-__all__ = ["embedded", "groups", "scores_source", "without_missing"]
+__all__ = ["embedded", "groups", "refuse_outcome", "scores_source", "without_missing"]
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
@@ -81,6 +81,7 @@ def groups(
     chosen = GroupOptions(seed=seed, **_known(options))
     if not features and embed is None:
         raise InputError("at least one feature is needed", hint="name columns with --features")
+    refuse_outcome(features, correct)
     kept = [name for name in (*features, embed) if name is not None]
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question}
@@ -117,6 +118,16 @@ def _known(options: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise InputError(f"there is no option {unknown[0]!r}; options: {', '.join(sorted(fields))}")
     return {name: value for name, value in options.items() if value is not None}
+
+
+def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
+    """Refuse the outcome as a feature: it would tell what is to be found out."""
+    if (correct or "correct") in features:
+        raise InputError(
+            f"the outcome {correct or 'correct'!r} cannot be a feature: it is what a confidence "
+            "is held against",
+            hint="name columns with --features that are known before the answer is graded",
+        )
 
 
 def scores_source(data: Any) -> Any:

@@ -85,7 +85,8 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
-    _check_options(bins, tolerance)
+    _check_options(bins, tolerance, baseline_rows)
+    _check_expiry(precision, drift)
     known = None
     if baseline is not None:
         with naming(source_name(baseline)):
@@ -139,11 +140,20 @@ def monitor(
     return Result({**head, "results": results, "dropped": dropped})
 
 
-def _check_options(bins: int, tolerance: float) -> None:
+def _check_options(bins: int, tolerance: float, baseline_rows: int) -> None:
+    if not 0 <= baseline_rows <= _MOST_ROWS:
+        raise InputError(f"baseline_rows is from 0 to {_MOST_ROWS:,}, got {baseline_rows}")
     if not 1 <= bins <= _MOST_BINS:
         raise InputError(f"bins is from 1 to {_MOST_BINS:,}, got {bins}")
     if not 0 <= tolerance < 1:
         raise InputError(f"a tolerance is from 0 to below 1, got {tolerance:g}")
+
+
+def _check_expiry(precision: float | None, drift: float | None) -> None:
+    if precision is not None and not 0 < precision < 1:
+        raise InputError(f"precision lies between 0 and 1, got {precision:g}")
+    if drift is not None and not 0 <= drift <= 1:
+        raise InputError(f"drift, per day, is from 0 to 1, got {drift:g}")
 
 
 def _tables(sources: Any) -> Iterator[Any]:

@@ -23,6 +23,8 @@ from calibrant.records import Scores, load_scores, source_name
 
 __all__ = ["plan"]
 
+_LEAST_SHARE = 1e-9
+
 
 def plan(
     scores: Any = None,
@@ -79,8 +81,12 @@ def plan(
     (50000, 500)
     """
     stages = parse_stages(stages)
+    if scores is None:
+        _refuse_without_table({"rank": rank, **columns})
     _check_range("precision", precision, 1.0)
     _check_range("drift", drift, 1e6)
+    if not _LEAST_SHARE <= smallest_share <= 1:
+        raise InputError(f"smallest_share is from {_LEAST_SHARE:g} to 1, got {smallest_share:g}")
     for steepness in (lipschitz, *(stage for stage in stages if stage != math.inf)):
         _check_range("the Lipschitz constant", steepness, 1e6)
     source = source_name(scores) if isinstance(scores, str | Path) else None
@@ -121,6 +127,17 @@ def plan(
     with naming(source):
         document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
     return Result(document)
+
+
+def _refuse_without_table(options: dict[str, Any]) -> None:
+    """Refuse options that would be passed over: they are about a table."""
+    given = [name for name, value in options.items() if value not in (None, "error", "drop")]
+    if given:
+        raise InputError(
+            f"--{given[0].replace('_', '-')} is about a table, and none is given, got "
+            f"{options[given[0]]!r}",
+            hint="give a table of scores, or leave the option out",
+        )
 
 
 def _check_range(name: str, value: float | None, most: float) -> None:

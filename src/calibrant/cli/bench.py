@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,8 +15,10 @@ from calibrant.cli.options import (
     file_with_folders,
     input_to_read,
     inputs_to_read,
+    name_list,
 )
 from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 
 _MOST_ANSWERS = 1_000
+_MASSES = ("frequency", "probability")
 Triples = Annotated[
     list[str] | None,
     typer.Option(
@@ -46,7 +48,7 @@ def _root() -> None:
 @app.command()
 def mace(
     out: Annotated[
-        Path,
+        str,
         typer.Option(
             "--out", metavar="FILE.jsonl", help="Where to write.", callback=file_with_folders
         ),
@@ -102,7 +104,7 @@ def mace(
 
     result = bench_mace(
         out,
-        domains=_names(domain) if domain is not None else None,
+        domains=name_list("--domain", domain) or None,
         k=_numbers(k),
         per_k=per_k,
         seed=seed,
@@ -111,7 +113,7 @@ def mace(
         min_views=min_views,
         top_views=top_views,
         rules=rules,
-        kinds=_names(kinds),
+        kinds=name_list("--kinds", kinds),
         limit=limit,
         cap=cap,
         strata=strata,
@@ -164,7 +166,9 @@ def evaluate(
             callback=input_to_read,
         ),
     ] = None,
-    reference: Annotated[str, typer.Option(help="Method that others are tested against.")] = "sca",
+    reference: Annotated[
+        str | None, typer.Option(help="Method that others are tested against. [default: sca]")
+    ] = None,
     tune: Annotated[
         str, typer.Option(metavar="A,B", help="Methods whose threshold is tuned; '' for none.")
     ] = "sca,snca,sfca",
@@ -185,28 +189,32 @@ def evaluate(
     """Accuracy and confidence by k, AUROC on mixes, tests against the reference."""
     from calibrant.api.bench_evaluate import bench_evaluate
 
+    if coverage_mass not in _MASSES:
+        raise InputError(f"--coverage-mass is one of {', '.join(_MASSES)}, got {coverage_mass!r}")
     result = bench_evaluate(
         scores,
         questions=questions,
         draws=draws,
-        reference=reference,
-        tune=_names(tune),
+        reference=reference or "sca",
+        tune=name_list("--tune", tune) if tune else [],
         coverage_mass=coverage_mass,
         resamples=resamples,
         items=items,
         on_invalid=on_invalid,
         seed=seed,
     )
+    known = sorted({entry["method"] for entry in result["results"]})
+    if reference is not None and reference not in known:
+        raise InputError(
+            f"--reference is a method of the table, got {reference!r}",
+            hint=did_you_mean(reference, known),
+        )
     emit(result, json=json, html=html)
-
-
-def _names(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _numbers(text: str) -> list[int]:
     try:
-        numbers = [int(part) for part in _names(text)]
+        numbers = [int(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if not numbers or not all(1 <= number <= _MOST_ANSWERS for number in numbers):

@@ -10,8 +10,8 @@ from calibrant.api.cascade import cascade
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
-from calibrant.cli.groups import names, parse_costs
 from calibrant.cli.options import (
+    COSTS_WRITTEN,
     Costs,
     EmbedColumn,
     EmbedDimensions,
@@ -24,29 +24,39 @@ from calibrant.cli.options import (
     ScoresInput,
     Seed,
     finite,
+    name_list,
+    number_by_name,
     share_inside,
 )
 from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
 
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
 
 def _prices(text: str | None, models: list[str]) -> dict[str, float] | None:
     """Return prices from '1,8,70', in the order of the models, or from 'small=1,large=70'."""
     if text is None:
         return None
-    parts = names(text)
+    if "=" in text:
+        prices = number_by_name("--price", text, _PRICES_WRITTEN) or {}
+        unknown = [name for name in prices if name not in models]
+        if unknown:
+            raise InputError(
+                f"--price is that of a model, got {unknown[0]!r}",
+                hint=did_you_mean(unknown[0], models),
+            )
+        return prices
     try:
-        if all("=" in part for part in parts):
-            pairs = [part.rsplit("=", 1) for part in parts]
-            return {name.strip(): float(value) for name, value in pairs}
-        values = [float(part) for part in parts]
+        values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"prices are written 1,8,70 or small=1,large=70, got {text!r}") from None
+        raise InputError(f"--price is written {_PRICES_WRITTEN}, got {text!r}") from None
     if len(values) != len(models):
-        raise InputError(f"{len(values)} prices for {len(models)} models")
+        raise InputError(f"--price has {len(values)} prices for {len(models)} models, got {text!r}")
     return dict(zip(models, values, strict=True))
 
 
@@ -90,7 +100,9 @@ def command(
             metavar="NAME", help="Model of the residual: tree, shrunk, forest or boosting."
         ),
     ] = "tree",
-    max_depth: Annotated[int | None, typer.Option(help="Depth of the trees.")] = None,
+    max_depth: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Depth of the trees.")
+    ] = None,
     strategies: Annotated[
         str | None,
         typer.Option(
@@ -113,12 +125,12 @@ def command(
     seed: Seed = 0,
 ) -> None:
     """When to defer to a larger model, and what it costs."""
-    order = names(models)
+    order = name_list("--models", models)
     with cluster_speaks_on_stderr():
         result = cascade(
             source,
             models=order,
-            features=names(features),
+            features=name_list("--features", features),
             embed=embed,
             embed_dimensions=embed_dimensions,
             price=_prices(price, order),
@@ -132,11 +144,11 @@ def command(
             engine=engine,
             seed=seed,
             decision=decision,
-            costs=parse_costs(costs),
+            costs=number_by_name("--costs", costs, COSTS_WRITTEN),
             threshold=threshold,
             recalibration=recalibration,
             residuals=residuals,
             max_depth=max_depth,
-            strategies=tuple(names(strategies)) or None,
+            strategies=tuple(name_list("--strategies", strategies)) or None,
         )
     emit(result, json=json, html=html)

@@ -23,6 +23,7 @@ from calibrant.cli.options import (
     Scale,
     Seed,
     input_to_read,
+    name_list,
 )
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -70,7 +71,7 @@ def command(
     with cluster_speaks_on_stderr():
         result = compare(
             inputs[0] if len(inputs) == 1 else inputs,
-            models=[name.strip() for name in models.split(",")] if models else None,
+            models=name_list("--models", models) or None,
             candidates=candidates,
             **columns,
             by=by or (),

@@ -14,7 +14,7 @@ from calibrant.report import terminal_blocks
 __all__ = ["emit"]
 
 
-def emit(result: Result, *, json: str | None = None, html: Path | None = None) -> None:
+def emit(result: Result, *, json: str | None = None, html: str | Path | None = None) -> None:
     """Print the result, or write it as JSON to standard output when `json` is ``-``."""
     if html is not None:
         result.to_html(html)

@@ -10,6 +10,7 @@ from calibrant.api.groups import groups
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
+    COSTS_WRITTEN,
     Costs,
     EmbedColumn,
     EmbedDimensions,
@@ -20,31 +21,14 @@ from calibrant.cli.options import (
     Recalibration,
     ScoresInput,
     Seed,
+    name_list,
+    number_by_name,
     share_inside,
 )
-from calibrant.core.errors import InputError
 
-__all__ = ["app", "names", "parse_costs"]
+__all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-
-def names(text: str | None) -> list[str]:
-    """Return the names in a list separated by commas."""
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
-
-
-def parse_costs(text: str | None) -> dict[str, float] | None:
-    """Return a cost matrix from 'c10=1,c01=5'."""
-    if text is None:
-        return None
-    try:
-        pairs = [part.split("=") for part in names(text)]
-        return {name.strip(): float(value) for name, value in pairs}
-    except ValueError:
-        raise InputError(
-            f"costs are written c10=1,c01=5 (c10: deciding 1 where the truth is 0), got {text!r}"
-        ) from None
 
 
 @app.command()
@@ -101,11 +85,11 @@ def command(
     """For whom is the confidence wrong?"""
     result = groups(
         source,
-        features=names(features),
+        features=name_list("--features", features),
         embed=embed,
         embed_dimensions=embed_dimensions,
         **columns,
-        only_models=names(models) or None,
+        only_models=name_list("--models", models) or None,
         on_invalid=on_invalid,
         seed=seed,
         recalibration=recalibration,
@@ -117,7 +101,7 @@ def command(
         min_group=min_group,
         alpha=alpha,
         control=control,
-        costs=parse_costs(costs),
+        costs=number_by_name("--costs", costs, COSTS_WRITTEN),
         threshold=threshold,
         level=level,
     )

@@ -14,21 +14,16 @@ from calibrant.cli.options import (
     JsonPath,
     file_with_folders,
     folder_to_write,
+    inputs_to_read,
 )
 from calibrant.core.errors import ClaimFailed
-from calibrant.core.inputs import check_input
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-def _logs(paths: list[Path]) -> list[Path]:
-    for path in paths:
-        check_input(path)
-    return paths
-
-
-def _place(path: Path | None) -> Path | None:
-    return file_with_folders(path) if path is not None and path.suffix else folder_to_write(path)
+def _place(option: typer.CallbackParam, path: str | None) -> str | None:
+    is_file = path is not None and Path(path).suffix
+    return file_with_folders(option, path) if is_file else folder_to_write(option, path)
 
 
 @app.command()
@@ -36,15 +31,15 @@ def _place(path: Path | None) -> Path | None:
 def command(
     *,
     logs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             metavar="LOG..",
             help="Logs of other tools, recognised by content.",
-            callback=_logs,
+            callback=inputs_to_read,
         ),
     ],
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="PATH",
             help="Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +17,7 @@ from calibrant.cli.options import (
     Seed,
     file_to_write,
     input_to_read,
+    share_inside,
 )
 
 app = typer.Typer(
@@ -42,10 +42,16 @@ Peers = Annotated[
     typer.Option("--peers", help="Use the agreement of other models' answers."),
 ]
 Precision = Annotated[
-    float | None, typer.Option("--precision", metavar="D", help="Stop at this half-width.")
+    float | None,
+    typer.Option(
+        "--precision", metavar="D", help="Stop at this half-width.", callback=share_inside
+    ),
 ]
 Threshold = Annotated[
-    float | None, typer.Option("--threshold", metavar="X", help="Stop when above or below this.")
+    float | None,
+    typer.Option(
+        "--threshold", metavar="X", help="Stop when above or below this.", callback=share_inside
+    ),
 ]
 
 
@@ -55,7 +61,7 @@ def next_batch(
     *,
     table: TableArgument,
     out: Annotated[
-        Path,
+        str,
         typer.Option(
             "--out", metavar="PATH", help="Batch: .csv or .jsonl.", callback=file_to_write
         ),
@@ -101,7 +107,7 @@ def add_batch(
         ),
     ],
     out: Annotated[
-        Path,
+        str,
         typer.Option(
             "--out",
             metavar="PATH",

@@ -19,6 +19,7 @@ from calibrant.cli.options import (
     OnInvalid,
     input_to_read,
     inputs_to_read,
+    seconds,
 )
 from calibrant.core.errors import ClaimFailed, InputError
 
@@ -52,11 +53,18 @@ def command(
         ),
     ] = None,
     baseline_rows: Annotated[
-        int, typer.Option(metavar="N", help="Take the first N rows as the verification.")
+        int,
+        typer.Option(
+            metavar="N", min=0, max=10**12, help="Take the first N rows as the verification."
+        ),
     ] = 0,
     follow: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Wait for new rows until the file rests so long."),
+        typer.Option(
+            metavar="SECONDS",
+            help="Wait for new rows until the file rests so long.",
+            callback=seconds,
+        ),
     ] = None,
     bins: Annotated[int, typer.Option(help="Equal-width bins.")] = 10,
     alpha: Annotated[float, typer.Option(help="Probability of any false alarm, ever.")] = 0.05,

@@ -7,6 +7,7 @@ not find out at its end that there is no such folder.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,11 @@ import typer
 
 from calibrant.core.errors import InputError
 from calibrant.core.inputs import check_input
+from calibrant.core.naming import naming
 from calibrant.core.output import check_output, check_output_folder
 
 __all__ = [
+    "COSTS_WRITTEN",
     "AnswerColumn",
     "Bins",
     "By",
@@ -51,22 +54,26 @@ __all__ = [
     "folder_to_write",
     "input_to_read",
     "inputs_to_read",
+    "name_list",
+    "number_by_name",
+    "seconds",
     "share_inside",
     "study_to_read",
 ]
 
 
-def input_to_read(path: str | None) -> str | None:
+def input_to_read(option: typer.CallbackParam, path: str | None) -> str | None:
     """Check a file or folder that a verb will read."""
     if path is not None:
-        check_input(path)
+        with naming(option.opts[0] if option.param_type_name == "option" else None):
+            check_input(path)
     return path
 
 
-def inputs_to_read(paths: list[str] | None) -> list[str] | None:
+def inputs_to_read(option: typer.CallbackParam, paths: list[str] | None) -> list[str] | None:
     """Check files or folders that a verb will read."""
     for path in paths or []:
-        check_input(path)
+        input_to_read(option, path)
     return paths
 
 
@@ -77,45 +84,103 @@ def study_to_read(path: Path | None) -> Path | None:
     return path
 
 
-def file_to_write(path: Path | None) -> Path | None:
+def file_to_write(option: typer.CallbackParam, path: str | None) -> str | None:
     """Check a file that a verb will write."""
     if path is not None:
-        check_output(path)
+        check_output(_named(option, path))
     return path
 
 
-def file_with_folders(path: Path | None) -> Path | None:
+def file_with_folders(option: typer.CallbackParam, path: str | None) -> str | None:
     """Check a file that a verb will write with the folders above it."""
     if path is not None:
-        check_output(path, makes_folders=True)
+        check_output(_named(option, path), makes_folders=True)
     return path
 
 
-def folder_to_write(path: Path | None) -> Path | None:
+def folder_to_write(option: typer.CallbackParam, path: str | None) -> str | None:
     """Check a folder that a verb will fill."""
     if path is not None:
-        check_output_folder(path)
+        check_output_folder(_named(option, path))
     return path
 
 
-def share_inside(value: float | None) -> float | None:
+def _named(option: typer.CallbackParam, path: str | Path) -> str | Path:
+    """Refuse a place without a name: the folder one is in is a dot, and - is for --json alone."""
+    if str(path) == "-":
+        raise InputError(
+            f"{option.opts[0]} names a file or a folder; only --json goes to standard output (-)",
+            hint="name a file, or write to /dev/stdout",
+        )
+    if not str(path).strip():
+        raise InputError(
+            f"{option.opts[0]} is a path to write to, got {str(path)!r}",
+            hint="name a file or a folder; . is the folder you are in",
+        )
+    return path
+
+
+def share_inside(option: typer.CallbackParam, value: float | None) -> float | None:
     """Check a share that is neither nothing nor all: a level, a false-alarm rate, a threshold."""
     if value is not None and not 0 < value < 1:
-        raise InputError(f"a level, a rate or a threshold lies between 0 and 1, got {value:g}")
+        raise InputError(f"{option.opts[0]} lies between 0 and 1, got {value:g}")
     return value
 
 
-def finite(value: float | None) -> float | None:
+def seconds(option: typer.CallbackParam, value: float | None) -> float | None:
+    """Check a time to wait."""
+    if value is not None and not 0 < value < math.inf:
+        raise InputError(f"{option.opts[0]} is a number of seconds above 0, got {value:g}")
+    return value
+
+
+def finite(option: typer.CallbackParam, value: float | None) -> float | None:
     """Check a number that may be of any size, but is one."""
     if value is not None and not math.isfinite(value):
-        raise InputError(f"a finite number is needed, got {value:g}")
+        raise InputError(f"{option.opts[0]} is a finite number, got {value:g}")
     return value
 
 
-def _file_or_output(path: str | None) -> str | None:
-    if path is not None and path != "-":
-        check_output(path)
-    return path
+def name_list(option: str, text: str | None) -> list[str]:
+    """Return the names of a list separated by commas; an empty name is refused, and one twice.
+
+    Examples
+    --------
+    >>> name_list("--models", "small, large")
+    ['small', 'large']
+    >>> name_list("--models", "small,,large")
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: --models is a list of names separated by commas, got \
+'small,,large'
+    """
+    found = [] if text is None else [part.strip() for part in text.split(",")]
+    if not all(found):
+        raise InputError(f"{option} is a list of names separated by commas, got {text!r}")
+    twice = [name for name, count in Counter(found).items() if count > 1]
+    if twice:
+        raise InputError(f"{option} names {twice[0]!r} more than once, got {text!r}")
+    return found
+
+
+def number_by_name(option: str, text: str | None, example: str) -> dict[str, float] | None:
+    """Return numbers by name from a list such as 'c10=1,c01=5'."""
+    if text is None:
+        return None
+    try:
+        pairs = [part.rsplit("=", 1) for part in name_list(option, text)]
+        found = {name.strip(): float(value) for name, value in pairs}
+    except InputError:
+        raise
+    except ValueError:
+        raise InputError(f"{option} is written {example}, got {text!r}") from None
+    if len(found) < len(pairs):
+        raise InputError(f"{option} gives one name several numbers, got {text!r}")
+    return found
+
+
+def _file_or_output(option: typer.CallbackParam, path: str | None) -> str | None:
+    return path if path == "-" else file_to_write(option, path)
 
 
 # -- what goes in and out
@@ -140,13 +205,13 @@ JsonPath = Annotated[
     ),
 ]
 HtmlPath = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--html", metavar="PATH", help="Write a self-contained report.", callback=file_to_write
     ),
 ]
 JunitPath = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--junit",
         metavar="PATH",
@@ -155,13 +220,13 @@ JunitPath = Annotated[
     ),
 ]
 MarkdownPath = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--markdown", metavar="PATH", help="Write the tables as Markdown.", callback=file_to_write
     ),
 ]
 FiguresFolder = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--figures",
         metavar="DIR",
@@ -170,7 +235,7 @@ FiguresFolder = Annotated[
     ),
 ]
 SavePath = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--save",
         metavar="PATH",
@@ -218,7 +283,8 @@ EmbedColumn = Annotated[
     typer.Option("--embed", metavar="COL", help="Text whose embedding joins the features."),
 ]
 EmbedDimensions = Annotated[
-    int, typer.Option("--embed-dimensions", help="Components of the embedding.")
+    int,
+    typer.Option("--embed-dimensions", min=1, max=10_000, help="Components of the embedding."),
 ]
 
 # -- rules for its rows
@@ -259,6 +325,7 @@ Recalibration = Annotated[
     str,
     typer.Option("--recalibration", metavar="NAME", help="platt, isotonic, beta or temperature."),
 ]
+COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
 Costs = Annotated[
     str | None,
     typer.Option("--costs", metavar="c10=1,c01=5", help="Cost matrix of the decision."),

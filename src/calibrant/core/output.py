@@ -32,9 +32,9 @@ no folder no/such/folder
       -> create it (mkdir -p no/such/folder), or name another place
     """
     target = Path(path)
-    if target.is_dir():
-        raise _refusal(target, "it is a folder", "name a file in it")
-    if target.exists():
+    if _exists(target):
+        if target.is_dir():
+            raise _refusal(target, "it is a folder", "name a file in it")
         if not os.access(target, os.W_OK):
             raise _refusal(target, "the file may not be changed", "name another place")
     elif makes_folders:
@@ -46,7 +46,7 @@ no folder no/such/folder
 def check_output_folder(path: str | Path, *, of: Path | None = None) -> None:
     """Refuse a folder that could neither be used nor be created."""
     folder = Path(path)
-    while not folder.exists() and folder != folder.parent:
+    while not _exists(folder) and folder != folder.parent:
         folder = folder.parent
     _check_folder(folder, of=of or Path(path))
 
@@ -69,6 +69,18 @@ def writing(path: str | Path) -> Iterator[None]:
     except OSError as error:
         check_output(path)
         raise _refusal(Path(path), error.strerror or str(error), "name another place") from None
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is such a place; a name that no system takes is refused."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _refusal(path, reason, "name another place") from None
+    return True
 
 
 def _check_folder(folder: Path, *, of: Path) -> None:

@@ -23,6 +23,7 @@ __all__ = ["Block", "Scores", "load_scores"]
 _MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
+_LISTS = ("confidence", "question_id")
 _ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
 
 
@@ -248,10 +249,22 @@ def _resolve(names: list[str], source: str, **asked: str | None) -> dict[str, li
         elif wanted in names or "," not in wanted:
             roles[role] = [_require(wanted, names, source, role=role)]
         else:
-            roles[role] = [
-                _require(part.strip(), names, source, role=role) for part in wanted.split(",")
-            ]
+            roles[role] = _several(role, wanted, names, source)
     return roles
+
+
+def _several(role: str, wanted: str, names: list[str], source: str) -> list[str]:
+    """Return the columns of a list; only a question and a confidence may have several."""
+    found = [_require(part.strip(), names, source, role=role) for part in wanted.split(",")]
+    if role not in _LISTS:
+        raise InputError(
+            f"{role} is one column, got {len(found)}: {wanted}",
+            source=source,
+            hint=f"only {' and '.join(_LISTS)} may be lists",
+        )
+    if len(set(found)) < len(found):
+        raise InputError(f"a column is named twice for {role}: {wanted}", source=source)
+    return found
 
 
 def _select(
@@ -267,7 +280,7 @@ def _select(
     if features is None:
         features = [name for name in names if name not in used and name not in _ROLES]
     extra = [
-        _require(name, names, source, role="a further column")
+        _require(name, names, source, role="a group or a feature")
         for name in dict.fromkeys(features)
         if name not in _ROLES
     ]
