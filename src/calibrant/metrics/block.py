@@ -361,8 +361,8 @@ class Block:
         # The influence knows units; the simulation knows what is left where the curve is flat.
         error = max(self.ranked_error(by_rank), math.sqrt(self.corp_ends.dsc_variance))
         low, high = wald_interval(self.corp_ends.dsc, error, self.level, units=self.units.count)
-        if self.one_class:
-            high = max(high, value + self.unseen)
+        if self.one_class or error < 1e-12:
+            low, high = min(low, value - self.unseen), max(high, value + self.unseen)
         return value, min(max(low, 0.0), value), min(max(high, value), 0.25), "bias-corrected"
 
     # Ranking.

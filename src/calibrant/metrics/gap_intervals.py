@@ -90,9 +90,10 @@ def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width"
     residual = stats.mass * stats.gap
     single = (stats.mass * (shrunk_variance(stats, 1.0) + stats.gap**2) - residual**2) / data.rows
     total, alone = float(np.trace(covariance)), float(single.sum())
-    # Where outcomes never vary there is nothing to compare; then units count, not rows.
-    inflation = total / alone if total > 0 and alone > 0 else data.rows / units.count
-    sd = np.sqrt(np.diag(covariance))
+    # Where outcomes never vary there is nothing to compare but rounding; units count, not rows.
+    varied = min(total, alone) * data.rows > 1e-14
+    inflation = total / alone if varied else data.rows / units.count
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     safe = np.where(sd > 0, sd, 1.0)
     correlation = covariance / np.outer(safe, safe)
     np.fill_diagonal(correlation, 1.0)
