@@ -105,15 +105,17 @@ class CalibrationTest:
 
 
 class _Bins(NamedTuple):
-    """The bins that hold rows, and the cells of nearly equal confidences inside them."""
+    """The bins that hold rows, and the cells of nearly equal confidences inside them.
+
+    `variance` is None where the weights are whole numbers: counts have a law of their own.
+    """
 
     home: np.ndarray
     trials: FloatArray
     chance: FloatArray
-    variance: FloatArray
+    variance: FloatArray | None
     mass: FloatArray
     gap: FloatArray
-    whole: bool
 
 
 def calibration_test(
@@ -185,6 +187,7 @@ def _held_bins(data: Checked, bins: int, strategy: str) -> _Bins:
     pair = bin_of + (c * CELLS).astype(np.intp)
     weights = data.weights
     heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
+    whole = weights is None or bool((weights == np.floor(weights)).all())
     trials = _sums(pair, heavy)
     used = np.flatnonzero(trials)
     of_pair = np.zeros(trials.size, np.intp)
@@ -197,10 +200,9 @@ def _held_bins(data: Checked, bins: int, strategy: str) -> _Bins:
         home=home,
         trials=trials,
         chance=chance,
-        variance=_sums(pair, heavy**2 * c * (1 - c))[used],
+        variance=None if whole else _sums(pair, heavy**2 * c * (1 - c))[used],
         mass=_sums(home, trials),
         gap=_sums(home, trials * chance - right),
-        whole=weights is None or bool((weights == np.floor(weights)).all()),
     )
 
 
@@ -238,7 +240,7 @@ def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
 def _part(held: _Bins, number: int, norm: str) -> Atoms:
     """Return the law of one bin's part of the error."""
     mine = held.home == number
-    if held.whole:
+    if held.variance is None:
         trials, chance = np.rint(held.trials[mine]), held.chance[mine]
         first, probability = count_law(trials, chance)
         gap = float(trials @ chance) - first - np.arange(probability.size, dtype=np.float64)
@@ -274,7 +276,7 @@ def _simulated(
 ) -> CalibrationTest:
     """Return the test from outcomes drawn with the confidences."""
     size = (held.home.size, simulations)
-    if held.whole:
+    if held.variance is None:
         # Cell by cell: the generator prepares a binomial law once for all of its draws.
         trials, chance = np.rint(held.trials).astype(np.int64)[:, None], held.chance[:, None]
         drawn = trials * chance - rng.binomial(trials, chance, size=size)
