@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.records.rules import RULES
 from calibrant.report.blocks import Paragraph
 
 __all__ = ["rows_left_out"]
@@ -27,5 +26,8 @@ def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
 
 
 def _meaning(rule: str) -> str:
+    # Loaded here: the rules bring polars, and most documents name none of them.
+    from calibrant.records.rules import RULES
+
     known = RULES.get(rule)
     return "" if known is None else f" ({known.sentence})"
