@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["GLOSSARY", "Term", "explain"]
+__all__ = ["GLOSSARY", "Term", "explain", "term_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,12 @@ class Term:
 GLOSSARY: dict[str, Term] = {
     # -- audit
     "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
+    "verdict": Term(
+        "What the tests show after the correction for their number: over or under confident, "
+        "miscalibrated (without a clear direction), or no evidence, which is no proof of "
+        "calibration.",
+        page="audit",
+    ),
     "accuracy": Term("Share of right answers.", "sum(correct) / n", "metrics"),
     "confidence": Term(
         "Mean of the confidence; a calibrated model has it equal to its accuracy.",
@@ -163,7 +169,28 @@ GLOSSARY: dict[str, Term] = {
         page="cascade",
     ),
     "risk cascade minus this": Term("Difference of these areas; above 0 favours the cascade."),
+    "accuracy against": Term(
+        "Accuracy of the setting minus that of the largest model alone; above 0 is better.",
+        page="cascade",
+    ),
+    "flag": Term(
+        "Says 'over' or 'under' where the gap is shown after the correction for the number of groups.",
+        page="groups",
+    ),
+    "rank moves": Term("How often the rank changes when this part of the questions is drawn."),
+    "own minus others": Term(
+        "Mean confidence in the own answers minus that in others' answers of the same grade; "
+        "above 0 is self-preference.",
+        page="compare",
+    ),
     # -- several right answers
+    "k": Term("Questions with exactly this number of right answers.", page="bench"),
+    "change": Term("From the fewest right answers to the most; above 0 is a rise.", page="bench"),
+    "mix": Term(
+        "AUROC on all questions with one of these numbers of right answers, pooled within a "
+        "domain, then the mean over domains.",
+        page="bench",
+    ),
     "known answers": Term("Different meanings that the model holds likely.", page="bench"),
     "ECE, widest mix": Term("ECE with all numbers of right answers pooled.", page="bench"),
     "development": Term("AUROC on the questions on which the threshold was chosen."),
@@ -211,13 +238,36 @@ GLOSSARY: dict[str, Term] = {
 }
 
 
-def explain(term: str) -> str | None:
-    """Return the explanation of a term, or None.
+# Columns whose names hold a number or a name of the data.
+_NAMED_BY_DATA = (
+    ("k=", "k"),
+    ("change k=", "change"),
+    ("[", "mix"),
+    ("accuracy against ", "accuracy against"),
+    ("rank moves at ", "rank moves"),
+)
+
+
+def term_of(column: str) -> str | None:
+    """Return the term that explains a column, or None.
+
+    Examples
+    --------
+    >>> term_of("[1,2,4]"), term_of("AUROC"), term_of("model")
+    ('mix', 'AUROC', None)
+    """
+    if column in GLOSSARY:
+        return column
+    return next((term for start, term in _NAMED_BY_DATA if column.startswith(start)), None)
+
+
+def explain(column: str) -> str | None:
+    """Return the explanation of a column, or None.
 
     Examples
     --------
     >>> explain("AUROC")
     'Chance that a right answer has more confidence than a wrong one. 0.5 is chance.'
     """
-    found = GLOSSARY.get(term)
-    return None if found is None else found.words
+    term = term_of(column)
+    return None if term is None else GLOSSARY[term].words

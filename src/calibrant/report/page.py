@@ -20,7 +20,7 @@ import calibrant
 from calibrant.core.document import kind_of, plain
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.figures import Figure, figures_note, figures_of
-from calibrant.report.glossary import GLOSSARY, explain
+from calibrant.report.glossary import GLOSSARY, explain, term_of
 from calibrant.report.provenance import provenance_table
 from calibrant.report.terminal import document_blocks
 from calibrant.report.verdict import opening_sentences
@@ -197,7 +197,7 @@ def _block(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "columns": [
             {
                 "name": column,
-                "term": _term_id(column) if explain(column) else None,
+                "term": None if term_of(column) is None else _term_id(str(term_of(column))),
                 "words": explain(column) or "",
             }
             for column in block.columns

@@ -79,6 +79,7 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
             "estimator": name,
             "ece": row[key],
             "n": row["n"],
+            **_difference(row["ece_gap"]),
         }
         for row in block["strata"]
         for name, key in (("Sem1-ECE", "sem1"), ("Sem2-ECE", "sem2"))
@@ -101,7 +102,11 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
                 "scale": _COLOURS,
                 "title": None,
             },
-            "tooltip": tips("estimator", margin=".2f", ece=".3f", n=","),
+            "tooltip": tips(
+                "estimator",
+                **{"margin": ".2f", "ece": ".3f", "n": ",", "Sem1 - Sem2": "+.3f"},
+                **{"difference from": "+.3f", "difference to": "+.3f"},
+            ),
         },
     }
     spec = frame({"layer": [*_boundaries(block["boundaries"]), lines]}, height=240)
@@ -110,9 +115,15 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         f"{block['model']}: calibration error by margin",
         "The estimators agree where one meaning clearly leads (right of the second dashed line) "
         "and part where the race is close (left of the first, where chance in the choice of the "
-        "mode dominates).",
+        "mode dominates). The interval of their difference, and n, are with the numbers.",
         spec,
     )
+
+
+def _difference(gap: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = gap or {"value": None, "low": None, "high": None}
+    names = ("Sem1 - Sem2", "difference from", "difference to")
+    return dict(zip(names, (found["value"], found["low"], found["high"]), strict=True))
 
 
 def _boundaries(at: Mapping[str, Any]) -> list[dict[str, Any]]:
