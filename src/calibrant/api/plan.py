@@ -87,8 +87,9 @@ def plan(
     _check_range("drift", drift, 1e6)
     if not _LEAST_SHARE <= smallest_share <= 1:
         raise InputError(f"smallest_share is from {_LEAST_SHARE:g} to 1, got {smallest_share:g}")
-    for steepness in (lipschitz, *(stage for stage in stages if stage != math.inf)):
-        _check_range("the Lipschitz constant", steepness, 1e6)
+    _check_range("the Lipschitz constant", lipschitz, 1e6)
+    for stage in stages:
+        _check_range("the steepness of --stages", None if stage == math.inf else stage, 1e6)
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with naming(source):
         table = None if scores is None else load_scores(scores_source(scores), **columns)

@@ -1,0 +1,114 @@
+"""Options with values that make no sense: a message that names them, never a traceback."""
+
+import json
+import random
+
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.cli.main import app
+from cli.fuzz_options import (
+    Case,
+    names_the_option,
+    no_work,
+    pair_cases,
+    prepare,
+    run_case,
+    single_cases,
+)
+
+# A share of all cases; `python tests/cli/fuzz_options.py 0 1 2000` runs them all.
+SINGLES, PAIRS = 180, 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("options")
+    prepare(folder)
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "100")
+    for place in ("calibrant.cli.demo.demo", "calibrant.cli.models.fetch_model"):
+        monkeypatch.setattr(place, no_work)
+    return folder
+
+
+REFUSED = {
+    "audit --model": ("topic,method", "model is one column, got 2: topic,method"),
+    "audit --weights": ("confidence,correct", "weights is one column, got 2"),
+    "audit --correct": ("correct,k", "correct is one column, got 2"),
+    "audit --confidence": ("confidence,confidence", "a column is named twice for confidence"),
+    "audit --level": ("nan", "--level lies between 0 and 1, got nan"),
+    "audit --html": ("-", "--html names a file or a folder; only --json goes to standard output"),
+    "audit --by": ("nothing", "there is no column 'nothing' for a group or a feature"),
+    "compare --models": ("small,,large", "--models is a list of names separated by commas"),
+    "compare --lipschitz": ("1e308", "lipschitz is from 0 to 1e+06, got 1e+308"),
+    "groups --models": (",", "--models is a list of names separated by commas, got ','"),
+    "groups --features": ("correct", "the outcome 'correct' cannot be a feature"),
+    "groups --costs": ("c10=1,c10=2", "--costs gives one name several numbers"),
+    "cascade --models": ("small,small", "--models names 'small' more than once"),
+    "cascade --price": ("small=1,huge=8", "--price is that of a model, got 'huge'"),
+    "cascade --cost": ("time", "the column for --cost must hold numbers, 'time' holds String"),
+    "cascade --residuals": ("nothing", "there is no residual model 'nothing'"),
+    "cascade --recalibration": ("nothing", "nothing"),
+    "cascade --max-depth": ("0", "--max-depth"),
+    "plan --confidence": ("p", "--confidence is about a table, and none is given, got 'p'"),
+    "plan --rank": ("ece", "--rank is about a table, and none is given"),
+    "plan --smallest-share": ("1e-320", "smallest_share is from 1e-09 to 1"),
+    "label status --precision": ("nan", "--precision lies between 0 and 1, got nan"),
+    "label add --threshold": ("inf", "--threshold lies between 0 and 1, got inf"),
+    "label next --out": (" ", "--out is a path to write to, got ' '"),
+    "monitor --follow": ("nan", "--follow is a number of seconds above 0, got nan"),
+    "monitor --drift": ("inf", "drift, per day, is from 0 to 1, got inf"),
+    "monitor --precision": ("2", "precision lies between 0 and 1, got 2"),
+    "monitor --baseline-rows": ("-1", "--baseline-rows"),
+    "bench mace --kinds": ("\n", "--kinds is a list of names"),
+    "bench mace --out": ("loop", "loop: cannot be written: Too many levels of symbolic links"),
+    "bench evaluate --coverage-mass": ("x", "--coverage-mass is one of frequency, probability"),
+    "bench evaluate --reference": ("x", "--reference is a method of the table, got 'x'"),
+    "bench evaluate --questions": ("", "--questions: the path of an input is empty"),
+    "report --figures": ("", "--figures is a path to write to, got ''"),
+    "import --out": ("y" * 300, "cannot be written: File name too long"),
+}
+
+
+@pytest.mark.parametrize("option", REFUSED)
+def test_a_value_is_refused_with_the_rule_it_breaks(option, here):
+    words, name = option.rsplit(" ", 1)
+    value, message = REFUSED[option]
+    outcome = run_case(Case(words, ((name, value),)))
+    assert outcome.kind == "refused", outcome.message
+    assert message in outcome.message
+
+
+def test_a_comma_in_a_column_name_is_no_list(here):
+    header, *rows = (here / "scores.csv").read_text().splitlines()
+    renamed = header.replace("model", '"who,what"')
+    (here / "comma.csv").write_text("\n".join([renamed, *rows]))
+    done = CliRunner().invoke(app, ["plan", "comma.csv", "--model", "who,what", "--json", "-"])
+    assert {entry["model"] for entry in json.loads(done.stdout)["measured"]} == {"small", "large"}
+
+
+def is_quick(case):
+    # Pages, figures and a group for every question are sound work, but long.
+    return not any(
+        name in ("--figures", "--html") or value == "question_id" for name, value in case.options
+    )
+
+
+def sample():
+    chosen = random.Random(0)
+    singles = chosen.sample([case for case in single_cases() if is_quick(case)], SINGLES)
+    return [*singles, *[case for case in pair_cases(2 * PAIRS, 0) if is_quick(case)][:PAIRS]]
+
+
+@pytest.mark.parametrize("case", sample(), ids=str)
+def test_no_option_ends_in_a_traceback(case, here):
+    outcome = run_case(case)
+    assert outcome.kind in ("taken", "refused", "claim failed"), outcome.message
+    if outcome.kind == "refused":
+        assert names_the_option(case, outcome.message), outcome.message
