@@ -174,7 +174,8 @@ GLOSSARY: dict[str, Term] = {
         page="cascade",
     ),
     "flag": Term(
-        "Says 'over' or 'under' where the gap is shown after the correction for the number of groups.",
+        "Says 'over' or 'under' where the gap is shown after the correction for the number of "
+        "groups.",
         page="groups",
     ),
     "rank moves": Term("How often the rank changes when this part of the questions is drawn."),

@@ -28,4 +28,4 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 def _asked(document: Mapping[str, Any]) -> str:
     new = sum(entry["draws_new"] for entry in document["counts"])
     held = sum(entry["draws_cached"] for entry in document["counts"])
-    return f"{new:,} draws were asked for, {held:,} more came from the ledger: asked once already."
+    return f"{new:,} draws were asked for; {held:,} came from the ledger, asked once already."
