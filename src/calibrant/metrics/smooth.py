@@ -74,6 +74,11 @@ def smooth_ece(
     is within a constant factor of the distance to the nearest calibrated predictor and is
     consistent, which ECE with fixed bins is not.
 
+    The published grid is mirrored at 0 and 1 without doubling its end points. So rows with a
+    confidence of exactly 0 or 1 count half; it matters where many have one and their gap differs
+    from that of the others. It is kept, so that values are those published, and the interval of
+    `metric_estimates` counts them alike.
+
     Parameters
     ----------
     confidence
