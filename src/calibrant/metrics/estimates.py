@@ -64,12 +64,12 @@ def metric_estimates(
 ) -> dict[str, Estimate]:
     """Return metrics with intervals; the data are sorted and binned once for all of them.
 
-    Means (Brier, log loss, mean confidence) have intervals from the variance between units, the
-    two losses moved for their skewness, accuracy and UNC Wilson's, AUROC DeLong's and the other
-    ranking measures the same method (influence functions) on the logit scale. ECE, its debiased form, its halves, smooth ECE and
-    MCB are biased near perfect calibration, where no bootstrap interval covers; theirs come from
-    inverting a test, so that 0 is inside whenever perfect calibration is not contradicted. The
-    interval of DSC lies around the value less its simulated bias.
+    Means (Brier, log loss, mean confidence) have intervals from the variance between units, the two
+    losses moved for their skewness, accuracy and UNC Wilson's, AUROC DeLong's and the other ranking
+    measures the same method (influence functions) on the logit scale. ECE, its debiased form, its
+    halves, smooth ECE and MCB are biased near perfect calibration, where no bootstrap interval
+    covers; theirs come from inverting a test, so that 0 is inside whenever perfect calibration is
+    not contradicted. The interval of DSC lies around the value less its simulated bias.
 
     Parameters
     ----------
