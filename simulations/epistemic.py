@@ -117,7 +117,7 @@ def coverage(lines):
         f"{SETS} data sets per row, one split each. The estimate is a lower bound, so the claim "
         "that matters is that the lower end lies below the truth. 'Plain' is the interval of the "
         "estimate; widths are relative to it. 'Raised' has its upper end raised by what the tree "
-        "gained when its rows were doubled. Below 700 rows that gain cannot be told from noise, "
+        "gained when its rows were doubled. Below 675 rows that gain cannot be told from noise, "
         "and the upper end is the Brier score that recalibration leaves; from there on the "
         "interval is the raised one. Where many features act together a tree misses most of the "
         "loss, more rows or not, and the truth lies above any such interval: `still_rising` "
