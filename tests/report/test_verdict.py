@@ -110,7 +110,7 @@ def test_what_the_labels_cannot_show_is_said_of_the_smallest_error(floors, word,
 
 
 def pair(method, *, tie, turned):
-    gap = {"reversal": {"da": turned}, "ties": {"da": {"ece": tie}}}
+    gap = {"reversal": {"da": turned}, "ties": {"da": {"ece": tie}}, "accuracy_gap": {"n": 40}}
     return {"a": "small", "b": "large", "method": method, "verdict": "V.", **gap}
 
 
@@ -121,14 +121,14 @@ def compared(*pairs):
 def test_a_tie_has_no_order_that_could_turn_round():
     ties = [pair(name, tie=True, turned=True) for name in ("verb", "sem1")]
     assert compared(*ties) == (
-        "small and large, by 2 confidences: at equal accuracy 2 of 2 comparisons are ties for "
-        "these labels, so none says which model is better calibrated."
+        "small and large, by 2 confidences, on 40 questions: at equal accuracy 2 of 2 comparisons "
+        "are ties for these labels, so none says which model is better calibrated."
     )
     clear = pair("p_true", tie=False, turned=True)
     assert compared(*ties, clear) == (
-        "small and large, by 3 confidences: at equal accuracy 2 of 3 comparisons are ties for "
-        "these labels, and in 1 of the other 1 the model with the smaller raw error is no longer "
-        "the better one."
+        "small and large, by 3 confidences, on 40 questions: at equal accuracy 2 of 3 comparisons "
+        "are ties for these labels, and in 1 of the other 1 the model with the smaller raw error "
+        "is no longer the better one (each looked at alone, without a correction for their number)."
     )
 
 

@@ -62,7 +62,8 @@ def _compared(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
         turned = sum(pair["reversal"]["da"] for pair in open_pairs)
         first += (
             f"these labels, and in {turned} of the other {len(open_pairs)} the model with the "
-            "smaller raw error is no longer the better one."
+            "smaller raw error is no longer the better one (each looked at alone, without a "
+            "correction for their number)."
         )
     else:
         first += "these labels, so none says which model is better calibrated."
@@ -74,7 +75,14 @@ def _what(pairs: Sequence[Mapping[str, Any]]) -> str:
     models = dict.fromkeys(name for pair in pairs for name in (pair["a"], pair["b"]))
     methods = {pair["method"] for pair in pairs}
     text = " and ".join(models) if len(models) == 2 else f"{len(models)} models"
-    return text + (f", by {len(methods)} confidences" if len(methods) > 1 else "")
+    text += f", by {len(methods)} confidences" if len(methods) > 1 else ""
+    counts = {pair["accuracy_gap"]["n"] for pair in pairs}
+    few, many = min(counts), max(counts)
+    return (
+        f"{text}, on {many:,} questions"
+        if few == many
+        else f"{text}, on {few:,} to {many:,} questions"
+    )
 
 
 def _next(comparison: Mapping[str, Any] | None) -> list[str]:
