@@ -1,4 +1,4 @@
-"""One block of rows and all its metrics with intervals; what they share is computed once."""
+"""One block of rows and all its metrics with intervals."""
 
 from __future__ import annotations
 
@@ -7,22 +7,13 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate
-from calibrant.metrics.corp import Corp, corp_from_sums
-from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals, dsc_influence
+from calibrant.metrics.block_data import SMOOTH_METRICS, BlockData
+from calibrant.metrics.corp_interval import dsc_influence
 from calibrant.metrics.debiased import matched_error
-from calibrant.metrics.gap_intervals import (
-    GapIntervals,
-    GapModel,
-    gap_intervals,
-    gap_model,
-    half_highs,
-)
-from calibrant.metrics.inputs import Array, Checked, check, is_graded, undefined
+from calibrant.metrics.inputs import undefined
 from calibrant.metrics.scoring import log_loss_rows
-from calibrant.metrics.smooth import SmoothGrids
 from calibrant.metrics.smooth_interval import smooth_interval
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
@@ -30,66 +21,15 @@ from calibrant.stats.intervals import (
     area_score_interval,
     logit_interval,
     skewed_interval,
-    unseen_share,
     wald_interval,
     wilson_interval,
 )
-from calibrant.stats.isotonic import DistinctSums
-from calibrant.stats.units import UnitInfluence, Units, unit_codes, unit_sums
 
 __all__ = ["SMOOTH_METRICS", "Block"]
 
-_MEANS: dict[str, Callable[[FloatArray, Array], Array]] = {
-    "brier": lambda c, y: (c - y) ** 2,
-    "log_loss": log_loss_rows,
-    "accuracy": lambda c, y: y + 0.0 * c,
-    "mean_confidence": lambda c, y: c + 0.0 * y,
-}
-_RANKING = {
-    "auroc": ranking.area_under_curve,
-    "auprc": ranking.average_precision,
-    "aurc": ranking.average_risk,
-}
-# Metrics whose differences have a normal interval from influences.
-SMOOTH_METRICS = frozenset({*_MEANS, *_RANKING, "e_aurc"})
 
-
-class Block:
-    """One block of rows: what several metrics share is computed once, when first needed."""
-
-    def __init__(
-        self,
-        confidence: ArrayLike,
-        correct: ArrayLike,
-        weights: ArrayLike | None,
-        units: ArrayLike | None,
-        *,
-        probability: bool,
-        bins: int,
-        level: float,
-        resamples: int,
-        rng: np.random.Generator,
-    ) -> None:
-        checked = check(confidence, correct, weights, probability=probability)
-        self.data = checked.present()
-        if units is not None and self.data.rows < checked.rows:
-            assert checked.weights is not None
-            units = np.asarray(units)[checked.weights > 0]
-        self.units = unit_codes(units, self.data.rows)
-        self.bins, self.level, self.resamples = bins, level, resamples
-        # Streams of their own, so that a metric has the same interval whatever else is asked.
-        self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
-        y = self.data.correct
-        self.one_class = bool(y.min() == y.max())
-        self.graded = is_graded(y)
-
-    @classmethod
-    def of(cls, data: Checked, units: Units | None = None) -> Block:
-        """Return the block of checked data, for influences."""
-        made = cls.__new__(cls)
-        made.data = data
-        made.units = Units(None, data.rows, data.rows) if units is None else units
-        return made
+class Block(BlockData):
+    """One block of rows: every metric with its interval, `estimate` by name."""
 
     def estimate(self, name: str) -> Estimate:
         """Return one metric with its interval."""
@@ -107,129 +47,6 @@ class Block:
     def _undefined(self, name: str, reason: str) -> Estimate:
         nan = undefined(name, reason)
         return self._wrap(nan, nan, nan, "undefined")
-
-    # What several metrics share.
-
-    @cached_property
-    def weight(self) -> FloatArray | float:
-        """Weights of the rows, or 1."""
-        w = self.data.weights
-        return 1.0 if w is None else w.astype(np.float64, copy=False)
-
-    @cached_property
-    def ranked(self) -> ranking.Ranked:
-        """Sums at distinct scores, from the highest down."""
-        return ranking.Ranked.of(*self.data)
-
-    @cached_property
-    def risk(self) -> tuple[float, ranking.Influence]:
-        """Area under the risk-coverage curve and its influence."""
-        return ranking.average_risk(self.ranked)
-
-    @cached_property
-    def best_risk(self) -> tuple[float, ranking.Ranked, ranking.Influence]:
-        """The least such area that these outcomes can have."""
-        return ranking.best_average_risk(self.data.correct, self.data.weights)
-
-    @cached_property
-    def gaps(self) -> GapModel:
-        """Sums over bins and their variance."""
-        return gap_model(self.data, self.units, bins=self.bins)
-
-    @cached_property
-    def gap_ends(self) -> GapIntervals:
-        """The interval of ECE and the low ends of its halves."""
-        return gap_intervals(
-            self.gaps, level=self.level, resamples=self.resamples, rng=self._gap_streams[0]
-        )
-
-    @cached_property
-    def half_highs(self) -> tuple[float, float]:
-        """The high ends of the halves of ECE."""
-        return half_highs(
-            self.gaps, level=self.level, resamples=self.resamples, rng=self._gap_streams[1]
-        )
-
-    @cached_property
-    def _gap_streams(self) -> list[np.random.Generator]:
-        return self.streams["gaps"].spawn(2)
-
-    @cached_property
-    def distinct(self) -> DistinctSums:
-        """Sums at distinct scores, rising."""
-        r = self.ranked
-        return DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
-
-    @property
-    def row_count(self) -> int:
-        """Number of rows."""
-        return self.data.rows
-
-    @cached_property
-    def grids(self) -> SmoothGrids:
-        """Residuals on the grids of smooth ECE."""
-        return SmoothGrids(self.data)
-
-    @cached_property
-    def corp_parts(self) -> Corp:
-        """MCB, DSC and UNC."""
-        return corp_from_sums(self.distinct, float(self.ranked.squares.sum()))
-
-    @cached_property
-    def corp_ends(self) -> CorpIntervals:
-        """The interval of MCB, and what that of DSC needs."""
-        return corp_intervals(
-            self.distinct,
-            self.corp_parts,
-            rows=self.row_count,
-            inflation=self.gaps.inflation,
-            level=self.level,
-            rng=self.streams["corp"],
-        )
-
-    @cached_property
-    def unseen(self) -> float:
-        """The share of units that may differ from all that were seen."""
-        return unseen_share(self.units.count, self.level)
-
-    def mean(self, rows: FloatArray) -> tuple[float, float]:
-        """Return the weighted mean and its standard error between units."""
-        value = self._average(rows)
-        error = self.error(rows - value)
-        # Equal rows may seem to differ by the rounding of their mean.
-        return value, error if error > 1e-12 * abs(value) else 0.0
-
-    def _average(self, rows: FloatArray) -> float:
-        w = self.data.weights
-        return float(rows.sum() if w is None else rows @ w.astype(np.float64)) / self.data.total
-
-    def pulls(self, influence: FloatArray) -> UnitInfluence:
-        """Return how far each unit pulls a statistic, from its influence on rows."""
-        if self.data.weights is not None:
-            influence = influence * self.weight
-        sums, scale = unit_sums(influence, self.units), self.units.count / self.data.total
-        return UnitInfluence(sums if scale == 1 else sums * scale, None, self.units.count)
-
-    def error(self, influence: FloatArray) -> float:
-        """Return the standard error of a statistic from its influence on rows."""
-        return self.pulls(influence).error
-
-    def ranked_error(self, influence: ranking.Influence) -> float:
-        """Return the standard error of a ranking measure."""
-        return self.error(influence.rows(self.ranked.group, self.data.correct))
-
-    def influence(self, name: str) -> tuple[float, FloatArray]:
-        """Return a metric and the influence of every row on it, for comparisons of models."""
-        c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
-        if name in _MEANS:
-            rows = np.asarray(_MEANS[name](c, y), dtype=np.float64)
-            value = self.mean(rows)[0]
-            return value, rows - value
-        if name == "e_aurc":
-            (value, of_value), (best, ranked, of_best) = self.risk, self.best_risk
-            return value - best, of_value.rows(self.ranked.group, y) - of_best.rows(ranked.group, y)
-        value, found = _RANKING[name](self.ranked)
-        return value, found.rows(self.ranked.group, y)
 
     # Means.
 
