@@ -204,3 +204,15 @@ def test_losses_that_lean_the_other_way_move_it_down():
     correct[:6] = 1
     found = metrics.metric_estimates(confidence, correct, names=("brier",))["brier"]
     assert found.value - found.low > 1.3 * (found.high - found.value)
+
+
+@pytest.mark.parametrize(("seed", "moved"), [(51, True), (50, False)])
+def test_an_end_that_was_moved_to_the_value_says_so(seed, moved):
+    """Of calibrated rare events about one data set in a hundred is like the first one."""
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(1, 30, 20_000)
+    correct = rng.random(20_000) < confidence
+    found = metrics.metric_estimates(confidence, correct, names=("smooth_ece",), resamples=60)
+    found = found["smooth_ece"]
+    assert (found.high == found.value) == moved
+    assert found.interval.endswith("end moved to the value") == moved

@@ -122,7 +122,8 @@ class Block(BlockData):
     ) -> tuple[float, float, float, str]:
         if self.one_class:
             low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
-        return value, low, min(high, 1.0), "test-inversion"
+        how = "test-inversion, end moved to the value" if high <= value else "test-inversion"
+        return value, low, min(high, 1.0), how
 
     @cached_property
     def _mean_gap_ends(self) -> tuple[float, float]:
