@@ -11,7 +11,6 @@ import polars as pl
 from calibrant.api.engines import engine_named
 from calibrant.api.foreign import ForeignTables
 from calibrant.core.rng import named_stream
-from calibrant.metrics.semantic import sem_ece_block
 from calibrant.records import Study, read_table, scan_table
 from calibrant.records.tables import column_names
 
@@ -93,6 +92,9 @@ def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
 def _semantic_block(
     part: pl.DataFrame, *, level: float, resamples: int, seed: int
 ) -> dict[str, Any]:
+    # Loaded here: most audits hold no draws.
+    from calibrant.metrics.semantic import sem_ece_block
+
     model = part["model"][0]
     block = sem_ece_block(
         part["question_id"].to_numpy(),
