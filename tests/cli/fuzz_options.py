@@ -7,6 +7,7 @@ and prints how each ended.
 import importlib
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -248,9 +249,15 @@ def names_the_option(case, message):
         name in lowered
         or name.strip("-").replace("-", " ") in lowered
         or name.strip("-").replace("-", "_") in lowered
-        or any(repr(part.strip())[1:40].rstrip("'") in message for part in (value or "").split(","))
+        or any(_is_shown(part, message) for part in re.split("[,<>=/]", value or ""))
         for name, value in case.options
     )
+
+
+def _is_shown(part, message):
+    """Return whether a message shows a value: its beginning, or quotes around nothing."""
+    beginning = repr(part.strip())[1:40].rstrip("'")
+    return beginning in message if beginning else repr(part) in message
 
 
 def main():

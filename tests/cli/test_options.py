@@ -71,6 +71,16 @@ REFUSED = {
     "bench evaluate --coverage-mass": ("x", "--coverage-mass is one of frequency, probability"),
     "bench evaluate --reference": ("x", "--reference is a method of the table, got 'x'"),
     "bench evaluate --questions": ("", "--questions: the path of an input is empty"),
+    "audit --on-invalid": ("", "--on-invalid is error or drop, got ''"),
+    "groups --on-invalid": ("keep", "--on-invalid is error or drop, got 'keep'"),
+    "compare --target": ("-inf", "target, an accuracy, lies between 0 and 1, got -inf"),
+    "cascade --price ": ("1e308,1e308", "--price and --cost are numbers from 0 to 1e+15"),
+    "plan --error-rate": ("1e-320", "error_rate is a share from 1e-09 on"),
+    "plan --precision": ("1e-320", "precision is a share from 1e-09 on"),
+    "plan --stages": ("1,2,", "--stages is a list of numbers separated by commas"),
+    "monitor --alpha": ("1e-320", "alpha is from 1e-12 to below 1"),
+    "bench evaluate --tune": ("scaa", "--tune names confidence methods, got 'scaa'"),
+    "bench mace --top-views": ("-1", "--top-views"),
     "report --figures": ("", "--figures is a path to write to, got ''"),
     "import --out": ("y" * 300, "cannot be written: File name too long"),
 }
@@ -78,7 +88,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("option", REFUSED)
 def test_a_value_is_refused_with_the_rule_it_breaks(option, here):
-    words, name = option.rsplit(" ", 1)
+    words, name = option.strip().rsplit(" ", 1)
     value, message = REFUSED[option]
     outcome = run_case(Case(words, ((name, value),)))
     assert outcome.kind == "refused", outcome.message

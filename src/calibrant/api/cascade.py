@@ -28,6 +28,8 @@ from calibrant.records import load_scores
 
 __all__ = ["aligned_answers", "cascade"]
 
+_DEAREST = 1e15
+
 
 def cascade(
     data: Any,
@@ -259,8 +261,8 @@ def _costs(
         per_query = np.ones(part.height) if cost is None else _amounts(part[cost])
         columns.append(unit * per_query)
     matrix = np.stack(columns, axis=1)
-    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
-        raise InputError("costs must be finite numbers, at least 0")
+    if not ((matrix >= 0) & (matrix <= _DEAREST)).all():
+        raise InputError(f"--price and --cost are numbers from 0 to {_DEAREST:g}")
     means = matrix.mean(axis=0)
     if means[-1] <= 0:
         raise InputError(f"the last model must cost more than 0, got {means[-1]}")

@@ -115,6 +115,8 @@ def compare(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
+    if not isinstance(target, str) and not 0 < target < 1:
+        raise InputError(f"target, an accuracy, lies between 0 and 1, got {target:g}")
     if not 0 <= lipschitz <= _STEEPEST:
         raise InputError(f"lipschitz is from 0 to {_STEEPEST:g}, got {lipschitz:g}")
     options: dict[str, Any] = {

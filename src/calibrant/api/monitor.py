@@ -21,6 +21,7 @@ from calibrant.records import load_scores, source_name
 __all__ = ["monitor"]
 
 _MOST_BINS = 10_000
+_LEAST_ALPHA = 1e-12
 _MOST_ROWS = 10**12
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
 
@@ -85,7 +86,7 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
-    _check_options(bins, tolerance, baseline_rows)
+    _check_options(bins, alpha, tolerance, baseline_rows)
     _check_expiry(precision, drift)
     known = None
     if baseline is not None:
@@ -140,7 +141,9 @@ def monitor(
     return Result({**head, "results": results, "dropped": dropped})
 
 
-def _check_options(bins: int, tolerance: float, baseline_rows: int) -> None:
+def _check_options(bins: int, alpha: float, tolerance: float, baseline_rows: int) -> None:
+    if not _LEAST_ALPHA <= alpha < 1:
+        raise InputError(f"alpha is from {_LEAST_ALPHA:g} to below 1, got {alpha:g}")
     if not 0 <= baseline_rows <= _MOST_ROWS:
         raise InputError(f"baseline_rows is from 0 to {_MOST_ROWS:,}, got {baseline_rows}")
     if not 1 <= bins <= _MOST_BINS:

@@ -73,8 +73,12 @@ def mace(
             metavar="PATH", help="Page views; drops obscure subjects.", callback=input_to_read
         ),
     ] = None,
-    min_views: Annotated[int, typer.Option(help="Fewest page views of a subject.")] = 1_000,
-    top_views: Annotated[int, typer.Option(help="Most viewed subjects per domain.")] = 5_000,
+    min_views: Annotated[
+        int, typer.Option(min=0, max=10**12, help="Fewest page views of a subject.")
+    ] = 1_000,
+    top_views: Annotated[
+        int, typer.Option(min=1, max=10**9, help="Most viewed subjects per domain.")
+    ] = 5_000,
     rules: Annotated[
         bool, typer.Option(help="Apply the domain rules that make answers complete.")
     ] = True,
@@ -188,26 +192,34 @@ def evaluate(
 ) -> None:
     """Accuracy and confidence by k, AUROC on mixes, tests against the reference."""
     from calibrant.api.bench_evaluate import bench_evaluate
+    from calibrant.confidence import methods
 
     if coverage_mass not in _MASSES:
         raise InputError(f"--coverage-mass is one of {', '.join(_MASSES)}, got {coverage_mass!r}")
+    tuned = name_list("--tune", tune) if tune else []
+    known = [entry["name"] for entry in methods()]
+    for name in tuned:
+        if name not in known:
+            raise InputError(
+                f"--tune names confidence methods, got {name!r}", hint=did_you_mean(name, known)
+            )
     result = bench_evaluate(
         scores,
         questions=questions,
         draws=draws,
         reference=reference or "sca",
-        tune=name_list("--tune", tune) if tune else [],
+        tune=tuned,
         coverage_mass=coverage_mass,
         resamples=resamples,
         items=items,
         on_invalid=on_invalid,
         seed=seed,
     )
-    known = sorted({entry["method"] for entry in result["results"]})
-    if reference is not None and reference not in known:
+    present = sorted({entry["method"] for entry in result["results"]})
+    if reference is not None and reference not in present:
         raise InputError(
             f"--reference is a method of the table, got {reference!r}",
-            hint=did_you_mean(reference, known),
+            hint=did_you_mean(reference, present),
         )
     emit(result, json=json, html=html)
 

@@ -48,6 +48,7 @@ __all__ = [
     "ScoresInput",
     "Seed",
     "WeightsColumn",
+    "error_or_drop",
     "file_to_write",
     "file_with_folders",
     "finite",
@@ -139,6 +140,13 @@ def finite(option: typer.CallbackParam, value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
         raise InputError(f"{option.opts[0]} is a finite number, got {value:g}")
     return value
+
+
+def error_or_drop(option: typer.CallbackParam, word: str | None) -> str | None:
+    """Check what to do with rows that break a rule."""
+    if word not in (None, "error", "drop"):
+        raise InputError(f"{option.opts[0]} is error or drop, got {word!r}")
+    return word
 
 
 def name_list(option: str, text: str | None) -> list[str]:
@@ -294,6 +302,7 @@ OnInvalid = Annotated[
         "--on-invalid",
         metavar="error|drop",
         help="What to do with rows that break a rule: stop, or drop them and report which.",
+        callback=error_or_drop,
     ),
 ]
 OnInvalidByInput = Annotated[
@@ -303,6 +312,7 @@ OnInvalidByInput = Annotated[
         metavar="error|drop",
         help="Rows that break a rule: stop (default for a table), or drop and report which "
         "(default for a study).",
+        callback=error_or_drop,
     ),
 ]
 Scale = Annotated[

@@ -16,6 +16,7 @@ from calibrant.cli.options import (
     Seed,
     inputs_to_read,
 )
+from calibrant.core.errors import InputError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -75,6 +76,8 @@ def command(
     seed: Seed = 0,
 ) -> None:
     """How many labels does a claim need, and what do these labels show?"""
+    if stages.strip() and not all(part.strip() for part in stages.split(",")):
+        raise InputError(f"--stages is a list of numbers separated by commas, got {stages!r}")
     result = plan(
         (inputs[0] if len(inputs) == 1 else inputs) if inputs else None,
         precision=precision,

@@ -80,7 +80,7 @@ def collect(lazy: pl.LazyFrame, source: Any) -> pl.DataFrame:
     """Collect a lazy table; what polars cannot read becomes a message that names the file."""
     try:
         return lazy.collect(engine="streaming")
-    except PolarsError as error:
+    except (PolarsError, OSError) as error:
         raise InputError(
             f"the table cannot be read: {error}",
             source=source_name(source),
@@ -92,7 +92,7 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
     """Return the columns of a lazy table."""
     try:
         return lazy.collect_schema().names()
-    except PolarsError as error:
+    except (PolarsError, OSError) as error:
         raise InputError(
             f"the table cannot be read: {error}",
             source=source_name(source),
