@@ -249,7 +249,9 @@ def names_the_option(case, message):
         name in lowered
         or name.strip("-").replace("-", " ") in lowered
         or name.strip("-").replace("-", "_") in lowered
-        or any(_is_shown(part, message) for part in re.split("[,<>=/]", value or ""))
+        or any(
+            _is_shown(part, message) for part in [value or "", *re.split("[,<>=/]", value or "")]
+        )
         for name, value in case.options
     )
 

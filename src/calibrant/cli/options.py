@@ -67,7 +67,7 @@ def input_to_read(option: typer.CallbackParam, path: str | None) -> str | None:
     """Check a file or folder that a verb will read."""
     if path is not None:
         with naming(option.opts[0] if option.param_type_name == "option" else None):
-            check_input(path)
+            check_input(path if path.strip() else "")
     return path
 
 
