@@ -260,7 +260,8 @@ def wins(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
             mix = str(next(iter(tests.values()))["mix"]).replace(" ", "")
             sides = {"better than": [], "worse than": [], "not surely different from": []}
             for name, test in tests.items():
-                if test["p"] is None or test["p"] >= 0.05:
+                # Corrected for the number of comparisons, as the document says.
+                if test["p_adjusted"] is None or test["p_adjusted"] > 0.05:
                     sides["not surely different from"].append(name)
                 elif test["difference"]["value"] > 0:
                     sides["better than"].append(name)
@@ -269,7 +270,7 @@ def wins(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
             parts = "; ".join(
                 f"{side} {', '.join(found) or 'none'}" for side, found in sides.items()
             )
-            page.text(f"{model}, mix {mix}: SCA is {parts}.")
+            page.text(f"{model}, mix {mix}, corrected for their number: SCA is {parts}.")
 
 
 def coverage(page: StudyPage, result: Any) -> None:
