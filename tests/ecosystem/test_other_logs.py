@@ -11,6 +11,7 @@ import calibrant as cal
 from calibrant.api.import_logs import import_logs
 from calibrant.core.errors import InputError
 from calibrant.records.convert import read_log, recognise
+from calibrant.report import render_markdown
 from ecosystem.raw_logs import binned_error
 
 HELM = Path(__file__).parent / "fixtures" / "helm"
@@ -117,3 +118,13 @@ def test_judged_answers_state_percentages(tmp_path):
     assert (block["method"], block["n"]) == ("verb", 6)
     assert block["metrics"]["ece"]["value"] == pytest.approx(expected)
     assert audited["dropped"] == {"unreadable_in_log": 1}
+
+
+def test_what_a_log_promises_has_its_unit(tmp_path, lm_eval_file):
+    """Repeats give many draws per question; the run file counts questions."""
+    result = import_logs([lm_eval_file("tiny_open"), HELM], out=tmp_path / "study")
+    repeated, helm = result["results"]
+    assert repeated["draws"] > repeated["questions"] == repeated["expected"]
+    assert (repeated["expected_unit"], helm["expected_unit"]) == ("questions", "requests")
+    text = render_markdown(result.to_dict())
+    assert f"{repeated['expected']} questions" in text and f"{helm['expected']} requests" in text

@@ -92,6 +92,7 @@ def _entry(log: ForeignLog) -> dict[str, Any]:
         "draws": log.draws.height,
         "scores": log.scores.height,
         "expected": log.expected,
+        "expected_unit": log.expected_unit,
         "ungraded": dict(ungraded.value_counts(sort=True).iter_rows()),
         "unreadable": len(log.problems),
         "problems": [

@@ -39,7 +39,7 @@ def read_helm(path: Path, options: ReadOptions) -> ForeignLog:
     stats = _load(path / _STATS, builder) if (path / _STATS).is_file() else None
     grades = _grades(stats, builder, options)
     task = _task(path, builder)
-    builder.expected = len(requests) if whole else None
+    builder.expected, builder.expected_unit = len(requests) if whole else None, "requests"
     seen: set[_Key] = set()
     for number, request in enumerate(requests, start=1):
         try:

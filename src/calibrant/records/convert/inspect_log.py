@@ -163,7 +163,7 @@ def _note_missing(
     epochs = (spec.get("config") or {}).get("epochs") or 1
     if not ids:
         return
-    builder.expected = len(ids) * epochs
+    builder.expected, builder.expected_unit = len(ids) * epochs, "draws"
     if builder.expected == len(seen):
         return
     named = {problem.place for problem in builder.problems}

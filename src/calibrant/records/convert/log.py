@@ -83,7 +83,9 @@ class ForeignLog:
         Tables. A draw carries the log's own grade in ``correct`` (null with a ``reason``), a
         score is a confidence that the log holds, with the grade of its very answer.
     expected
-        Samples that the log says it should hold, where it says so.
+        How much the log says it should hold, where it says so.
+    expected_unit
+        What is counted by `expected`: questions, draws, requests or rows.
     problems
         Parts that could not be read.
     notes
@@ -98,6 +100,7 @@ class ForeignLog:
     draws: pl.DataFrame
     scores: pl.DataFrame
     expected: int | None = None
+    expected_unit: str = "questions"
     problems: Sequence[Problem] = ()
     notes: Sequence[str] = ()
     ranking: frozenset[str] = frozenset()
@@ -120,6 +123,7 @@ class LogBuilder:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     expected: int | None = None
+    expected_unit: str = "questions"
     ranking: set[str] = field(default_factory=set)
     _rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
@@ -160,6 +164,7 @@ class LogBuilder:
             draws=self._table("draws", DRAW_COLUMNS),
             scores=self._table("scores", SCORE_COLUMNS),
             expected=self.expected,
+            expected_unit=self.expected_unit,
             problems=tuple(self.problems),
             notes=tuple(self.notes),
             ranking=frozenset(self.ranking),

@@ -88,7 +88,7 @@ def read_plain_table(path: Path, options: ReadOptions) -> ForeignLog:
         scale=options.scale,
         repeats=True,
     )
-    builder.expected = table.height + len(builder.problems)
+    builder.expected, builder.expected_unit = table.height + len(builder.problems), "rows"
     if loaded.dropped:
         for row, rule in loaded.rejected.select("row", "rule").iter_rows():
             builder.problem(f"row {numbers[row - 1]}", f"{RULES[rule].sentence} ({rule})")
@@ -147,7 +147,7 @@ def read_uqlm(path: Path, options: ReadOptions) -> ForeignLog:
     missing = [column for column in ("prompt", "response") if column not in table.columns]
     if missing:
         raise InputError(f"a table of uqlm has a column {missing[0]!r}", source=str(path))
-    builder.expected = table.height + len(builder.problems)
+    builder.expected, builder.expected_unit = table.height + len(builder.problems), "rows"
     grade = _grade_column(table.columns, options, builder)
     scorers = [column for column in table.columns if _is_scorer(column)]
     known = {"prompt", "response", "sampled_responses", grade, *scorers}

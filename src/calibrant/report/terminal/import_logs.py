@@ -65,10 +65,17 @@ def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:
         ", ".join(map(str, entry["tasks"])),
         f"{entry['questions']:,}",
         f"{entry['draws']:,}",
-        "not stated" if entry["expected"] is None else number_cell(entry["expected"]),
+        _expected(entry),
         f"{sum(entry['ungraded'].values()):,}",
         f"{entry['unreadable']:,}",
     )
+
+
+def _expected(entry: Mapping[str, Any]) -> str:
+    """Return how much the log says it holds, with its unit: a question may have many draws."""
+    if entry["expected"] is None:
+        return "not stated"
+    return f"{number_cell(entry['expected'])} {entry.get('expected_unit', '')}".strip()
 
 
 def _short_names(sources: Sequence[str]) -> list[str]:
