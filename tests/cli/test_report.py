@@ -38,9 +38,12 @@ def test_page_tables_and_figures_are_written(audited, tmp_path):
     assert {path.rsplit(".", 1)[1] for path in written} == {"html", "md", "svg", "png", "pdf"}
 
 
-def test_without_a_place_to_write_to_it_says_so(audited):
+def test_without_a_place_to_write_to_it_shows_the_tables(audited, tmp_path):
     done = run(app, [str(audited)])
-    assert "Nothing was written" in done.output
+    assert done.exit_code == 0, done.output
+    assert "ECE" in done.output and "--html" in done.output
+    run(app, [str(audited), "--markdown", str(tmp_path / "r.md"), "--json", str(tmp_path / "r")])
+    assert json.loads((tmp_path / "r").read_text())["documents"] == []
 
 
 def test_a_document_of_an_unknown_kind_is_refused_with_its_name(tmp_path):

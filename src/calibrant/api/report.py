@@ -51,7 +51,8 @@ def report(
     Returns
     -------
     Result
-        Document ``calibrant.report/1``: what was written.
+        Document ``calibrant.report/1``: what was ``written``; the ``documents`` themselves where
+        nothing was, so that they are shown.
     """
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     if not paths:
@@ -76,7 +77,10 @@ def report(
         written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
     if figures is not None:
         written += _figures(documents, Path(figures), tuple(formats))
-    return Result({**document_head("report", paths, seed=seed), "written": written})
+    # With no place to write to, the tables themselves are what was asked for.
+    shown = [] if written else documents
+    head = document_head("report", paths, seed=seed)
+    return Result({**head, "written": written, "documents": shown})
 
 
 def _document(path: str | Path) -> dict[str, Any]:

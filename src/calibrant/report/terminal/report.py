@@ -1,4 +1,4 @@
-"""What a report run wrote."""
+"""What a report run wrote, or the tables where it was given no place to write to."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from calibrant.report.figures import FORMATS
 
 __all__ = ["blocks"]
 
+_PLACES = "A page, Markdown or figures: --html, --markdown or --figures."
+
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the paths that were written."""
+    """Return the paths that were written, or the tables of every document."""
     if not document["written"]:
-        return [Paragraph("Nothing was written: use --html, --markdown or --figures.")]
+        return [*_tables(document), Paragraph(_PLACES)]
     pages = [path for path in document["written"] if Path(path).suffix[1:] not in FORMATS]
     folders = Counter(str(Path(path).parent) for path in document["written"] if path not in pages)
     return [
@@ -26,3 +28,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             for folder, count in folders.items()
         ),
     ]
+
+
+def _tables(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    # Loaded here: the package finds this module by name.
+    from calibrant.report.terminal import document_blocks
+
+    return [block for part in document.get("documents", ()) for block in document_blocks(part)]
