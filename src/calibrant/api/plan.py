@@ -84,10 +84,10 @@ def plan(
     if scores is None:
         _refuse_without_table({"rank": rank, **columns})
     _check_range("precision", precision, 1.0)
-    for name, size in (("precision", precision), ("error_rate", error_rate)):
+    for name, size in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
         # Below, the labels needed are more than a number can hold.
         if size is not None and 0 < size < _LEAST_SHARE:
-            raise InputError(f"{name} is a share from {_LEAST_SHARE:g} on, got {size:g}")
+            raise InputError(f"{name} is 0 or from {_LEAST_SHARE:g} on, got {size:g}")
     _check_range("drift", drift, 1e6)
     if not _LEAST_SHARE <= smallest_share <= 1:
         raise InputError(f"smallest_share is from {_LEAST_SHARE:g} to 1, got {smallest_share:g}")

@@ -182,6 +182,8 @@ def number_by_name(option: str, text: str | None, example: str) -> dict[str, flo
         raise
     except ValueError:
         raise InputError(f"{option} is written {example}, got {text!r}") from None
+    if not all(abs(number) <= _LARGEST for number in found.values()):
+        raise InputError(f"{option} holds numbers up to {_LARGEST:g}, got {text!r}")
     if len(found) < len(pairs):
         raise InputError(f"{option} gives one name several numbers, got {text!r}")
     return found
@@ -335,6 +337,7 @@ Recalibration = Annotated[
     str,
     typer.Option("--recalibration", metavar="NAME", help="platt, isotonic, beta or temperature."),
 ]
+_LARGEST = 1e15
 COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
 Costs = Annotated[
     str | None,
