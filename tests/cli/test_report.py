@@ -41,7 +41,8 @@ def test_page_tables_and_figures_are_written(audited, tmp_path):
 def test_without_a_place_to_write_to_it_shows_the_tables(audited, tmp_path):
     done = run(app, [str(audited)])
     assert done.exit_code == 0, done.output
-    assert "ECE" in done.output and "--html" in done.output
+    assert "ECE" in done.output
+    assert "--html" in done.output
     run(app, [str(audited), "--markdown", str(tmp_path / "r.md"), "--json", str(tmp_path / "r")])
     assert json.loads((tmp_path / "r").read_text())["documents"] == []
 

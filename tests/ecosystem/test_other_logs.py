@@ -127,4 +127,5 @@ def test_what_a_log_promises_has_its_unit(tmp_path, lm_eval_file):
     assert repeated["draws"] > repeated["questions"] == repeated["expected"]
     assert (repeated["expected_unit"], helm["expected_unit"]) == ("questions", "requests")
     text = render_markdown(result.to_dict())
-    assert f"{repeated['expected']} questions" in text and f"{helm['expected']} requests" in text
+    assert f"{repeated['expected']} questions" in text
+    assert f"{helm['expected']} requests" in text

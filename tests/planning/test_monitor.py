@@ -17,7 +17,10 @@ from simulations.planning import false_alarms
 from calibrant.api.monitor import monitor
 from calibrant.cli import _stream
 from calibrant.core import InputError
+from calibrant.core.estimate import Estimate
 from calibrant.planning import CalibrationMonitor, perfect_region, verified_region
+from calibrant.planning.batch import batch_estimates
+from calibrant.planning.watch import drift_rate
 
 
 def stream(days=60, per_day=100, change=30, size=0.15, seed=0):
@@ -42,6 +45,55 @@ def test_false_alarms_are_as_rare_as_promised():
     assert with_baseline <= 6 / 40
     assert exact <= 6 / 40
     assert delay < 40
+
+
+def test_a_few_labels_that_are_all_wrong_leave_room():
+    found = batch_estimates(np.array([0.5, 0.55, 0.6, 0.6, 0.65]), np.zeros(5))
+    assert found["accuracy"].high == pytest.approx(0.434, abs=1e-3)
+    assert found["mean_confidence"].low < 0.58 < found["mean_confidence"].high
+    # The upper end is that of the accuracy, with these confidences; residuals alone say -0.52.
+    assert found["gap"].low < -0.58 < -0.15 < found["gap"].high < 0
+
+
+def test_the_drift_of_three_batches_is_hardly_known():
+    """The line through three points has one degree of freedom: Student's quantile is 12.7."""
+    rng = np.random.default_rng(0)
+    inside = 0
+    for _ in range(400):
+        history = [
+            {"time": float(day), "n": 50, "gap": Estimate(gap, gap, gap, n=50)}
+            for day, gap in enumerate(rng.normal(0, 0.05, 3))
+        ]
+        slope = drift_rate(history)
+        inside += slope.low <= 0 <= slope.high
+    assert 0.92 < inside / 400 < 0.98
+
+
+def test_one_label_says_nearly_nothing():
+    found = batch_estimates(np.array([0.9]), np.ones(1))
+    assert (found["mean_confidence"].low, found["mean_confidence"].high) == (0.0, 1.0)
+    assert found["gap"].low < -0.6
+    assert found["gap"].high > 0.8
+    assert all(-1 <= e.low <= e.value <= e.high <= 1 for e in found.values())
+
+
+@pytest.mark.parametrize("n", [5, 10, 40])
+def test_the_interval_of_a_small_batch_covers(n):
+    """Confidences that follow the outcome, that do not, that are constant, and rare successes."""
+    rng = np.random.default_rng(0)
+    worlds = {
+        "follows": (lambda: rng.random(n), lambda p: p, 0.0),
+        "does not": (lambda: rng.random(n), lambda p: np.full(n, 0.5), 0.0),
+        "constant": (lambda: np.full(n, 0.9), lambda p: np.full(n, 0.7), -0.2),
+        "rare": (lambda: rng.beta(2, 2, n), lambda p: np.full(n, 0.05), -0.45),
+    }
+    for name, (confidences, chance, truth) in worlds.items():
+        inside = 0
+        for _ in range(600):
+            p = confidences()
+            gap = batch_estimates(p, (rng.random(n) < chance(p)).astype(float))["gap"]
+            inside += gap.low <= truth <= gap.high
+        assert inside / 600 > 0.9, name
 
 
 def test_a_wrong_bet_would_raise_false_alarms():

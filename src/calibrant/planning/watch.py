@@ -10,9 +10,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.planning.batch import batch_estimates
 from calibrant.planning.formulas import half_life
 from calibrant.planning.monitor import (
     CalibrationMonitor,
@@ -26,7 +28,6 @@ __all__ = ["StreamBatch", "Watch", "drift_rate"]
 Floats: TypeAlias = NDArray[np.float64]
 
 _ROWS_SHOWN = 400
-_Z = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +102,12 @@ class Watch:
         before = self.monitor.alarm_batch
         self.monitor.update(batch.confidence, batch.correct)
         new = before is None and self.monitor.alarm_batch is not None
-        gap = batch.correct - batch.confidence
-        half = _Z * float(gap.std()) / math.sqrt(gap.size) if gap.size > 1 else math.nan
-        mean = float(gap.mean())
         self.history.append(
             {
                 "when": batch.label,
                 "time": batch.time,
-                "n": int(gap.size),
-                "accuracy": float(batch.correct.mean()),
-                "mean_confidence": float(batch.confidence.mean()),
-                "gap": Estimate(mean, mean - half, mean + half, n=int(gap.size)),
+                "n": int(batch.correct.size),
+                **batch_estimates(batch.confidence, batch.correct),
                 "capital": self.monitor.capital,
                 "alarm": new,
             }
@@ -233,5 +229,6 @@ def drift_rate(history: Iterable[dict[str, Any]]) -> Estimate | None:
     slope = float(weight @ (centred * gap)) / spread
     rest = gap - np.average(gap, weights=weight) - slope * centred
     noise = float(weight @ rest**2) / (len(rows) - 2)
-    half = _Z * math.sqrt(noise / spread)
-    return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="normal")
+    # Three batches leave one degree of freedom: a normal quantile would promise far too much.
+    half = float(special.stdtrit(len(rows) - 2, 0.975)) * math.sqrt(noise / spread)
+    return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="student")

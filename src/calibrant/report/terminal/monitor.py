@@ -52,8 +52,8 @@ def _history(entry: Mapping[str, Any]) -> Table:
         (
             row["when"] + (" ALARM" if row["alarm"] else ""),
             f"{row['n']:,}",
-            f"{row['accuracy']:.3f}",
-            f"{row['mean_confidence']:.3f}",
+            estimate_cell(row["accuracy"], digits=2),
+            estimate_cell(row["mean_confidence"], digits=2),
             estimate_cell(row["gap"], digits=2),
             f"{row['capital']:.3g}" if row["capital"] < 1e6 else "> 1e6",
         )
