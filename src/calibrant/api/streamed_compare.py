@@ -246,6 +246,7 @@ def _rows(streamed: Streamed, number: int, parts: int) -> pl.DataFrame:
                 pl.col(plan.columns.correct).cast(pl.Float64).alias("correct"),
                 *(_label(column, "").alias(column) for column in plan.by),
                 _answered(plan.columns.answer).alias("_answered"),
+                (_named(plan.model) & _named(plan.method)).alias("_named"),
             )
             for name in plan.columns.confidence
         ]
@@ -253,10 +254,11 @@ def _rows(streamed: Streamed, number: int, parts: int) -> pl.DataFrame:
         pl.concat(tables)
         .filter(
             "_answered",
+            "_named",
             pl.col("confidence").is_between(0, 1),
             (pl.col("correct") == 0) | (pl.col("correct") == 1),
         )
-        .drop("_answered")
+        .drop("_answered", "_named")
         .collect(engine="streaming")
     )
     if frame["question_id"].null_count():
@@ -267,6 +269,10 @@ def _rows(streamed: Streamed, number: int, parts: int) -> pl.DataFrame:
 
 def _label(column: str | None, fixed: str) -> pl.Expr:
     return pl.lit(fixed) if column is None else pl.col(column).cast(pl.String).fill_null("None")
+
+
+def _named(column: str | None) -> pl.Expr:
+    return pl.lit(True) if column is None else pl.col(column).cast(pl.String).fill_null("") != ""
 
 
 def _answered(column: str | None) -> pl.Expr:

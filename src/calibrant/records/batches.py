@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 Array: TypeAlias = NDArray[Any]
+Coded: TypeAlias = tuple[Array | None, list[str | None]]
 
 # Parts of about this many rows: enough to read ahead, few enough to share out evenly.
 PART_ROWS = 4_000_000
@@ -55,7 +56,7 @@ class Part:
     row_groups: tuple[int, ...]
     first_row: int
     rows: int
-    partition: tuple[tuple[str, str], ...] = ()
+    partition: tuple[tuple[str, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +78,12 @@ class Columns:
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A run of rows. A label column is (codes, values): one code per row, or None where all rows
-    have the one value. `first_row` counts from 1 within the file.
+    have the one value; a missing label is None. `first_row` counts from 1 within the file.
     """
 
     confidence: dict[str, Any]
     correct: Any
-    labels: dict[str, tuple[Array | None, list[str]]]
+    labels: dict[str, Coded]
     answer: Any
     first_row: int
     rows: int
@@ -174,8 +175,8 @@ def _runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield tuple(run)
 
 
-def partition_of(file: str, source: str) -> dict[str, str]:
-    """Return the columns in the folder names below the source.
+def partition_of(file: str, source: str) -> dict[str, str | None]:
+    """Return the columns in the folder names below the source; None where a value is missing.
 
     Examples
     --------
@@ -186,9 +187,7 @@ def partition_of(file: str, source: str) -> dict[str, str]:
     inside = file[len(root) :] if file.startswith(root) else file
     pairs = [folder.partition("=") for folder in inside.split("/")[:-1]]
     return {
-        name: "None" if value == _NO_VALUE else unquote(value)
-        for name, sign, value in pairs
-        if sign
+        name: None if value == _NO_VALUE else unquote(value) for name, sign, value in pairs if sign
     }
 
 
@@ -234,8 +233,8 @@ def read_part(part: Part, columns: Columns) -> Iterator[Batch]:
             ) from None
 
 
-def _batch(record: Any, columns: Columns, known: dict[str, str], first: int) -> Batch:
-    labels: dict[str, tuple[Array | None, list[str]]] = {
+def _batch(record: Any, columns: Columns, known: dict[str, str | None], first: int) -> Batch:
+    labels: dict[str, Coded] = {
         name: (None, [known[name]]) if name in known else _coded(record.column(name))
         for name in columns.labels
     }
@@ -249,17 +248,17 @@ def _batch(record: Any, columns: Columns, known: dict[str, str], first: int) -> 
     )
 
 
-def _coded(column: Any) -> tuple[Array | None, list[str]]:
-    """Return codes and the texts they stand for; a missing label reads ``None``, as in a table."""
+def _coded(column: Any) -> Coded:
+    """Return codes and the texts they stand for; None where a label is missing."""
     import pyarrow as arrow
 
     if not isinstance(column, arrow.DictionaryArray):
         column = column.dictionary_encode()
-    values = [str(value) for value in column.dictionary.to_pylist()]
+    values: list[str | None] = [str(value) for value in column.dictionary.to_pylist()]
     codes = column.indices
     if column.null_count:
         codes = codes.fill_null(len(values))
-        values.append("None")
+        values.append(None)
     return (None, values) if len(values) == 1 else (number_array(codes), values)
 
 

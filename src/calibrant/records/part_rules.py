@@ -21,7 +21,15 @@ Array: TypeAlias = NDArray[Any]
 _NUMBERS = ("confidence", "correct", "weights")
 
 
-def broken_rows(batch: Batch, name: str, confidence: Array, correct: Array) -> dict[str, Array]:
+def broken_rows(
+    batch: Batch,
+    name: str,
+    confidence: Array,
+    correct: Array,
+    *,
+    model: str | None,
+    method: str | None,
+) -> dict[str, Array]:
     """Return, by rule and in order of first appearance, the rows of a batch that break it.
 
     Parameters
@@ -32,6 +40,8 @@ def broken_rows(batch: Batch, name: str, confidence: Array, correct: Array) -> d
         Column of the confidences.
     confidence, correct
         Its numbers; a row that is missing in the batch holds anything.
+    model, method
+        Columns of their names, or None where all rows share one.
     """
     frame = pl.DataFrame(
         {
@@ -40,7 +50,10 @@ def broken_rows(batch: Batch, name: str, confidence: Array, correct: Array) -> d
             "weights": np.ones(batch.rows),
         }
     ).with_columns(
-        *(pl.lit(name).alias(role) for role in ("model", "method", "question_id")),
+        _names(batch, model).alias("model"),
+        _names(batch, method).alias("method"),
+        # Ids are looked at where questions are matched; a sum does not need them.
+        pl.lit("row").alias("question_id"),
         *(pl.lit(None, pl.String).alias(f"_{role}_text") for role in _NUMBERS),
     )
     if batch.answer is not None:
@@ -71,11 +84,17 @@ def first_broken(
         values, stored = columns[column]
         shown = None if stored.null_count and _null(stored)[row] else float(values[row])
     return InputError(
-        f"{rule.sentence} ({column} = {shown})",
+        f"{rule.sentence} ({column} = {'null' if shown is None else shown})",
         source=file,
         row=batch.first_row + row,
         hint=rule.hint,
     )
+
+
+def _names(batch: Batch, column: str | None) -> pl.Series:
+    codes, values = (None, ["given"]) if column is None else batch.labels[column]
+    texts = pl.Series(values, dtype=pl.String)
+    return texts.gather(np.zeros(batch.rows, np.intp) if codes is None else codes)
 
 
 def _null(column: Any) -> Array:

@@ -133,7 +133,9 @@ def _add(
     if plan.percent:
         confidence = confidence / 100
     unanswered = batch.answer is not None and batch.answer.null_count
-    sound = not missing and not unanswered and _in_range(confidence) and _binary(correct)
+    named = all(_all_named(batch, column) for column in (plan.model, plan.method))
+    sound = named and not missing and not unanswered
+    sound = sound and _in_range(confidence) and _binary(correct)
     keep = None if sound else _kept(batch, name, confidence, correct, part, plan, out)
     for column in plan.by or ("",):
         codes, lookup = _blocks(batch, name, column, plan, table)
@@ -204,7 +206,14 @@ def _blocks(batch: Batch, name: str, column: str, plan: SumPlan, table: SumTable
 
 
 def _label(batch: Batch, column: str | None, fixed: str) -> tuple[Array | None, list[str]]:
-    return (None, [fixed]) if column is None else batch.labels[column]
+    """Return codes and texts; a missing group reads ``None``, as in a table."""
+    codes, values = (None, [fixed]) if column is None else batch.labels[column]
+    return codes, ["None" if value is None else value for value in values]
+
+
+def _all_named(batch: Batch, column: str | None) -> bool:
+    """Return whether no label of the column is missing or empty."""
+    return column is None or all(batch.labels[column][1])
 
 
 def _kept(
@@ -219,7 +228,7 @@ def _kept(
     """Return which rows keep the rules, or raise at the first one that does not."""
     from calibrant.records.part_rules import broken_rows, first_broken
 
-    broken = broken_rows(batch, name, confidence, correct)
+    broken = broken_rows(batch, name, confidence, correct, model=plan.model, method=plan.method)
     if broken and not plan.drop:
         raise first_broken(batch, name, confidence, correct, broken, part.file)
     keep = np.ones(batch.rows, np.bool_)
@@ -229,10 +238,9 @@ def _kept(
         named = out.dropped_rows.setdefault(rule, [])
         room = ROWS_NAMED - len(named)
         named += [f"{part.file}:{batch.first_row + int(row)}" for row in rows[:room]]
-    codes, models = _label(batch, plan.model, "model")
-    out.thinned.update(
-        models if codes is None else (models[code] for code in np.unique(codes[~keep]))
-    )
+    codes, models = (None, ["model"]) if plan.model is None else batch.labels[plan.model]
+    left_out = models if codes is None else [models[code] for code in np.unique(codes[~keep])]
+    out.thinned.update(model for model in left_out if model)
     return keep
 
 
