@@ -22,7 +22,7 @@ from calibrant.metrics import (
 from calibrant.planning import verification_block
 from calibrant.records import Block
 
-__all__ = ["audit_block"]
+__all__ = ["audit_block", "block_tests"]
 
 _RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
 _CURVE_POINTS = 100
@@ -65,7 +65,7 @@ def audit_block(
             entry["metrics"]["confidence_gap"] = confidence_gap(
                 block.confidence, block.correct, level=level, **shared
             )
-            entry |= _tests(block, entry["metrics"]["confidence_gap"], bins)
+            entry |= block_tests(block, entry["metrics"]["confidence_gap"], bins)
             entry["reliability"] = _reliability(block, bins=bins, level=level, rng=stream)
             entry["verification"] = verification_block(
                 block.confidence, block.correct, rng=stream, **shared
@@ -77,7 +77,7 @@ def audit_block(
     return entry
 
 
-def _tests(block: Block, gap: Estimate, bins: int) -> dict[str, Any]:
+def block_tests(block: Block, gap: Estimate, bins: int) -> dict[str, Any]:
     """Return the tests of perfect calibration and of the mean gap."""
     # A grade between 0 and 1 is a mean over splits: 'perfectly calibrated' says nothing about it.
     # Nor are rows of one question the independent draws that the test takes them for.

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.api.audit_block import block_tests
 from calibrant.api.groups import scores_source
 from calibrant.api.provenance import document_head
 from calibrant.api.result import Result
 from calibrant.api.settings import table_settings
+from calibrant.api.significance import correct_for_number
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
+from calibrant.metrics import confidence_gap
 from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
 from calibrant.planning.plan import parse_stages
 from calibrant.records import Scores, load_scores, source_name
@@ -24,6 +27,8 @@ from calibrant.records import Scores, load_scores, source_name
 __all__ = ["plan"]
 
 _LEAST_SHARE = 1e-9
+# Bins of the ECE that the verification block speaks of.
+_BINS = 15
 
 
 def plan(
@@ -167,9 +172,22 @@ def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
         )
         steep = found["lipschitz"].value
         need = found["error_rate"].value * (steep if np.isfinite(steep) else 1.0)
-        blocks.append(
-            {**block.keys, "n": len(block.confidence), "verification": found, "need": need}
+        gap = confidence_gap(
+            block.confidence, block.correct, weights=block.weights, units=block.units
         )
+        tests = block_tests(block, gap, _BINS)
+        blocks.append(
+            {
+                **block.keys,
+                "n": len(block.confidence),
+                "probability": True,
+                "verification": found,
+                "need": need,
+                "significance": tests["significance"],
+            }
+        )
+    # The same tests, with the same correction, as in an audit of the table.
+    correct_for_number(blocks)
     return blocks
 
 

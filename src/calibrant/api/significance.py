@@ -10,6 +10,7 @@ from scipy import special
 
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import CalibrationTest
+from calibrant.planning.block import miscalibration_verdict
 from calibrant.stats.multiplicity import holm
 
 __all__ = ["ALPHA", "CONTROL", "correct_for_number", "gap_p_value", "own_tests", "tests_of_rows"]
@@ -87,7 +88,7 @@ def correct_for_number(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     The confidences of whole models are one family and those of groups another, so that looking
     into groups does not blur what is known of the whole. In each family the chance of any false
-    claim is at most 5 %.
+    claim is at most 5 %. What a verification block says follows the corrected tests.
 
     Returns
     -------
@@ -124,4 +125,9 @@ def _family(entries: Sequence[dict[str, Any]]) -> dict[str, int]:
         test["p_adjusted"] = float(p_adjusted)
     for entry, own in zip(entries, found, strict=True):
         entry["significance"] = {name: own.get(name) for name in _TESTS} | {"tests": len(tests)}
+        if "verification" in entry:
+            # The block judged this confidence alone; both verdicts must say the same.
+            shown = any(test["p_adjusted"] <= ALPHA for test in own.values())
+            verdict = miscalibration_verdict(entry["verification"], shown=shown, tests=len(tests))
+            entry["verification"] = {**entry["verification"], **verdict}
     return {"confidences": sum(bool(own) for own in found), "tests": len(tests)}

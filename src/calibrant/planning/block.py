@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from calibrant.stats import floors
 from calibrant.stats.binning import width_index
 from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
-__all__ = ["verification_block"]
+__all__ = ["miscalibration_verdict", "verification_block"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -341,17 +342,40 @@ _PHRASES = {
 
 
 def _verdict(block: dict[str, Any]) -> dict[str, Any]:
+    resolution = block["resolution"]
+    return miscalibration_verdict(
+        block, shown=resolution["ece"].value > resolution["if_calibrated"]
+    )
+
+
+def miscalibration_verdict(
+    block: Mapping[str, Any], *, shown: bool, tests: int = 1
+) -> dict[str, Any]:
+    """Return verdict and text on 'the model is miscalibrated'.
+
+    Parameters
+    ----------
+    block
+        A verification block.
+    shown
+        Whether this very data show it, by whatever tests were made.
+    tests
+        For how many tests `shown` is corrected; 1 is the ECE alone, looked at alone.
+    """
     resolution, labels = block["resolution"], block["labels"]
     ece, null = resolution["ece"].value, resolution["if_calibrated"]
     floor, name = block["passive_floor"].value, "worst-case floor"
     if floor != floor:
         floor, name = block["active_floor"].value, "floor for an unknown steepness"
-    shown, above = ece > null, bool(ece > floor)
+    above = bool(ece > floor)
     word = verdict_word(shown=shown, above_floor=above)
+    chance = f"{'more' if ece > null else 'not more'} than chance would give a calibrated model"
+    seen = f"{chance} ({null:.3f})"
+    if shown != (ece > null):
+        seen += ", but the mean gap is," if shown else f", though not once {tests} tests count,"
     text = (
-        f"{_PHRASES[word]} with {labels:,} labels: the ECE {ece:.3f} is "
-        f"{'more' if shown else 'not more'} than chance would give a calibrated model "
-        f"({null:.3f}) and {'above' if above else 'below'} the {name} {floor:.3f} (a rate with "
+        f"{_PHRASES[word]} with {labels:,} labels: the ECE {ece:.3f} is {seen} and "
+        f"{'above' if above else 'below'} the {name} {floor:.3f} (a rate with "
         f"constant 1); on this data the ECE is resolved to +/- {resolution['half_width']:.3f}"
     )
     return {"verdict": word, "text": text}

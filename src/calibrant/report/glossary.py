@@ -223,7 +223,10 @@ GLOSSARY: dict[str, Term] = {
     "gold alone": Term("Estimate from people's labels alone."),
     "judge alone": Term("The judge's own number; it has no valid interval."),
     "gold labels saved": Term("Labels of people that the judge's verdicts replace."),
-    "miscalibrated": Term("What these labels say: verified, or not shown.", page="verification"),
+    "shown to be miscalibrated": Term(
+        "Whether these labels show it, after a correction for the number of tests.",
+        page="verification",
+    ),
     "questions x draws": Term("Questions, and answers drawn for each of them."),
     # -- generated questions
     "subjects": Term("Different things that the questions ask about.", page="bench"),
