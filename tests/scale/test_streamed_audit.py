@@ -93,7 +93,8 @@ def test_the_tests_of_a_block_are_those_of_the_audit_in_memory(tmp_path):
     assert ours["gap"]["p_value"] > 0.3
     assert ours.keys() == theirs.keys()
     for name in ("calibration", "gap"):
-        assert ours[name] == pytest.approx(theirs[name], abs=1e-9)
+        # A confidence stands at the mean of its cell, whose positions are kept to 2e-11.
+        assert ours[name] == pytest.approx(theirs[name], abs=1e-8)
 
 
 def test_a_model_of_which_no_row_is_left_is_named_as_in_memory(tmp_path, monkeypatch):

@@ -33,11 +33,12 @@ def gap_p_value(gap: Estimate, exact: CalibrationTest | None = None) -> float | 
     >>> round(gap_p_value(Estimate(0.1, 0.0, 0.2, n=1_000)), 3)
     0.05
     """
-    half = (gap.high - gap.low) / 2
-    if not math.isfinite(half) or half <= 0:
+    # The end towards 0 decides: where it reaches 0, p is what the interval leaves out.
+    reach = gap.value - gap.low if gap.value > 0 else gap.high - gap.value
+    if not math.isfinite(reach) or reach <= 0:
         return None if exact is None else exact.p_value
     degrees = max(gap.n - 1, 1)
-    error = half / float(special.stdtrit(degrees, (1 + gap.level) / 2))
+    error = reach / float(special.stdtrit(degrees, (1 + gap.level) / 2))
     student = 2 * float(special.stdtr(degrees, -abs(gap.value) / error))
     return student if exact is None else max(student, exact.p_value)
 

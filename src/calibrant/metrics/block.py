@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -125,16 +124,14 @@ class Block(BlockData):
         how = "test-inversion, end moved to the value" if high <= value else "test-inversion"
         return value, low, min(high, 1.0), how
 
-    @cached_property
+    @property
     def _mean_gap_ends(self) -> tuple[float, float]:
         """The interval of mean confidence minus accuracy, which no calibration error is below.
 
         Noise may hide a gap that has one sign everywhere behind residuals of both signs, and no
         line through those leads to it.
         """
-        c = self.data.confidence.astype(np.float64, copy=False)
-        gap, error = self.mean(c - self.data.correct)
-        return wald_interval(gap, error, self.level, units=self.units.count)
+        return self.mean_gap.low, self.mean_gap.high
 
     def _ece(self) -> tuple[float, float, float, str]:
         value, low, high = self.gap_ends.total

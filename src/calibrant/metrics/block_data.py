@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.core.estimate import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
 from calibrant.metrics.gap_intervals import (
@@ -19,6 +20,7 @@ from calibrant.metrics.gap_intervals import (
     half_highs,
 )
 from calibrant.metrics.inputs import Array, Checked, check, is_graded
+from calibrant.metrics.mean_gap import gap_of_means
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats import ranking
@@ -173,6 +175,21 @@ class BlockData:
     def _average(self, rows: FloatArray) -> float:
         w = self.data.weights
         return float(rows.sum() if w is None else rows @ w.astype(np.float64)) / self.data.total
+
+    @cached_property
+    def mean_gap(self) -> Estimate:
+        """Mean confidence minus accuracy."""
+        return gap_of_means(
+            self._pulled_mean(self.data.confidence),
+            self._pulled_mean(self.data.correct),
+            self.level,
+        )
+
+    def _pulled_mean(self, rows: Array) -> tuple[float, UnitInfluence]:
+        values = rows.astype(np.float64, copy=False)
+        # Rounding must not make a spread where there is none.
+        value = float(values[0]) if np.ptp(values) == 0 else self._average(values)
+        return value, self.pulls(values - value)
 
     def pulls(self, influence: FloatArray) -> UnitInfluence:
         """Return how far each unit pulls a statistic, from its influence on rows."""

@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.inputs import check
-from calibrant.stats.intervals import wald_interval
-from calibrant.stats.units import unit_codes, unit_sums
+from calibrant.metrics.block_data import BlockData
 
 __all__ = ["confidence_gap"]
 
@@ -24,24 +22,26 @@ def confidence_gap(
     """Return mean confidence minus accuracy, in [-1, 1]; above 0 is over-confidence.
 
     Unlike a calibration error it has a sign and no bias; unlike one it can be 0 although the
-    confidence is wrong in places. The interval is Student's, from the variance between units.
+    confidence is wrong in places. The interval joins Wilson's of the accuracy and Student's of the
+    mean confidence, both from the variance between units, so that outcomes which happen to be all
+    alike do not take its width away.
 
     Examples
     --------
     >>> print(confidence_gap([0.9, 0.8, 0.9, 0.8], [1, 0, 1, 1]))
-    0.100 [-0.646, 0.846]
+    0.100 [-0.106, 0.576]
+    >>> print(confidence_gap([0.6] * 10, [0] * 10))
+    0.600 [0.322, 0.600]
     """
-    data = check(confidence, correct, weights)
-    residual = data.confidence.astype(np.float64) - data.correct
-    mass = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
-    groups = unit_codes(units, data.rows)
-    total = unit_sums(mass, groups)
-    value = float(mass @ residual / mass.sum())
-    # Linearised ratio: a unit moves the mean by its weighted distance from it.
-    influence = unit_sums(mass * (residual - value), groups) / total.sum()
-    n = groups.count
-    if n < 2:
-        return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
-    error = float(np.sqrt((influence**2).sum() * n / (n - 1)))
-    low, high = wald_interval(value, error, level, units=n)
-    return Estimate(value, low, high, n, level, interval="student")
+    return BlockData(
+        confidence,
+        correct,
+        weights,
+        units,
+        probability=True,
+        bins=1,
+        level=level,
+        resamples=0,
+        # Nothing here is drawn.
+        rng=np.random.default_rng(0),
+    ).mean_gap

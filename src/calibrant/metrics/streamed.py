@@ -26,7 +26,7 @@ from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray, width_edges
-from calibrant.stats.intervals import skewed_interval, wald_interval
+from calibrant.stats.intervals import skewed_interval
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.mergeable import (
     LOSS_UNIT,
@@ -125,19 +125,8 @@ class CellBlock(Block):
                     low=max(estimate.low - error, 0.0),
                     high=high if name == "log_loss" else min(high, 1.0),
                 )
-        found["confidence_gap"] = self.confidence_gap()
+        found["confidence_gap"] = self.mean_gap
         return found
-
-    def confidence_gap(self) -> Estimate:
-        """Return mean confidence minus accuracy, exact, with Student's interval."""
-        confidence, y, _ = self.data
-        value = float(self.counts @ (confidence - y)) / self.n
-        if self.n < 2:
-            return Estimate(value, math.nan, math.nan, self.n, self.level, interval="none")
-        low, high = wald_interval(
-            value, self.error(confidence - y - value), self.level, units=self.n
-        )
-        return Estimate(value, low, high, self.n, self.level, interval="student")
 
     # Where the sums of rows come from.
 

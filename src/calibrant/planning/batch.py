@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import logit_interval, wilson_interval
+from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
+from calibrant.stats.units import UnitInfluence
 
 __all__ = ["batch_estimates"]
 
@@ -21,15 +22,8 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
 
     Outcomes that are all alike show no spread, so the accuracy has Wilson's interval, which is
     never of zero width. The mean confidence has Student's on the logit scale; of a single label
-    it may be anything. Their difference joins the two (Newcombe): each end takes the distances to
-    the ends of both, less what confidence and outcome have in common. All ends stay in the range
-    of what they speak of.
-
-    References
-    ----------
-    Newcombe (1998), 'Improved confidence intervals for the difference between binomial
-    proportions based on paired data'. Zou and Donner (2008), 'Construction of confidence limits
-    about effect measures: a general approach'.
+    it may be anything. Their difference joins the two, see `joined_reach`. All ends stay in the
+    range of what they speak of.
 
     Examples
     --------
@@ -39,9 +33,9 @@ def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:
     """
     n = int(confidence.size)
     accuracy, said = _accuracy(correct, n), _mean_confidence(confidence, n)
-    common = _shared_part(confidence, correct)
-    low = _joined(accuracy.value - accuracy.low, said.high - said.value, common)
-    high = _joined(accuracy.high - accuracy.value, said.value - said.low, common)
+    common = _pulls(confidence).correlation(_pulls(correct))
+    low = joined_reach(accuracy.value - accuracy.low, said.high - said.value, common)
+    high = joined_reach(accuracy.high - accuracy.value, said.value - said.low, common)
     gap = accuracy.value - said.value
     return {
         "accuracy": accuracy,
@@ -65,17 +59,5 @@ def _mean_confidence(confidence: Floats, n: int) -> Estimate:
     return Estimate(value, low, high, n=n, interval="student-logit")
 
 
-def _shared_part(confidence: Floats, correct: Floats) -> float:
-    """Return the correlation of confidence and outcome, held back where the labels are few.
-
-    Of a handful of labels it may be near 1 by luck, and would then take the interval away.
-    """
-    spread = float(confidence.std() * correct.std())
-    if confidence.size < 3 or spread == 0:
-        return 0.0
-    together = float(((confidence - confidence.mean()) * (correct - correct.mean())).mean())
-    return together / spread * (1 - 2 / confidence.size)
-
-
-def _joined(first: float, second: float, common: float) -> float:
-    return math.sqrt(max(first**2 + second**2 - 2 * common * first * second, 0.0))
+def _pulls(values: Floats) -> UnitInfluence:
+    return UnitInfluence(values - values.mean(), None, int(values.size))

@@ -11,6 +11,7 @@ from scipy import special
 
 __all__ = [
     "area_score_interval",
+    "joined_reach",
     "logit_interval",
     "normal_quantile",
     "skewed_interval",
@@ -89,6 +90,34 @@ def skewed_interval(
     move = lean * (2 * quantile**2 + 1) / 6
     reach = math.hypot(quantile * error, move)
     return value + move - reach, value + move + reach
+
+
+def joined_reach(first: float, second: float, common: float) -> float:
+    """Return how far the end of a difference reaches, from the reaches of its two sides.
+
+    Each end of the difference takes the distances to the ends of both sides, less what they have
+    in common (Newcombe 1998; Zou and Donner 2008). A side whose rows are all alike shows no spread,
+    but its interval has a width, and so has that of the difference.
+
+    Parameters
+    ----------
+    first, second
+        Distances from the values to those ends that lead away from each other.
+    common
+        Correlation of the two sides.
+
+    References
+    ----------
+    Newcombe (1998), 'Improved confidence intervals for the difference between binomial
+    proportions based on paired data'. Zou and Donner (2008), 'Construction of confidence limits
+    about effect measures: a general approach'.
+
+    Examples
+    --------
+    >>> joined_reach(0.3, 0.4, 0.0), round(joined_reach(0.3, 0.4, 0.5), 3)
+    (0.5, 0.361)
+    """
+    return math.sqrt(max(first**2 + second**2 - 2 * common * first * second, 0.0))
 
 
 def logit_interval(

@@ -74,6 +74,16 @@ class UnitInfluence:
         second = self._sum(square)
         return self._sum(square * self.pull) / (second * self.count) if second > 0 else 0.0
 
+    def correlation(self, other: UnitInfluence) -> float:
+        """Return the correlation with the pulls on another statistic, held back for few units.
+
+        Of a handful it may be near 1 by luck, and would then take the width of an interval away.
+        """
+        spread = self._sum(np.square(self.pull)) * self._sum(np.square(other.pull))
+        if self.count < 3 or spread == 0:
+            return 0.0
+        return self._sum(self.pull * other.pull) / math.sqrt(spread) * (1 - 2 / self.count)
+
     def logit_error(self, value: float) -> float:
         """Return the standard error for an interval on the logit scale, in units of the value.
 
