@@ -65,6 +65,7 @@ def import_logs(
     paths = [logs] if isinstance(logs, str | Path) else list(logs)
     options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns or {})
     read = [read_log(path, kind=kind, options=options) for path in paths]
+    _require_use_of_filter(filter, read)
     tables = tables_of(read)
     written = [] if out is None else _write(tables, Path(out))
     return Result(
@@ -77,6 +78,16 @@ def import_logs(
             "written": [str(path) for path in written],
         }
     )
+
+
+def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None:
+    """Refuse a filter that no log could have used."""
+    if name is not None and not any(log.kind == "lm-eval" for log in read):
+        raise InputError(
+            f"the filter {name!r} is one of lm-eval, and this log is not",
+            source=read[0].source,
+            hint="leave --filter out, or give samples_*.jsonl files of lm-eval",
+        )
 
 
 def _entry(log: ForeignLog) -> dict[str, Any]:

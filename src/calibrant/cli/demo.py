@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,8 +17,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def command(
     out: Annotated[
-        Path, typer.Option(help="Folder of the study.", callback=folder_to_write)
-    ] = Path("demo"),
+        str, typer.Option(metavar="FOLDER", help="Folder of the study.", callback=folder_to_write)
+    ] = "demo",
     json: JsonPath = None,
     seed: Seed = 0,
 ) -> None:
