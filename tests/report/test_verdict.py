@@ -109,26 +109,40 @@ def test_what_the_labels_cannot_show_is_said_of_the_smallest_error(floors, word,
     assert said in opening_sentences(found)[2]
 
 
-def pair(method, *, tie, turned):
-    gap = {"reversal": {"da": turned}, "ties": {"da": {"ece": tie}}, "accuracy_gap": {"n": 40}}
-    return {"a": "small", "b": "large", "method": method, "verdict": "V.", **gap}
+def pair(method, *, better, turned):
+    return {
+        "a": "small",
+        "b": "large",
+        "method": method,
+        "verdict": "V.",
+        "reversal": {"da": turned},
+        "reversal_resolved": {"da": turned and better is not None},
+        "better": {"da": better},
+        "accuracy_gap": {"n": 40},
+    }
 
 
 def compared(*pairs):
-    return opening_sentences([{"schema": "calibrant.compare/1", "pairs": list(pairs)}])[0]
+    rule = {"control": "holm", "alpha": 0.05, "groups": {"pairs": 0}}
+    rule["whole"] = {"pairs": len(pairs)}
+    document = {"schema": "calibrant.compare/1", "pairs": list(pairs), "multiplicity": rule}
+    return opening_sentences([document])[0]
 
 
-def test_a_tie_has_no_order_that_could_turn_round():
-    ties = [pair(name, tie=True, turned=True) for name in ("verb", "sem1")]
+def test_models_that_are_not_told_apart_have_no_order_that_could_turn_round():
+    ties = [pair(name, better=None, turned=True) for name in ("verb", "sem1")]
+    rule = "pairs: in each view the chance of any false claim is at most 5%."
     assert compared(*ties) == (
-        "small and large, by 2 confidences, on 40 questions: at equal accuracy 2 of 2 comparisons "
-        "are ties for these labels, so none says which model is better calibrated."
+        "small and large, by 2 confidences, on 40 questions: at equal accuracy none of 2 "
+        "comparisons says which model is better calibrated: these labels do not tell them apart. "
+        f"Which model is better is corrected by Holm's rule for 2 {rule}"
     )
-    clear = pair("p_true", tie=False, turned=True)
+    clear = pair("p_true", better="small", turned=True)
     assert compared(*ties, clear) == (
-        "small and large, by 3 confidences, on 40 questions: at equal accuracy 2 of 3 comparisons "
-        "are ties for these labels, and in 1 of the other 1 the model with the smaller raw error "
-        "is no longer the better one (each looked at alone, without a correction for their number)."
+        "small and large, by 3 confidences, on 40 questions: at equal accuracy 1 of 3 comparisons "
+        "show which model is better calibrated, and in 1 of these the other one has the smaller "
+        "raw error (shown in 1); the rest are not told apart by these labels. "
+        f"Which model is better is corrected by Holm's rule for 3 {rule}"
     )
 
 

@@ -88,9 +88,14 @@ def test_every_value_is_that_of_memory_and_every_interval_is_as_wide(table, in_p
             for metric, estimate in gaps.items():
                 same_estimate(mine["gaps"][view][metric], estimate, spread=0.3)
         assert mine["retention"] == pytest.approx(other["retention"])
+        assert set(mine) >= set(other) - {"shared", "exchangeability"}
+        for view, p_value in other["p_value"].items():
+            assert mine["p_value"][view] == pytest.approx(p_value, rel=0.5, abs=0.1)
+            assert mine["better"][view] == other["better"][view]
         assert mine["effective_size"] == pytest.approx(other["effective_size"])
         assert mine["floor"] == pytest.approx(other["floor"])
         assert mine["ties"]["da"] == other["ties"]["da"]
+    assert streamed["multiplicity"] == memory["multiplicity"]
 
 
 def test_what_is_left_out_is_counted_as_in_memory(table, in_parts):

@@ -17,6 +17,7 @@ from calibrant.api.settings import table_settings
 from calibrant.api.streamed_compare import streamed_compare
 from calibrant.api.streaming import is_large
 from calibrant.comparison import compare_models
+from calibrant.comparison.multiplicity import correct_pairs
 from calibrant.confidence import methods
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
@@ -156,6 +157,7 @@ def compare(
     refused = [part for part in parts if "refused" in part]
     if not compared:
         raise _refusal(refused, head["source"])
+    multiplicity = correct_pairs(compared, level)
     return Result(
         {
             **head,
@@ -165,6 +167,7 @@ def compare(
             "not_compared": [
                 {**part["keys"], "reason": part["refused"]["message"]} for part in refused
             ],
+            "multiplicity": multiplicity,
             "results": [entry for part in compared for entry in part["results"]],
             "pairs": [entry for part in compared for entry in part["pairs"]],
             "summaries": [

@@ -31,6 +31,7 @@ from calibrant.comparison.merged import (
     block_sums,
     no_sums,
 )
+from calibrant.comparison.multiplicity import correct_pairs
 from calibrant.comparison.resampled import resample_counts
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -133,7 +134,8 @@ def streamed_compare(
     rules = {"on_invalid": on_invalid or "error", "graded": False, "scale": scale}
     settings = {"models": models, "by": list(by), **table_settings({**rules, **columns})}
     head = _head(str(data), files, options, settings, seed)
-    return Result(head | _document(entries, total, count))
+    multiplicity = correct_pairs(entries, options["level"])
+    return Result(head | _document(entries, total, count) | {"multiplicity": multiplicity})
 
 
 def _head(

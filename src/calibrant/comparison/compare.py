@@ -18,6 +18,7 @@ from calibrant.comparison.diagnostics import (
     self_preference,
 )
 from calibrant.comparison.engine import Comparer, PairScores, ViewScores
+from calibrant.comparison.multiplicity import correct_pairs, gap_p_value
 from calibrant.comparison.resampled import resample_counts
 from calibrant.comparison.reversal import (
     accuracy_gap_bins,
@@ -27,7 +28,6 @@ from calibrant.comparison.reversal import (
     reversal_summary,
     reverses,
 )
-from calibrant.comparison.verdict import pair_verdict
 from calibrant.comparison.views import METRICS
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike
@@ -78,7 +78,7 @@ def compare_models(
     -------
     dict
         ``questions``, ``left_out``, ``results`` per model, ``pairs``, ``summary``,
-        ``self_preference``.
+        ``multiplicity``, ``self_preference``.
     """
     aligned = align_models(scores, models)
     pool: Candidates | None = None
@@ -101,12 +101,13 @@ def comparison_entries(comparer: Comparer, *, level: float, lipschitz: float) ->
     pairs = [
         _pair_entry(pair, comparer, level=level, lipschitz=lipschitz) for pair in comparer.pairs()
     ]
-    return {
+    found = {
         "questions": comparer.questions,
         "results": _results(comparer, level),
         "pairs": pairs,
         "summary": _summary(pairs),
     }
+    return {**found, "multiplicity": correct_pairs([found], level)}
 
 
 def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
@@ -155,22 +156,18 @@ def _pair_entry(
         for view, gap in gaps.items()
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
-    entry: dict[str, Any] = {
+    return {
         "a": comparer.models[pair.a],
         "b": comparer.models[pair.b],
         "accuracy_gap": interval(accuracy_gap, n, level=level),
         "gaps": gaps,
         "floor": floor,
         "ties": tied,
+        "p_value": _p_values(pair, n),
         "tie": tied["raw"]["ece"],
         "reversal": {v: reverses(values["raw"], values[v]) for v in gaps if v != "raw"},
         "reversal_brier": {
             v: reverses(gaps["raw"]["brier"].value, gaps[v]["brier"].value)
-            for v in gaps
-            if v != "raw"
-        },
-        "reversal_resolved": {
-            v: reverses(values["raw"], values[v]) and not tied["raw"]["ece"] and not tied[v]["ece"]
             for v in gaps
             if v != "raw"
         },
@@ -179,8 +176,15 @@ def _pair_entry(
         "target": pair.target,
         "effective_size": {"a": pair.effective[0], "b": pair.effective[1]},
     }
-    entry["verdict"] = pair_verdict(entry)
-    return entry
+
+
+def _p_values(pair: PairScores, n: int) -> dict[str, float]:
+    """Return the p-value of each view's ECE gap, from the questions that the view leaves."""
+    left = {"da": min(pair.effective), "ia": n * pair.retention}
+    return {
+        view: gap_p_value(first.ece - second.ece, left.get(view, n))
+        for view, (first, second) in pair.views.items()
+    }
 
 
 def _gaps(first: ViewScores, second: ViewScores, n: int, level: float) -> dict[str, Estimate]:
@@ -212,11 +216,11 @@ def _summary(pairs: list[dict[str, Any]]) -> dict[str, Any]:
     accuracy = accuracy[defined]
     if not defined.any():
         return {"cases": 0}
-    resolved = {view: int(sum(p["reversal_resolved"][view] for p in pairs)) for view in views[1:]}
     return {
         **reversal_summary(gaps),
         "undefined": int((~defined).sum()),
-        "resolved_reversals": resolved,
+        # Counted once all pairs are known, see `correct_pairs`.
+        "resolved_reversals": dict.fromkeys(views[1:], 0),
         "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in views},
         "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
         "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views[1:]},

@@ -9,15 +9,19 @@ __all__ = ["pair_verdict"]
 
 
 def pair_verdict(entry: Mapping[str, Any]) -> str:
-    """Say which model is better calibrated once accuracy is taken out, and how sure that is."""
+    """Say which model is better calibrated once accuracy is taken out, and how sure that is.
+
+    The entry holds which model is ``better`` by view once all ``pairs`` count.
+    """
     a, b = entry["a"], entry["b"]
-    raw, da = _better(entry, "raw"), _better(entry, "da")
+    raw, da = entry["better"]["raw"], entry["better"]["da"]
     if da is None:
         below = abs(entry["gaps"]["da"]["ece"].value) < entry["floor"]
         limit = f", below the floor of {entry['floor']:.3f} for these labels" if below else ""
+        alone = "" if entry["ties"]["da"]["ece"] else f"; {_alone(entry)}"
         text = (
             f"{a} and {b} cannot be told apart once accuracy is matched "
-            f"({_size(entry, 'da')}{limit})"
+            f"({_size(entry, 'da')}{limit}{alone})"
         )
         if raw is not None:
             text += f": the raw advantage of {raw} ({_size(entry, 'raw')}) may be accuracy alone"
@@ -26,7 +30,7 @@ def pair_verdict(entry: Mapping[str, Any]) -> str:
     text += f" ({_size(entry, 'da')})"
     if raw is not None and raw != da:
         text += f", although the raw error prefers {raw}"
-    ia = _better(entry, "ia")
+    ia = entry["better"]["ia"]
     if ia is None:
         text += "; questions with shared outcome do not settle it"
     else:
@@ -38,10 +42,8 @@ def pair_verdict(entry: Mapping[str, Any]) -> str:
     return text + "."
 
 
-def _better(entry: Mapping[str, Any], view: str) -> str | None:
-    if entry["ties"][view]["ece"]:
-        return None
-    return str(entry["a"] if entry["gaps"][view]["ece"].value < 0 else entry["b"])
+def _alone(entry: Mapping[str, Any]) -> str:
+    return f"this pair alone would show it, among {entry['pairs']:,} pairs chance does as much"
 
 
 def _size(entry: Mapping[str, Any], view: str) -> str:

@@ -1,11 +1,11 @@
-"""How many tests an audit makes and how it corrects for their number, in words."""
+"""How many tests were made and how their number is corrected for, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["UNCORRECTED", "correction_clause", "correction_sentence"]
+__all__ = ["UNCORRECTED", "correction_clause", "correction_sentence", "pairs_rule"]
 
 _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 2
@@ -56,4 +56,28 @@ Holm's rule for 4 tests: the chance of any false verdict is at most 5%.
         "Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected "
         f"by {_NAMES[rule['control']]}'s rule for {number}: the chance of any false verdict is at "
         f"most {rule['alpha']:.0%}{' in each of the two' if groups else ''}."
+    )
+
+
+def pairs_rule(document: Mapping[str, Any]) -> str:
+    """Return what the verdicts of a comparison rest on, or nothing where one pair stands alone.
+
+    Examples
+    --------
+    >>> rule = {"control": "holm", "alpha": 0.05, "whole": {"pairs": 26}, "groups": {"pairs": 0}}
+    >>> print(pairs_rule({"multiplicity": rule}))
+    Which model is better is corrected by Holm's rule for 26 pairs: in each view the chance of any \
+false claim is at most 5%.
+    """
+    rule = document["multiplicity"]
+    whole, groups = rule["whole"]["pairs"], rule["groups"]["pairs"]
+    if whole + groups <= 1:
+        return ""
+    number = f"{whole:,} pairs"
+    if groups:
+        number += f" of whole methods and, apart from these, {groups:,} pairs of groups"
+    return (
+        f"Which model is better is corrected by {_NAMES[rule['control']]}'s rule for {number}: in "
+        f"each view the chance of any false claim is at most {rule['alpha']:.0%}"
+        f"{' in each of the two' if groups else ''}."
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.report.blocks import Paragraph, estimate_cell
+from calibrant.report.multiplicity import pairs_rule
 from calibrant.report.summary import audit_sentences, right_share
 from calibrant.report.terminal import document_blocks
 
@@ -23,7 +24,7 @@ def opening_sentences(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     if "audit" in by_kind and by_kind["audit"].get("sem_ece"):
         return [_by_meaning(block) for block in by_kind["audit"]["sem_ece"][:_SENTENCES]]
     if "compare" in by_kind:
-        return _compared(by_kind["compare"]["pairs"])
+        return _compared(by_kind["compare"])
     strong = [
         block.text
         for document in documents
@@ -51,23 +52,30 @@ def _by_meaning(block: Mapping[str, Any]) -> str:
     )
 
 
-def _compared(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+def _compared(document: Mapping[str, Any]) -> list[str]:
+    pairs: Sequence[Mapping[str, Any]] = document["pairs"]
     if len(pairs) == 1:
         return [pairs[0]["verdict"]]
-    open_pairs = [pair for pair in pairs if not pair["ties"]["da"]["ece"]]
-    ties = len(pairs) - len(open_pairs)
-    first = f"{_what(pairs)}: at equal accuracy {ties} of {len(pairs)} comparisons are ties for "
-    if open_pairs:
-        # A tie has no order that could turn round.
-        turned = sum(pair["reversal"]["da"] for pair in open_pairs)
+    shown = [pair for pair in pairs if pair["better"]["da"] is not None]
+    first = f"{_what(pairs)}: at equal accuracy "
+    if shown:
+        # Two models that are not told apart have no order that could turn round.
+        turned = sum(pair["reversal"]["da"] for pair in shown)
+        both = sum(pair["reversal_resolved"]["da"] for pair in shown)
         first += (
-            f"these labels, and in {turned} of the other {len(open_pairs)} the model with the "
-            "smaller raw error is no longer the better one (each looked at alone, without a "
-            "correction for their number)."
+            f"{len(shown)} of {len(pairs)} comparisons show which model is better calibrated, and "
+            f"in {turned} of these the other one has the smaller raw error (shown in {both}); the "
+            "rest are not told apart by these labels."
         )
     else:
-        first += "these labels, so none says which model is better calibrated."
-    return [first, *[pair["verdict"] for pair in pairs[: _SENTENCES - 1]]]
+        first += (
+            f"none of {len(pairs)} comparisons says which model is better calibrated: these labels "
+            "do not tell them apart."
+        )
+    return [
+        f"{first} {pairs_rule(document)}",
+        *[pair["verdict"] for pair in pairs[: _SENTENCES - 1]],
+    ]
 
 
 def _what(pairs: Sequence[Mapping[str, Any]]) -> str:
@@ -91,4 +99,4 @@ def _next(comparison: Mapping[str, Any] | None) -> list[str]:
             "Next: see under 'what these labels can show' how fine a claim may be, and look for "
             "the groups where the confidence is wrong."
         ]
-    return _compared(comparison["pairs"])[:1]
+    return _compared(comparison)[:1]

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.left_out import rows_left_out
+from calibrant.report.multiplicity import pairs_rule
 
 __all__ = ["blocks"]
 
@@ -27,6 +28,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         more = len(pairs) - _SENTENCES_SHOWN
         other = "one is" if more == 1 else f"{more:,} pairs are"
         parts.append(Paragraph(f"The other {other} in the table."))
+    if rule := pairs_rule(document):
+        parts.append(Paragraph(rule))
     parts.append(_league(document))
     parts.append(_pairs(pairs))
     parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
@@ -107,7 +110,7 @@ def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> 
         same = (pair["method"], pair["group"]) == (entry["method"], entry["group"])
         if same and entry["model"] in (pair["a"], pair["b"]):
             others += 1
-            ties += pair["ties"]["da"]["ece"]
+            ties += pair["better"]["da"] is None
     return f"{ties} of {others}"
 
 
@@ -126,7 +129,10 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
         for pair in pairs[:_PAIRS_SHOWN]
     )
     more = len(pairs) - _PAIRS_SHOWN
-    note = "A gap below zero prefers the first model; 'tie' where these labels cannot tell."
+    note = (
+        "A gap below zero prefers the first model; 'tie' where these labels cannot tell; 'alone' "
+        "where they could if this were the only pair. Intervals are of each pair alone."
+    )
     return Table(
         ("pair", "accuracy", "raw ECE gap", "DA", "IA", "turns round", "floor", "kept by IA"),
         rows,
@@ -137,7 +143,9 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
 
 def _gap(pair: Mapping[str, Any], view: str) -> str:
     cell = estimate_cell(pair["gaps"][view]["ece"])
-    return f"{cell} tie" if pair["ties"][view]["ece"] else cell
+    if pair["better"][view] is not None:
+        return cell
+    return f"{cell} tie" if pair["ties"][view]["ece"] else f"{cell} alone"
 
 
 def _turns(part: Mapping[str, Any]) -> Table:
@@ -159,7 +167,7 @@ def _turns(part: Mapping[str, Any]) -> Table:
         (f"{_place(part['keys'])}{summary['cases']} pairs", "share", "resolved"),
         tuple(rows),
         title="How often the order turns round",
-        note="'resolved': both the raw and the aligned gap are more than a tie.",
+        note="'resolved': both the raw and the aligned gap are shown, corrected for all pairs.",
     )
 
 
