@@ -17,6 +17,7 @@ from calibrant.comparison.diagnostics import (
     interval,
     self_preference,
 )
+from calibrant.comparison.ece_interval import ece_estimate
 from calibrant.comparison.engine import Comparer, PairScores, ViewScores
 from calibrant.comparison.multiplicity import correct_pairs, gap_p_value
 from calibrant.comparison.resampled import resample_counts
@@ -32,7 +33,7 @@ from calibrant.comparison.views import METRICS
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike
 from calibrant.stats.floors import passive_floor
-from calibrant.stats.intervals import wald_interval
+from calibrant.stats.intervals import logit_interval
 
 __all__ = ["compare_models", "comparison_entries"]
 
@@ -122,7 +123,7 @@ def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
                 "views": {
                     view: {
                         "brier": interval(found.brier, n, level=level),
-                        "ece": interval(found.ece, n, level=level, centred=True),
+                        "ece": ece_estimate(found.residuals, n, level=level),
                     }
                     for view, found in views.items()
                 },
@@ -136,8 +137,8 @@ def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
 
 
 def _plain_mean(mean: float, spread: float, n: int, level: float) -> Estimate:
-    low, high = wald_interval(mean, spread / n**0.5, level, units=n)
-    return Estimate(mean, low, high, n, level, interval="student")
+    low, high = logit_interval(mean, spread / n**0.5, level, units=n)
+    return Estimate(mean, low, high, n, level, interval="student-logit")
 
 
 def _pair_entry(

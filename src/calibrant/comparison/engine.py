@@ -37,6 +37,13 @@ class ViewScores:
 
     brier: Floats
     ece: Floats
+    sums: Sums
+
+    @property
+    def residuals(self) -> Floats:
+        """(bins, 1 + resamples) share of the bin times its gap; their absolute sum is the ECE."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.sums.gaps / self.sums.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +225,8 @@ class Comparer:
         a = self.accuracy(model)
         with np.errstate(invalid="ignore", divide="ignore"):
             up, down = goal / a, (1 - goal) / (1 - a)
-        return self.right[model].scaled(up) + self.wrong[model].scaled(down)
+            # A resample without right or without wrong answers has no such weights: NaN.
+            return self.right[model].scaled(up) + self.wrong[model].scaled(down)
 
     def _judged(self, judge: int, authors: tuple[int, ...]) -> Sums:
         pool = self.candidates
@@ -243,4 +251,4 @@ def _shared_weight(pool: Candidates, author: int, authors: tuple[int, ...]) -> F
 
 
 def _scores(sums: Sums) -> ViewScores:
-    return ViewScores(*sums.scores())
+    return ViewScores(*sums.scores(), sums)

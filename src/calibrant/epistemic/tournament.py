@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import t as student
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.answers import Answers
+from calibrant.epistemic.split_intervals import SplitMeans
 from calibrant.epistemic.stage import Aim
 from calibrant.epistemic.strategies import STRATEGIES, Curve, StrategyOptions, curves, pareto
 
-__all__ = ["SplitPlan", "resampled_mean", "tournament"]
+__all__ = ["SplitPlan", "tournament"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,34 +38,6 @@ class SplitPlan:
     seed: int = 0
 
 
-def resampled_mean(values: Floats, *, n: int, test_share: float, level: float = 0.95) -> Estimate:
-    """Return the mean over random splits with the corrected resampled t interval.
-
-    Splits of the same queries overlap, so their spread is multiplied by 1 / k + test / train
-    instead of 1 / k.
-
-    References
-    ----------
-    Nadeau and Bengio, Inference for the generalization error, 2003.
-
-    Examples
-    --------
-    >>> print(resampled_mean(np.array([0.5, 0.6, 0.7]), n=100, test_share=0.5))
-    0.600 [0.103, 1.097]
-    """
-    used = values[np.isfinite(values)]
-    k = len(used)
-    if k < 2:
-        value = float(used[0]) if k else float("nan")
-        return Estimate(value, float("nan"), float("nan"), n=n, level=level, interval="resampled-t")
-    factor = 1 / k + test_share / (1 - test_share)
-    half = float(student.ppf(0.5 + level / 2, k - 1)) * math.sqrt(
-        factor * float(np.var(used, ddof=1))
-    )
-    mean = float(used.mean())
-    return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="resampled-t")
-
-
 def tournament(
     answers: Answers,
     options: StrategyOptions,
@@ -82,18 +54,14 @@ def tournament(
     runs = list(mapper(partial(_run, answers, options, plan), range(plan.splits)))
     n = round(len(answers) * plan.test_share)
 
-    def mean(values: list[float] | Floats) -> Estimate:
-        return resampled_mean(
-            np.asarray(values, dtype=np.float64), n=n, test_share=plan.test_share, level=plan.level
-        )
-
-    strategies = [_strategy(name, runs, mean) for name in options.strategies]
+    means = SplitMeans(n, plan.test_share, plan.level)
+    strategies = [_strategy(name, runs, means) for name in options.strategies]
     _mark_pareto(strategies, runs)
     comparisons = [
         {
             "a": options.strategies[0],
             "b": other,
-            "area": mean(
+            "area": means.plain(
                 [run["areas"][options.strategies[0]] - run["areas"][other] for run in runs]
             ),
         }
@@ -103,7 +71,7 @@ def tournament(
         "n": len(answers),
         "n_test": n,
         "splits": plan.splits,
-        "models": _models(answers, runs, mean),
+        "models": _models(answers, runs, means),
         "features": {
             "question": answers.features.columns,
             "answer": sorted(
@@ -139,12 +107,18 @@ def _run(
     hits = aim.hit(judged.confidence, judged.correct)
     chance = aim.hit(choice.confidence, choice.correct)
     costs = judged.cost.mean(axis=0)
+    paths = {
+        "cascade": (judged.cost[:, 0].mean(), judged.cost.sum(axis=1).mean()),
+        "router": (judged.cost.min(axis=1).mean(), judged.cost.max(axis=1).mean()),
+    }
     largest = {"accuracy": float(hits[:, -1].mean()), "cost": float(costs[-1])}
     picked = {"accuracy": float(chance[:, -1].mean()), "cost": float(choice.cost[:, -1].mean())}
     return {
         "curves": {name: pair[1] for name, pair in found.items()},
         "models": {"accuracy": hits.mean(axis=0), "cost": costs},
         "largest": largest,
+        # What the cheapest and the dearest path cost, as shares of the largest model's cost.
+        "paths": {name: np.array(ends) / largest["cost"] for name, ends in paths.items()},
         "areas": {
             name: _area(pair[0], pair[1], float(costs.min()), largest["cost"])
             for name, pair in found.items()
@@ -204,34 +178,49 @@ def _points(
     }
 
 
-def _strategy(name: str, runs: list[dict[str, Any]], mean: Any) -> dict[str, Any]:
+def _strategy(name: str, runs: list[dict[str, Any]], means: SplitMeans) -> dict[str, Any]:
     picked = [run["curves"][name] for run in runs]
     relative = np.array(
         [curve.cost / run["largest"]["cost"] for curve, run in zip(picked, runs, strict=True)]
     )
     accuracy = np.array([curve.accuracy for curve in picked])
     dial = np.mean([curve.dial for curve in picked], axis=0)
-    points = runs[0]["points"][name]
+    kind = "router" if name.startswith("router") else "cascade"
+    least, most = np.array([run["paths"][kind] for run in runs]).T
     return {
         "name": name,
         "words": STRATEGIES[name],
-        "area": mean([run["areas"][name] for run in runs]),
+        "area": means.share([run["areas"][name] for run in runs]),
         "points": {
-            point: {
-                key: mean([run["points"][name][point][key] for run in runs])
-                for key in ("accuracy", "gain", "relative_cost")
-            }
-            | {"splits": sum(np.isfinite(run["points"][name][point]["gain"]) for run in runs)}
-            for point in points
+            point: _point([run["points"][name][point] for run in runs], point, least, most, means)
+            for point in runs[0]["points"][name]
         },
         "curve": [
             {
                 "dial": float(dial[at]),
-                "relative_cost": mean(relative[:, at]),
-                "accuracy": mean(accuracy[:, at]),
+                "relative_cost": means.between(relative[:, at], least, most),
+                "accuracy": means.share(accuracy[:, at]),
             }
             for at in range(len(dial))
         ],
+    }
+
+
+def _point(
+    found: list[dict[str, float]], point: str, least: Floats, most: Floats, means: SplitMeans
+) -> dict[str, Any]:
+    """Return one chosen setting: accuracy and cost keep to their range, a gain has either sign."""
+    cost = np.array([one["relative_cost"] for one in found])
+    known = np.isfinite(cost)
+    # A budget is set, not found: it is the same in all splits, or cannot be spent in some.
+    fixed = point.startswith("budget") and np.ptp(cost) == 0
+    return {
+        "accuracy": means.share([one["accuracy"] for one in found]),
+        "gain": means.plain([one["gain"] for one in found]),
+        "relative_cost": means.plain(cost)
+        if fixed
+        else means.between(cost[known], least[known], most[known]),
+        "splits": sum(np.isfinite(one["gain"]) for one in found),
     }
 
 
@@ -255,12 +244,14 @@ def _mark_pareto(strategies: list[dict[str, Any]], runs: list[dict[str, Any]]) -
         point["pareto"] = bool(kept)
 
 
-def _models(answers: Answers, runs: list[dict[str, Any]], mean: Any) -> list[dict[str, Any]]:
+def _models(
+    answers: Answers, runs: list[dict[str, Any]], means: SplitMeans
+) -> list[dict[str, Any]]:
     return [
         {
             "model": name,
-            "accuracy": mean([run["models"]["accuracy"][position] for run in runs]),
-            "relative_cost": mean(
+            "accuracy": means.share([run["models"]["accuracy"][position] for run in runs]),
+            "relative_cost": means.positive(
                 [run["models"]["cost"][position] / run["largest"]["cost"] for run in runs]
             ),
             "mean_cost": float(answers.cost[:, position].mean()),
@@ -275,6 +266,7 @@ def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> li
     most = len(answers) - round(len(answers) * plan.test_share)
     sizes = [size for size in (250, 500, 1000, 2000, 4000, 8000, 16000, 32000) if size < most]
     small = replace(plan, splits=min(plan.splits, plan.learning_splits))
+    means = SplitMeans(round(len(answers) * plan.test_share), plan.test_share, plan.level)
     result = []
     for size in [*sizes, most] if plan.learning_splits >= 2 else []:
         try:
@@ -284,13 +276,7 @@ def _learning(answers: Answers, options: StrategyOptions, plan: SplitPlan) -> li
         except InputError:
             continue
         areas = {
-            name: resampled_mean(
-                np.array([run["areas"][name] for run in runs]),
-                n=round(len(answers) * plan.test_share),
-                test_share=plan.test_share,
-                level=plan.level,
-            )
-            for name in options.strategies
+            name: means.share([run["areas"][name] for run in runs]) for name in options.strategies
         }
         result.append({"labels": size, "areas": areas})
     return result

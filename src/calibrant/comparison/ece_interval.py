@@ -1,0 +1,92 @@
+"""The interval of one model's ECE in a view: a test inverted, with the noise of the resamples.
+
+The ECE is a sum of absolute residuals and never below 0, while its bootstrap lies too high, and
+moved back by its bias it reaches below 0. As in an audit (`calibrant.metrics.gap_intervals`),
+candidate values are tested instead: residuals with that absolute sum, plus the noise that the
+resamples of questions show, weights and all. A candidate stays where the observed ECE is not
+extreme among those. The low end is 0 where perfect calibration is not contradicted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.estimate import Estimate
+from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
+from calibrant.stats.inversion import crossing_interval
+
+__all__ = ["ece_estimate"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
+    """Return the ECE with its interval, whose ends lie between 0 and 1.
+
+    Parameters
+    ----------
+    residuals
+        (bins, 1 + resamples): share of the bin times its gap, in the data and in every resample;
+        resamples without rows are NaN and left out.
+    n
+        Questions behind it.
+    level
+        Coverage.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> noise = 0.01 * rng.standard_normal((5, 1000))
+    >>> seen = 0.01 * np.array([[1.0], [-1.0], [0.5], [1.0], [-0.5]])
+    >>> found = ece_estimate(np.hstack([seen, seen + noise]), 400)
+    >>> round(found.value, 2), found.low
+    (0.04, 0.0)
+    """
+    seen, drawn = residuals[:, 0], residuals[:, 1:]
+    value = float(np.abs(seen).sum())
+    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+    if drawn.shape[1] < 2 or not math.isfinite(value):
+        return Estimate(value, math.nan, math.nan, n, level, interval="none")
+    noise = drawn - drawn.mean(axis=1, keepdims=True)
+    error = noise.std(axis=1, ddof=1)
+    few, even = _directions(seen, error, value)
+    reach = 5 * math.sqrt(float(error @ error))
+    # The low end lies below the observed value by noise and bias, the high end above by noise.
+    lowest = max(value - reach - float(error.sum()), 0.0)
+    down = np.unique(np.append(np.linspace(lowest, value, POINTS), 0.0))
+    # No ECE is above 1, so nothing above it is a candidate.
+    up = np.linspace(value, max(min(value + reach, 1.0), value), POINTS)
+    low, _ = crossing_interval(down, _sums(down, few, noise), value, level)
+    above = _sums(up, even, noise)
+    high = crossing_interval(up, above, value, level)[1]
+    if (above[0] <= value).mean() < LUCK:
+        # Less error than even the observed amount would mostly show, by luck.
+        high = max(high, float(np.median(above[0])))
+    return Estimate(value, min(low, value), max(high, value), n, level, interval="test-inversion")
+
+
+def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:
+    """Return where the true residuals may point: few large ones, or all bins alike.
+
+    How far the ECE of the data lies above the true one depends on that: most where few bins carry
+    it all. The variance of a bin's residual stands for its share of rows.
+    """
+    share = np.square(error)
+    if value == 0 or not share.any():
+        line = np.abs(seen) + share
+        line = line / line.sum() if line.any() else np.full_like(line, 1 / line.size)
+        return line, line
+    ratio = np.divide(error, np.abs(seen), out=np.full_like(error, np.inf), where=seen != 0)
+    few = seen * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
+    few = few if few.any() else seen
+    even = np.where(seen < 0, -share, share) / share.sum() + seen / value
+    return few / np.abs(few).sum(), even / np.abs(even).sum()
+
+
+def _sums(sizes: Floats, line: Floats, noise: Floats) -> Floats:
+    """Return the ECE that each candidate size along the line would show, (sizes, draws)."""
+    return np.stack([np.abs((size * line)[:, None] + noise).sum(axis=0) for size in sizes])

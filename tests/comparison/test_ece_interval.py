@@ -1,0 +1,80 @@
+"""The interval of a model's ECE: never below 0, and it covers where the bootstrap does not."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.comparison.aligned import Aligned
+from calibrant.comparison.ece_interval import ece_estimate
+from calibrant.comparison.engine import Comparer
+from calibrant.comparison.resampled import resample_counts
+
+GOAL = 0.4
+WORLDS = {
+    "calibrated": lambda p: p,
+    "over-confident": lambda p: np.clip(p - 0.15, 0, 1),
+    "in part": lambda p: np.where(p > 0.7, p - 0.2, p),
+}
+
+
+def truth(chance, size=400_000):
+    """ECE that infinitely many rows would show, raw and at the common accuracy."""
+    p = np.random.default_rng(99).beta(4, 2, size)
+    q = chance(p)
+    cell = np.minimum((p * 15).astype(int), 14)
+    up, down = GOAL / q.mean(), (1 - GOAL) / (1 - q.mean())
+    weighted = q * up * (p - 1) + (1 - q) * down * p
+    return [np.abs(np.bincount(cell, part)).sum() / size for part in (p - q, weighted)]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("n", [60, 300])
+def test_raw_and_aligned_errors_are_covered(world, n):
+    chance = WORLDS[world]
+    rng = np.random.default_rng(0)
+    wanted, inside = truth(chance), np.zeros(2)
+    for _ in range(80):
+        p = rng.beta(4, 2, n)
+        y = (rng.random(n) < chance(p)).astype(float)
+        twice = Aligned(
+            ("a", "b"), np.arange(n).astype(str), np.stack([p, p]), np.stack([y, y]), {}
+        )
+        comparer = Comparer(twice, resample_counts(n, 300, rng), target=GOAL)
+        views = comparer.league()[0]
+        found = [ece_estimate(views[view].residuals, n) for view in ("raw", "da")]
+        assert all(0 <= e.low <= e.value <= e.high for e in found)
+        inside += [e.low <= t <= e.high for e, t in zip(found, wanted, strict=True)]
+    # 80 runs at 95 %: fewer than 70 have a probability below 1 %.
+    assert (inside >= 70).all(), inside
+
+
+def test_no_interval_of_a_model_leaves_its_range():
+    rng = np.random.default_rng(0)
+    parts = []
+    for name in ("a", "b", "c"):
+        p = rng.choice([0.02, 0.8, 0.98], 40)
+        y = (rng.random(40) < p).astype(int)
+        columns = {
+            "question_id": np.arange(40),
+            "model": [name] * 40,
+            "confidence": p,
+            "correct": y,
+        }
+        parts.append(pl.DataFrame(columns))
+    result = cal.compare(pl.concat(parts), resamples=300)
+    for entry in result["results"]:
+        estimates = [entry["accuracy"], entry["mean_confidence"]]
+        estimates += [one for view in entry["views"].values() for one in view.values()]
+        for one in estimates:
+            assert 0 <= one["low"] <= one["value"] <= one["high"] <= 1
+    assert any(entry["views"]["raw"]["ece"]["low"] == 0 for entry in result["results"])
+
+
+def test_without_resamples_that_hold_rows_there_is_no_interval():
+    seen = np.array([[0.1], [0.05]])
+    found = ece_estimate(np.hstack([seen, np.full((2, 5), np.nan)]), 3)
+    assert found.value == pytest.approx(0.15)
+    assert np.isnan([found.low, found.high]).all()
+    still = ece_estimate(np.zeros((3, 6)), 3)
+    assert (still.value, still.low, still.high) == (0.0, 0.0, 0.0)
