@@ -6,8 +6,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.comparison.aligned import Aligned
-from calibrant.comparison.ece_interval import ece_estimate
+from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
 from calibrant.comparison.engine import Comparer
+from calibrant.comparison.multiplicity import gap_p_value
 from calibrant.comparison.resampled import resample_counts
 
 GOAL = 0.4
@@ -78,3 +79,38 @@ def test_without_resamples_that_hold_rows_there_is_no_interval():
     assert np.isnan([found.low, found.high]).all()
     still = ece_estimate(np.zeros((3, 6)), 3)
     assert (still.value, still.low, still.high) == (0.0, 0.0, 0.0)
+
+
+def test_a_gap_has_room_for_the_bias_that_two_models_do_not_share():
+    """A calibrated model against an over-confident one: the plug-in errors hide a fifth of it."""
+    rng = np.random.default_rng(0)
+    n, wanted = 1000, truth(WORLDS["calibrated"])[0] - truth(WORLDS["over-confident"])[0]
+    inside = plain = 0
+    for _ in range(60):
+        both = []
+        for world in ("calibrated", "over-confident"):
+            p = rng.beta(4, 2, n)
+            both.append((p, (rng.random(n) < WORLDS[world](p)).astype(float)))
+        confidence, correct = (np.stack(part) for part in zip(*both, strict=True))
+        aligned = Aligned(("a", "b"), np.arange(n).astype(str), confidence, correct, {})
+        first, second = Comparer(aligned, resample_counts(n, 200, rng)).pair(0, 1).views["raw"]
+        gaps = first.ece - second.ece
+        found = gap_estimate(gaps, n)
+        inside += found.low <= wanted <= found.high
+        half = 1.96 * gaps[1:].std()
+        plain += abs(found.value - wanted) <= half
+    assert inside >= 51
+    assert plain <= 40
+
+
+def test_equal_errors_leave_the_percentiles_as_they_are():
+    draws = 0.05 * np.random.default_rng(0).standard_normal(4000)
+    found = gap_estimate(np.append(0.02, 0.02 + draws - draws.mean()), 100)
+    assert found.low == pytest.approx(0.02 - 1.96 * 0.05, abs=0.005)
+    assert found.high == pytest.approx(0.02 + 1.96 * 0.05, abs=0.005)
+    leaning = gap_estimate(np.append(0.02, 0.02 + draws - draws.mean() + 0.01), 100)
+    assert leaning.high == pytest.approx(found.high)
+    assert leaning.low == pytest.approx(found.low - 0.01 / (np.sqrt(2) - 1))
+    assert gap_p_value(np.append(0.12, 0.12 + draws), 900) < gap_p_value(
+        np.append(0.12, 0.12 + draws + 0.01), 900
+    )

@@ -17,7 +17,7 @@ from calibrant.comparison.diagnostics import (
     interval,
     self_preference,
 )
-from calibrant.comparison.ece_interval import ece_estimate
+from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
 from calibrant.comparison.engine import Comparer, PairScores, ViewScores
 from calibrant.comparison.multiplicity import correct_pairs, gap_p_value
 from calibrant.comparison.resampled import resample_counts
@@ -191,7 +191,7 @@ def _p_values(pair: PairScores, n: int) -> dict[str, float]:
 def _gaps(first: ViewScores, second: ViewScores, n: int, level: float) -> dict[str, Estimate]:
     return {
         "brier": interval(first.brier - second.brier, n, level=level),
-        "ece": interval(first.ece - second.ece, n, level=level, centred=True),
+        "ece": gap_estimate(first.ece - second.ece, n, level=level),
     }
 
 

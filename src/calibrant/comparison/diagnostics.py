@@ -17,7 +17,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 _HISTOGRAM_BINS = 20
 
 
-def interval(replicates: Floats, n: int, *, level: float = 0.95, centred: bool = False) -> Estimate:
+def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     """Return the value (entry 0) with the percentile interval of the resamples.
 
     Parameters
@@ -28,19 +28,13 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95, centred: bool =
         Units behind the value.
     level
         Coverage.
-    centred
-        Take the bootstrap's own bias off first. A binned calibration error rises under
-        resampling (each resample is noisier than the data), so its plain percentiles lie too
-        high.
     """
     value = float(replicates[0])
     drawn = replicates[1:][np.isfinite(replicates[1:])]
-    kind = "bootstrap-centred" if centred else "bootstrap-percentile"
     if drawn.size < 2 or not np.isfinite(value):
         return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
-    shift = float(drawn.mean()) - value if centred else 0.0
-    low, high = np.quantile(drawn - shift, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, float(low), float(high), n, level, interval=kind)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, float(low), float(high), n, level, interval="bootstrap-percentile")
 
 
 def blind_spots(

@@ -1,10 +1,16 @@
-"""The interval of one model's ECE in a view: a test inverted, with the noise of the resamples.
+"""The interval of a model's ECE in a view, and of the gap between two.
+
+One model: a test inverted, with the noise of the resamples.
 
 The ECE is a sum of absolute residuals and never below 0, while its bootstrap lies too high, and
 moved back by its bias it reaches below 0. As in an audit (`calibrant.metrics.gap_intervals`),
 candidate values are tested instead: residuals with that absolute sum, plus the noise that the
 resamples of questions show, weights and all. A candidate stays where the observed ECE is not
 extreme among those. The low end is 0 where perfect calibration is not contradicted.
+
+Two models: paired percentiles. The ECE of the data lies above the true one, more so for a
+calibrated model than for one that is wrong everywhere, and what is left of that in the gap is not
+known: between none of it and all that perfect calibration would bring.
 """
 
 from __future__ import annotations
@@ -19,9 +25,12 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.gap_intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.inversion import crossing_interval
 
-__all__ = ["ece_estimate"]
+__all__ = ["ece_estimate", "gap_bias", "gap_estimate"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+# A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
+# they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.
+_SEEN_AGAIN = math.sqrt(2) - 1
 
 
 def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
@@ -67,6 +76,44 @@ def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
         # Less error than even the observed amount would mostly show, by luck.
         high = max(high, float(np.median(above[0])))
     return Estimate(value, min(low, value), max(high, value), n, level, interval="test-inversion")
+
+
+def gap_bias(replicates: Floats) -> float:
+    """Return by how much at most the gap in the data is too high (below 0: too low).
+
+    Examples
+    --------
+    >>> round(gap_bias(np.array([0.10, 0.12, 0.10, 0.14])), 3)
+    0.048
+    """
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    return float((drawn.mean() - replicates[0]) / _SEEN_AGAIN)
+
+
+def gap_estimate(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
+    """Return the gap between the ECE of two models with its paired interval.
+
+    The percentiles of the resamples around the gap, and the same moved by its largest bias: the
+    interval holds both.
+
+    Parameters
+    ----------
+    replicates
+        Gap in the data, then in every resample; undefined resamples are left out.
+    n
+        Questions behind it.
+    level
+        Coverage.
+    """
+    value = float(replicates[0])
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    if drawn.size < 2 or not math.isfinite(value):
+        return Estimate(value, math.nan, math.nan, n, level, interval="none")
+    around = drawn - drawn.mean() + value
+    low, high = np.quantile(around, [(1 - level) / 2, (1 + level) / 2])
+    bias = gap_bias(replicates)
+    ends = float(low) - max(bias, 0.0), float(high) - min(bias, 0.0)
+    return Estimate(value, *ends, n, level, interval="bootstrap-bias-bounded")
 
 
 def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:

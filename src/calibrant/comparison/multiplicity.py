@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from calibrant.comparison.ece_interval import gap_bias
 from calibrant.comparison.verdict import pair_verdict
 from calibrant.stats.multiplicity import holm
 
@@ -23,7 +24,8 @@ def gap_p_value(replicates: Floats, units: float) -> float:
     """Return the two-sided p-value of 'the two models have the same error'; NaN without spread.
 
     A share of resamples is never below one in their number, too coarse for what is corrected for
-    many pairs. This takes the spread of the resamples and Student's law.
+    many pairs. This takes the spread of the resamples and Student's law. The gap counts only for
+    what its largest bias leaves of it (`gap_bias`).
 
     Parameters
     ----------
@@ -44,7 +46,9 @@ def gap_p_value(replicates: Floats, units: float) -> float:
     spread, gap = float(drawn.std(ddof=1)), float(replicates[0])
     if spread == 0:
         return 1.0 if gap == 0 else math.nan
-    return float(2 * special.stdtr(max(units - 1, 1), -abs(gap) / spread))
+    towards = gap_bias(replicates) * math.copysign(1.0, gap)
+    left = max(abs(gap) - max(towards, 0.0), 0.0)
+    return float(2 * special.stdtr(max(units - 1, 1), -left / spread))
 
 
 def correct_pairs(parts: Sequence[Mapping[str, Any]], level: float) -> dict[str, Any]:
