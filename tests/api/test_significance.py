@@ -10,6 +10,7 @@ from calibrant.api.verdict import audit_verdict
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.groups import adjusted
 from calibrant.metrics import calibration_test, confidence_gap
+from calibrant.planning import verification_block
 from calibrant.stats.multiplicity import holm
 
 
@@ -176,7 +177,7 @@ def test_a_verdict_before_the_others_are_known_counts_the_own_tests():
             "confidence_gap": Estimate(0.1, 0.001, 0.199, n=100),
         },
         "calibration_test": {"expected_ece": 0.08, "p_value": 0.3},
-        "verification": {"passive_floor": 0.1},
+        "verification": verification_block([0.6] * 100, [1] * 50 + [0] * 50, rng=0),
     }
     assert set(own_tests(entry)) == {"calibration", "gap"}
     # p of the gap is just below 0.05, which is not enough for the smaller of two tests.
