@@ -69,7 +69,19 @@ def test_no_interval_of_a_model_leaves_its_range():
         estimates += [one for view in entry["views"].values() for one in view.values()]
         for one in estimates:
             assert 0 <= one["low"] <= one["value"] <= one["high"] <= 1
+        # An answer was right, and one was wrong: neither 0 nor 1 is possible.
+        assert entry["accuracy"]["low"] > 0
+        assert entry["accuracy"]["high"] < 1
     assert any(entry["views"]["raw"]["ece"]["low"] == 0 for entry in result["results"])
+
+
+def test_the_accuracy_is_that_of_an_audit():
+    table = {"confidence": np.linspace(0, 1, 20), "correct": [1] + [0] * 19}
+    frame = pl.DataFrame({**table, "question_id": np.arange(20)})
+    both = pl.concat([frame.with_columns(model=pl.lit(name)) for name in "ab"])
+    compared = cal.compare(both, resamples=100)["results"][0]["accuracy"]
+    audited = cal.audit(both, resamples=50)["results"][0]["metrics"]["accuracy"]
+    assert compared == pytest.approx(audited, abs=0.01)
 
 
 def test_without_resamples_that_hold_rows_there_is_no_interval():
