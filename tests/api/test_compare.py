@@ -256,3 +256,23 @@ def test_a_candidate_without_a_name_is_refused(column):
     ).with_columns(pl.when(pl.int_range(2) == 1).then(None).otherwise(column).alias(column))
     with pytest.raises(InputError, match=f"row 2: a row of the candidates names no {column}"):
         cal.compare(two_methods(), candidates=pool)
+
+
+def test_a_model_that_is_never_right_is_named_and_the_others_are_compared():
+    rng = np.random.default_rng(5)
+    rows = [
+        {"question_id": i, "model": name, "confidence": rng.random(), "correct": rng.random() < p}
+        for name, p in (("small", 0.4), ("large", 0.8), ("broken", 0.0))
+        for i in range(80)
+    ]
+    table = pl.DataFrame(rows)
+    result = cal.compare(table, resamples=50)
+    assert [entry["model"] for entry in result["results"]] == ["small", "large"]
+    (entry,) = result["not_compared"]
+    assert entry["model"] == "broken"
+    assert "never right (80 answers)" in entry["reason"]
+    assert "Not compared: broken / confidence, because it is never right" in str(result)
+    without = cal.compare(table.filter(pl.col("model") != "broken"), resamples=50)
+    assert result["pairs"] == without["pairs"]
+    with pytest.raises(InputError, match="broken has accuracy 0"):
+        cal.compare(table, models=["small", "broken"], resamples=50)

@@ -90,9 +90,9 @@ def compare(
     Returns
     -------
     Result
-        Document ``calibrant.compare/1``. Methods and groups that cannot be compared (a model that
-        is never right or never wrong, a score that is no probability) stand in ``not_compared``
-        with the reason; where none can be compared, the reason is raised.
+        Document ``calibrant.compare/1``. What cannot be compared stands in ``not_compared`` with
+        the reason: a model that is never right or never wrong (unless `models` names it), a method
+        or group (a score that is no probability); where nothing can be, the reason is raised.
 
     Examples
     --------
@@ -165,7 +165,8 @@ def compare(
             "reading": {"way": "in memory"},
             "dropped": {**scores.dropped, **given.dropped},
             "not_compared": [
-                {**part["keys"], "reason": part["refused"]["message"]} for part in refused
+                *({**part["keys"], "reason": part["refused"]["message"]} for part in refused),
+                *(entry for part in compared for entry in part["taken_out"]),
             ],
             "multiplicity": multiplicity,
             "results": [entry for part in compared for entry in part["results"]],
@@ -216,6 +217,10 @@ def _part(
         pool = pool.filter(pl.col("method") == keys["method"])
         pool = pool if pool.height else None
     stream = named_stream(seed, "compare", keys["method"], keys["group"])
+    taken_out: list[dict[str, Any]] = []
+    if options["models"] is None:
+        frame, alike = _with_both_outcomes(frame)
+        taken_out = [{**keys, "model": name, "reason": reason} for name, reason in alike.items()]
     try:
         found = compare_models(frame, candidates=pool, rng=stream, **options)
     except InputError as error:
@@ -227,7 +232,29 @@ def _part(
         )
     for name in ("results", "pairs", "self_preference"):
         found[name] = [{**keys, **entry} for entry in found[name]]
-    return {"keys": keys, **found}
+    return {"keys": keys, "taken_out": taken_out, **found}
+
+
+def _with_both_outcomes(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Take out models that are never right or never wrong, where two others are left.
+
+    Their accuracy cannot be matched to that of another; one such model must not keep all the
+    others from being compared. Models that were asked for by name are not taken out.
+    """
+    ends = frame.group_by("model", maintain_order=True).agg(
+        pl.len().alias("n"),
+        pl.col("correct").min().alias("low"),
+        pl.col("correct").max().alias("high"),
+    )
+    alike = ends.filter(pl.col("low") == pl.col("high"), pl.col("low").is_in([0.0, 1.0]))
+    if ends.height - alike.height < 2:
+        return frame, {}
+    reasons = {
+        str(name): f"it is {'always right' if low else 'never right'} ({n:,} answers): the aligned "
+        "views need right and wrong answers of every model"
+        for name, n, low, _ in alike.iter_rows()
+    }
+    return frame.filter(~pl.col("model").is_in(alike["model"])), reasons
 
 
 def _refusal(refused: Sequence[dict[str, Any]], source: str) -> InputError:

@@ -43,7 +43,8 @@ def _not_compared(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what could not be compared, one sentence per reason."""
     places: dict[str, list[str]] = {}
     for entry in document.get("not_compared", ()):
-        place = [entry["method"], *(entry["group"] or {}).values()]
+        model = [entry["model"]] if "model" in entry else []
+        place = [*model, entry["method"], *(entry["group"] or {}).values()]
         places.setdefault(entry["reason"], []).append(" / ".join(place))
     return [
         Paragraph(f"Not compared: {', '.join(named)}, because {reason}.")
