@@ -229,7 +229,8 @@ def main() -> None:
         "The claim under test: a raw calibration error ranks models partly by accuracy, and the "
         "order often turns round once outcomes are matched. A turn is counted as such by sign "
         "alone (as in the paper), then only where both intervals exclude zero, then only where "
-        "both gaps also exceed the verification floor of the labels at hand. Each pair is judged alone here: the number of pairs is not corrected for."
+        "both gaps also exceed the verification floor of the labels at hand. "
+        "Each pair is judged alone here: the number of pairs is not corrected for."
     )
     mmlu(page)
     mcq(page)
