@@ -276,3 +276,16 @@ def test_a_model_that_is_never_right_is_named_and_the_others_are_compared():
     assert result["pairs"] == without["pairs"]
     with pytest.raises(InputError, match="broken has accuracy 0"):
         cal.compare(table, models=["small", "broken"], resamples=50)
+
+
+def test_a_model_that_lost_all_its_rows_is_named():
+    rng = np.random.default_rng(6)
+    rows = [
+        {"question_id": i, "model": name, "confidence": said, "correct": rng.random() < 0.6}
+        for name in ("small", "large", "silent")
+        for i in range(80)
+        for said in [None if name == "silent" else rng.random()]
+    ]
+    result = cal.compare(pl.DataFrame(rows), on_invalid="drop", resamples=50)
+    assert result["emptied_models"] == ["silent"]
+    assert "no row is left: silent" in str(result)

@@ -164,6 +164,7 @@ def compare(
             **options,
             "reading": {"way": "in memory"},
             "dropped": {**scores.dropped, **given.dropped},
+            "emptied_models": scores.emptied,
             "not_compared": [
                 *({**part["keys"], "reason": part["refused"]["message"]} for part in refused),
                 *(entry for part in compared for entry in part["taken_out"]),

@@ -11,7 +11,7 @@ __all__ = ["rows_left_out"]
 
 
 def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
-    """Return a sentence on the rows that broke a rule, or nothing where none did.
+    """Return sentences on the rows that broke a rule, and on models that lost all of theirs.
 
     Examples
     --------
@@ -22,7 +22,11 @@ def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
     if not found:
         return []
     counts = [f"{count:,} {rule}{_meaning(rule)}" for rule, count in found.items()]
-    return [Paragraph(f"Rows left out: {', '.join(counts)}.")]
+    told = [Paragraph(f"Rows left out: {', '.join(counts)}.")]
+    if document.get("emptied_models"):
+        names = ", ".join(document["emptied_models"])
+        told.append(Paragraph(f"Left out altogether, since no row is left: {names}."))
+    return told
 
 
 def _meaning(rule: str) -> str:

@@ -206,9 +206,6 @@ def _remarks(document: Mapping[str, Any]) -> list[Paragraph]:
     if rule:
         remarks.append(Paragraph(rule))
     remarks.extend(rows_left_out(document))
-    if document.get("emptied_models"):
-        names = ", ".join(document["emptied_models"])
-        remarks.append(Paragraph(f"Left out altogether, since no row is left: {names}."))
     places: dict[str, list[str]] = {}
     for entry in document["results"]:
         for note in entry["notes"]:
