@@ -10,8 +10,8 @@ from typing import Any
 
 from benchmarks._report_study import write_large_study
 from benchmarks.harness import Page, median_seconds, peer, seconds
-from calibrant.api.audit import audit
-from calibrant.api.study_page import write_study_page
+from calibrant.verbs.audit import audit
+from calibrant.workflows.study_page import write_study_page
 
 SIZES = ((200, 20), (2_000, 20), (20_000, 20))
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")

@@ -126,7 +126,7 @@ PHASES = """
 import json, sys, time
 begin = time.perf_counter()
 from calibrant.cli.main import main
-from calibrant.api import streamed_audit
+from calibrant.verbs import streamed_audit
 marks = {}
 def timed(name):
     function = getattr(streamed_audit, name)

@@ -9,10 +9,10 @@ import altair as alt
 import numpy as np
 import polars as pl
 
-from calibrant.api.compare import compare
 from calibrant.comparison.reversal import gap_correlation, reversal_summary
 from calibrant.confidence import score_table
 from calibrant.semantics import annotate
+from calibrant.verbs.compare import compare
 from studies._confidence_tables import local_draws
 from studies._page import DATA, StudyPage, estimate
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import altair as alt
 import polars as pl
 
-from calibrant.api.cascade import cascade
-from calibrant.api.groups import groups
 from calibrant.core.errors import MissingDependencyError
 from calibrant.epistemic.strategies import STRATEGIES
+from calibrant.verbs.cascade import cascade
+from calibrant.verbs.groups import groups
 from studies._page import DATA, StudyPage, estimate
 
 ADULT = (

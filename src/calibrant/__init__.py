@@ -8,14 +8,14 @@ from typing import Any
 __version__ = "0.1.0"
 
 _FUNCTIONS = {
-    "audit": "calibrant.api.audit",
-    "cascade": "calibrant.api.cascade",
-    "compare": "calibrant.api.compare",
-    "groups": "calibrant.api.groups",
-    "import_logs": "calibrant.api.import_logs",
-    "monitor": "calibrant.api.monitor",
-    "plan": "calibrant.api.plan",
-    "run": "calibrant.api.run",
+    "audit": "calibrant.verbs.audit",
+    "cascade": "calibrant.verbs.cascade",
+    "compare": "calibrant.verbs.compare",
+    "groups": "calibrant.verbs.groups",
+    "import_logs": "calibrant.verbs.import_logs",
+    "monitor": "calibrant.verbs.monitor",
+    "plan": "calibrant.verbs.plan",
+    "run": "calibrant.workflows.run",
 }
 _MODULES = (
     "clients",

@@ -24,11 +24,11 @@ import polars as pl
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from calibrant.api.label import label_next
 from calibrant.cli import demo, models
 from calibrant.cli.main import MODULES, VERBS, app
 from calibrant.core.errors import CalibrantError
 from calibrant.records import Study
+from calibrant.verbs.label import label_next
 
 NUMBERS = ["-1", "0", "1", "99999999999999999999", "1.5", "nan", "inf", "-inf", "1e308", "1e-320"]
 NUMBERS += ["", "x", "0,5", "٣", "0x10", " 7 "]

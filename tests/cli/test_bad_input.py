@@ -8,14 +8,14 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from calibrant.api.bench_evaluate import bench_evaluate
-from calibrant.api.monitor import monitor
 from calibrant.cli._stream import follow_file
 from calibrant.cli.main import MODULES, VERBS, app
 from calibrant.core.errors import InputError
 from calibrant.core.inputs import check_input
 from calibrant.core.naming import naming
 from calibrant.records import Study
+from calibrant.verbs.bench_evaluate import bench_evaluate
+from calibrant.verbs.monitor import monitor
 
 run = CliRunner().invoke
 HEADER = "question_id,model,method,confidence,correct,topic,domain,k,time"

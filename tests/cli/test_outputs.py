@@ -10,10 +10,10 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import calibrant as cal
-from calibrant.api.label import label_next
 from calibrant.cli.main import MODULES, VERBS, app
 from calibrant.core.errors import InputError
 from calibrant.core.output import check_output, check_output_folder, writing
+from calibrant.verbs.label import label_next
 
 run = CliRunner().invoke
 # Options that name a file or folder to write.

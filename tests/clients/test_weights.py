@@ -5,10 +5,10 @@ import zipfile
 
 import pytest
 
-from calibrant.api.models import fetch_model, models
 from calibrant.clients import weights
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.registry import Registry
+from calibrant.verbs.models import fetch_model, models
 
 GGUF = b"GGUF" + b"\0" * 1000
 
@@ -40,7 +40,7 @@ def tiny(tmp_path, monkeypatch):
     )  # fmt: skip
     table = Registry("embedded model")
     table.add("tiny", entry)
-    for module in ("calibrant.clients.weights", "calibrant.api.models"):
+    for module in ("calibrant.clients.weights", "calibrant.verbs.models"):
         monkeypatch.setattr(f"{module}.WEIGHTS", table)
     return table, entry
 

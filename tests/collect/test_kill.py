@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from calibrant.api.run import run
 from calibrant.collect.tables import MEASURED
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
+from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 

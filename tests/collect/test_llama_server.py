@@ -5,12 +5,12 @@ import importlib.util
 import polars as pl
 import pytest
 
-from calibrant.api.run import run
 from calibrant.clients.embedded import EmbeddedClient
 from calibrant.clients.weights import weights_path
 from calibrant.collect.tables import MEASURED
 from calibrant.core.errors import InputError
 from calibrant.records import Study
+from calibrant.workflows.run import run
 
 MODEL = "smollm2-135m-instruct"
 QUESTIONS = """\

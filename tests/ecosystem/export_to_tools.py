@@ -8,7 +8,7 @@ import mlflow
 from huggingface_hub import ModelCard
 
 import calibrant as cal
-from calibrant.api.exports import to_mlflow, to_model_card, to_model_index
+from calibrant.integrations.exports import to_mlflow, to_model_card, to_model_index
 
 
 def through_mlflow(audit):

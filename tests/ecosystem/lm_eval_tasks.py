@@ -16,7 +16,7 @@ metric_list:
   - {{metric: acc, aggregation: mean, higher_is_better: true}}
   - {{metric: acc_norm, aggregation: mean, higher_is_better: true}}
   - metric: likelihood
-    aggregation: !function calibrant.api.lm_eval_metrics.option_softmax_ece
+    aggregation: !function calibrant.integrations.lm_eval_metrics.option_softmax_ece
     higher_is_better: false
 """
 OPEN = """
@@ -70,8 +70,8 @@ generation_kwargs: {{until: ["\\n"], do_sample: true, temperature: 1.0}}
 filter_list:
   - {{name: all, filter: [{{function: take_first_k, k: 5}}]}}
 metric_list:
-  - metric: !function calibrant.api.lm_eval_metrics.consistency
-    aggregation: !function calibrant.api.lm_eval_metrics.aggregate
+  - metric: !function calibrant.integrations.lm_eval_metrics.consistency
+    aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
     higher_is_better: false
 """
 TASKS = {"choice": CHOICE, "open": OPEN, "worded": WORDED, "all": ALL}

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.api.import_logs import import_logs
 from calibrant.core.errors import InputError
 from calibrant.records.convert import READERS, read_log, recognise
 from calibrant.records.convert.zip_entries import ZipEntries
+from calibrant.verbs.import_logs import import_logs
 
 CALIBRANT = Path(sys.executable).parent / "calibrant"
 FIXTURE = Path(__file__).parent / "fixtures" / "inspect.eval"

@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import calibrant as cal
-from calibrant.api.exports import (
+from calibrant.core.errors import InputError, MissingDependencyError
+from calibrant.integrations.exports import (
     to_every_eval_ever,
     to_frame,
     to_junit,
@@ -26,7 +27,6 @@ from calibrant.api.exports import (
     to_model_index,
     to_table,
 )
-from calibrant.core.errors import InputError, MissingDependencyError
 from calibrant.metrics.resampling import METRICS
 from calibrant.metrics.scorers import scorers
 

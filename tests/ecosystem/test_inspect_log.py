@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.api.import_logs import import_logs
 from calibrant.core.errors import InputError
 from calibrant.records.convert import ReadOptions, read_log, recognise
+from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import binned_error, inspect_samples, modal
 
 CALIBRANT = Path(sys.executable).parent / "calibrant"
@@ -169,7 +169,7 @@ def test_classes_are_split_where_the_log_grades_them_differently(inspect_log, tm
         score["answer"], score["value"] = "same", "C" if sample["epoch"] == 1 else "I"
     path = tmp_path / "split.json"
     path.write_text(json.dumps(log))
-    from calibrant.api.foreign import foreign_tables
+    from calibrant.inputs.logs import foreign_tables
 
     semantics = foreign_tables(path).semantics
     grades = semantics.group_by("question_id", "class_id").agg(pl.col("correct").n_unique())

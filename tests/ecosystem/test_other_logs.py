@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.api.import_logs import import_logs
 from calibrant.core.errors import InputError
 from calibrant.records.convert import read_log, recognise
 from calibrant.report import render_markdown
+from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import binned_error
 
 HELM = Path(__file__).parent / "fixtures" / "helm"

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.api.import_logs import import_logs
 from calibrant.core.errors import InputError
+from calibrant.verbs.import_logs import import_logs
 
 CALIBRANT = Path(sys.executable).parent / "calibrant"
 TABLE = """id,stated,right,topic

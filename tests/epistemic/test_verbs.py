@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from calibrant.api.cascade import cascade
-from calibrant.api.groups import groups
 from calibrant.cli.main import app
 from calibrant.core import InputError
+from calibrant.verbs.cascade import cascade
+from calibrant.verbs.groups import groups
 
 
 @pytest.fixture(scope="module")

@@ -16,4 +16,4 @@ for case in CASES:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             store(case)
-            print(case)
+            sys.stdout.write(f"{case}\n")

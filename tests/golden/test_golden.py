@@ -15,7 +15,7 @@ IGNORED = {"version"}
 
 
 def differences(mine, other, place=""):
-    """Yield where two documents differ: keys and their order, texts, numbers beyond the last digits."""
+    """Yield where two documents differ: keys and order, texts, numbers beyond the last digits."""
     if isinstance(mine, dict) and isinstance(other, dict):
         if list(mine) != list(other):
             yield f"{place}: keys {list(mine)} against {list(other)}"

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from calibrant.api.bench_evaluate import bench_evaluate
 from calibrant.confidence import Question, score_table, table_of
 from calibrant.core.errors import InputError
 from calibrant.metrics.multi_answer import (
@@ -24,6 +23,7 @@ from calibrant.metrics.multi_answer import (
     tune_aggregation,
     tune_threshold,
 )
+from calibrant.verbs.bench_evaluate import bench_evaluate
 
 
 def world(n=600, seed=0):

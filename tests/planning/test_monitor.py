@@ -14,13 +14,13 @@ import polars as pl
 import pytest
 from simulations.planning import false_alarms
 
-from calibrant.api.monitor import monitor
 from calibrant.cli import _stream
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning import CalibrationMonitor, perfect_region, verified_region
 from calibrant.planning.batch import batch_estimates
 from calibrant.planning.watch import drift_rate
+from calibrant.verbs.monitor import monitor
 
 
 def stream(days=60, per_day=100, change=30, size=0.15, seed=0):

@@ -5,10 +5,10 @@ import orjson
 import polars as pl
 import pytest
 
-from calibrant.api.label import label_add, label_next, label_status
-from calibrant.api.plan import plan
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
+from calibrant.verbs.label import label_add, label_next, label_status
+from calibrant.verbs.plan import plan
 
 
 def scores(n=600, models=("a", "b"), seed=0):
@@ -193,7 +193,7 @@ def test_errors_name_the_file(tmp_path):
 
 
 def test_label_free_table_to_audit_is_refused(tmp_path):
-    from calibrant.api.audit import audit
+    from calibrant.verbs.audit import audit
 
     table = tmp_path / "free.csv"
     pl.DataFrame({"confidence": [0.5, 0.9]}).write_csv(table)

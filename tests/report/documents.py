@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 
 import calibrant as cal
-from calibrant.api.bench import bench_check, bench_mace
-from calibrant.api.bench_evaluate import bench_evaluate
-from calibrant.api.cascade import cascade
-from calibrant.api.compare import compare
-from calibrant.api.groups import groups
-from calibrant.api.label import label_status
-from calibrant.api.methods import methods
-from calibrant.api.monitor import monitor
-from calibrant.api.plan import plan
-from calibrant.api.study_page import study_document
 from calibrant.planning import leaderboard
 from calibrant.records import Study
 from calibrant.semantics import annotate
+from calibrant.verbs.bench import bench_check, bench_mace
+from calibrant.verbs.bench_evaluate import bench_evaluate
+from calibrant.verbs.cascade import cascade
+from calibrant.verbs.compare import compare
+from calibrant.verbs.groups import groups
+from calibrant.verbs.label import label_status
+from calibrant.verbs.methods import methods
+from calibrant.verbs.monitor import monitor
+from calibrant.verbs.plan import plan
+from calibrant.workflows.study_page import study_document
 
 
 def _scores(n=300, models=("small", "large"), methods=("verb",)):

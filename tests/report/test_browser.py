@@ -7,9 +7,9 @@ from hostile import MARK, hostile_document, hostile_questions
 from pages import open_page, page_with_table, wait_for
 
 import calibrant as cal
-from calibrant.api.cascade import cascade
 from calibrant.report import render_html
 from calibrant.report.blocks import Table
+from calibrant.verbs.cascade import cascade
 
 pytestmark = pytest.mark.browser
 

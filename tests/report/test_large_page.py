@@ -3,9 +3,9 @@
 import pytest
 from benchmarks._report_study import write_large_study
 
-from calibrant.api.audit import audit
-from calibrant.api.report import report
 from calibrant.report import render_html
+from calibrant.verbs.audit import audit
+from calibrant.workflows.report import report
 
 MOST_BYTES = 15_000_000
 

@@ -11,7 +11,7 @@ import calibrant as cal
 from calibrant.report import render_html, render_markdown
 from calibrant.report.blocks import Table
 from calibrant.report.figures import figures_of, save_figure
-from calibrant.report.terminal.semantic import _notes
+from calibrant.report.terminal.evidence.semantic import _notes
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_figures_are_written_in_every_format(document, tmp_path):
 
 
 def test_report_verb_reads_results_and_tables(document, tmp_path):
-    from calibrant.api.report import report
+    from calibrant.workflows.report import report
 
     (tmp_path / "t.csv").write_text("confidence,correct\n" + "0.9,1\n0.2,0\n0.6,1\n0.4,1\n" * 20)
     cal.audit(tmp_path / "t.csv").to_json(tmp_path / "a.json")

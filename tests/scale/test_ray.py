@@ -208,8 +208,8 @@ OTHER_VERBS = """
 import importlib
 import sys
 import calibrant as cal
-from calibrant.api.engines import engine_named
-from calibrant.api.partitions import annotate_on
+from calibrant.inputs.engines import engine_named
+from calibrant.inputs.partitions import annotate_on
 from calibrant.core.document import dump_document
 from calibrant.semantics import Options, annotate
 from scale.test_shared_out import draws, questions, scores
@@ -232,8 +232,8 @@ for name, verb in verbs.items():
     found = {engine: dump_document(verb(engine).to_dict()) for engine in (None, "local", "ray")}
     assert found[None] == found["local"] == found["ray"], name
 
-importlib.import_module("calibrant.api.compare").STREAM_ROWS = 10
-importlib.import_module("calibrant.api.streamed_compare").PART_ROWS = 100
+importlib.import_module("calibrant.verbs.compare").STREAM_ROWS = 10
+importlib.import_module("calibrant.verbs.streamed_compare").PART_ROWS = 100
 scores().write_parquet(sys.argv[2])
 parts = {
     engine: cal.compare(sys.argv[2], by=["topic"], resamples=50, engine=engine).to_dict()

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.api.engines import LocalEngine
-from calibrant.api.partitions import annotate_on
-from calibrant.api.run import run
-from calibrant.api.semantic import semantic_blocks
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
+from calibrant.inputs.engines import LocalEngine
+from calibrant.inputs.partitions import annotate_on
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
+from calibrant.verbs.semantic import semantic_blocks
+from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
 

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import calibrant as cal
-from calibrant.api import streaming
 from calibrant.cli.audit import app
 from calibrant.core.errors import InputError
+from calibrant.inputs import streaming
 from calibrant.records import batches
 from calibrant.report.provenance import provenance_table
 

@@ -45,8 +45,8 @@ def table(tmp_path):
 @pytest.fixture
 def in_parts(monkeypatch):
     """Small tables are streamed, in five parts of three blocks each."""
-    monkeypatch.setattr("calibrant.api.compare.STREAM_ROWS", 100)
-    monkeypatch.setattr("calibrant.api.streamed_compare.PART_ROWS", 4_000)
+    monkeypatch.setattr("calibrant.verbs.compare.STREAM_ROWS", 100)
+    monkeypatch.setattr("calibrant.verbs.streamed_compare.PART_ROWS", 4_000)
     monkeypatch.setattr(merged, "BLOCK_QUESTIONS", 400)
 
 

@@ -1,22 +1,13 @@
-"""What Inspect loads: importing this module registers calibrant's scorers and metrics with it.
+"""Old address of `calibrant.integrations.inspect_entry`, kept until version 0.3."""
 
-Task files import them from here: ``from calibrant.api.inspect_entry import verbalised, ece``. Where
-Inspect is not installed, nothing is registered and the names say what to install.
-"""
+import sys
+import warnings
 
-from __future__ import annotations
+from calibrant.integrations import inspect_entry
 
-import importlib.util
-from typing import Any
-
-from calibrant.api.inspect_extension import METRICS, SCORERS, register
-
-__all__: list[str] = []
-
-_registered: dict[str, Any] = register() if importlib.util.find_spec("inspect_ai") else {}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in METRICS and name not in SCORERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _registered[name] if _registered else register()[name]
+warnings.warn(
+    "calibrant.api.inspect_entry has moved to calibrant.integrations.inspect_entry",
+    DeprecationWarning,
+    stacklevel=2,
+)
+sys.modules[__name__] = inspect_entry

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.audit import audit
-from calibrant.api.claims import failed_claims, parse_claim
+from calibrant.claims.checks import failed_claims, parse_claim
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.options import (
@@ -25,6 +24,7 @@ from calibrant.cli.options import (
     Seed,
 )
 from calibrant.core.errors import ClaimFailed
+from calibrant.verbs.audit import audit
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -86,7 +86,7 @@ def command(
 
     emit(result, json=json, html=html)
     if junit is not None:
-        from calibrant.api.exports import to_junit
+        from calibrant.integrations.exports import to_junit
 
         to_junit(result, fail_if or [], junit)
     failures = failed_claims(result["results"], claims)

@@ -104,7 +104,7 @@ def mace(
     json: JsonPath = None,
 ) -> None:
     """Write a benchmark with exactly k right answers per question."""
-    from calibrant.api.bench import bench_mace
+    from calibrant.verbs.bench import bench_mace
 
     result = bench_mace(
         out,
@@ -136,7 +136,7 @@ def check(
     json: JsonPath = None,
 ) -> None:
     """Derive every answer set again; exit 1 when a question or the whole breaks a rule."""
-    from calibrant.api.bench import bench_check
+    from calibrant.verbs.bench import bench_check
 
     result = bench_check(questions, triples=triples or ())
     emit(result, json=json)
@@ -191,8 +191,8 @@ def evaluate(
     html: HtmlPath = None,
 ) -> None:
     """Accuracy and confidence by k, AUROC on mixes, tests against the reference."""
-    from calibrant.api.bench_evaluate import bench_evaluate
     from calibrant.confidence import methods
+    from calibrant.verbs.bench_evaluate import bench_evaluate
 
     if coverage_mass not in _MASSES:
         raise InputError(f"--coverage-mass is one of {', '.join(_MASSES)}, got {coverage_mass!r}")

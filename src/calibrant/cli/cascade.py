@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.cascade import cascade
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
@@ -30,6 +29,7 @@ from calibrant.cli.options import (
 )
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
+from calibrant.verbs.cascade import cascade
 
 __all__ = ["app"]
 

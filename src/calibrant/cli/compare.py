@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.compare import compare
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
@@ -25,6 +24,7 @@ from calibrant.cli.options import (
     input_to_read,
     name_list,
 )
+from calibrant.verbs.compare import compare
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.demo import demo
 from calibrant.cli.emit import emit
 from calibrant.cli.options import JsonPath, Seed, folder_to_write
 from calibrant.cli.progress import ProgressBar
+from calibrant.workflows.demo import demo
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

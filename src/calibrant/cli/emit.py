@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from calibrant.api.result import Result
 from calibrant.core.document import dump_document
 from calibrant.report import terminal_blocks
+from calibrant.report.result import Result
 
 __all__ = ["emit"]
 

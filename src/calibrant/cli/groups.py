@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.groups import groups
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
@@ -25,6 +24,7 @@ from calibrant.cli.options import (
     number_by_name,
     share_inside,
 )
+from calibrant.verbs.groups import groups
 
 __all__ = ["app"]
 

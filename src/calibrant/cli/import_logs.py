@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.import_logs import import_logs
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
@@ -17,6 +16,7 @@ from calibrant.cli.options import (
     inputs_to_read,
 )
 from calibrant.core.errors import ClaimFailed
+from calibrant.verbs.import_logs import import_logs
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

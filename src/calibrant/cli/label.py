@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.label import label_add, label_next, label_status
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
@@ -19,6 +18,7 @@ from calibrant.cli.options import (
     input_to_read,
     share_inside,
 )
+from calibrant.verbs.label import label_add, label_next, label_status
 
 app = typer.Typer(
     add_completion=False,

@@ -28,6 +28,6 @@ def methods(
 
     With a study folder: which of them are available there, and why the others are not.
     """
-    from calibrant.api.methods import methods as list_methods
+    from calibrant.verbs.methods import methods as list_methods
 
     emit(list_methods(study), json=json, html=html)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.models import fetch_model, models
 from calibrant.cli.emit import emit
 from calibrant.cli.options import JsonPath
+from calibrant.verbs.models import fetch_model, models
 
 __all__ = ["app"]
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from calibrant.api.monitor import monitor
 from calibrant.cli._stream import follow_file, read_stdin
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
@@ -22,6 +21,7 @@ from calibrant.cli.options import (
     seconds,
 )
 from calibrant.core.errors import ClaimFailed, InputError
+from calibrant.verbs.monitor import monitor
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.plan import plan
 from calibrant.cli.columns import Columns, takes_columns
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
@@ -17,6 +16,7 @@ from calibrant.cli.options import (
     inputs_to_read,
 )
 from calibrant.core.errors import InputError
+from calibrant.verbs.plan import plan
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.report import report
 from calibrant.cli.emit import emit
 from calibrant.cli.options import (
     FiguresFolder,
@@ -16,6 +15,7 @@ from calibrant.cli.options import (
     MarkdownPath,
     Seed,
 )
+from calibrant.workflows.report import report
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

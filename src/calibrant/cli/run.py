@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from calibrant.api.run import run
 from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 from calibrant.cli.emit import emit
 from calibrant.cli.options import HtmlPath, JsonPath, study_to_read
 from calibrant.cli.progress import ProgressBar
 from calibrant.clients.asks import Progress
 from calibrant.core.errors import CalibrantError
+from calibrant.workflows.run import run
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

@@ -3,7 +3,6 @@
 import polars as pl
 import pytest
 
-from calibrant.api.bench import bench_check
 from calibrant.core.errors import InputError
 from calibrant.sources.mace.check import check_questions
 from calibrant.sources.mace.facts import Fact, FactSet
@@ -11,6 +10,7 @@ from calibrant.sources.mace.filters import raw_facts
 from calibrant.sources.mace.math_rule import math_questions
 from calibrant.sources.mace.question import Question, read_questions
 from calibrant.sources.mace.triples import read_triples
+from calibrant.verbs.bench import bench_check
 
 RIVERS = FactSet(
     "river",

@@ -1,0 +1,71 @@
+"""What shapes an audit, gathered once and handed down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.inputs.settings import table_settings
+
+__all__ = ["AuditOptions"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """The options of `audit`; their meaning is told there.
+
+    Parameters
+    ----------
+    columns
+        Column names by role (confidence, correct, model, method, question, answer, weights);
+        None stands for the name in the scores schema.
+    by, bins, level, resamples, recalibrate, on_invalid, graded, scale, repeats, engine, seed
+        As for `audit`.
+
+    Examples
+    --------
+    >>> options = AuditOptions(columns={"confidence": "p", "model": None}, bins=10)
+    >>> options.settings["bins"], options.settings["columns"]
+    (10, {'confidence': 'p'})
+    """
+
+    columns: Mapping[str, Any]
+    by: tuple[str, ...] = ()
+    bins: int = 15
+    level: float = 0.95
+    resamples: int = 1000
+    recalibrate: str | None = None
+    on_invalid: str | None = None
+    graded: bool = False
+    scale: str = "fraction"
+    repeats: bool = False
+    engine: str | None = None
+    seed: int = 0
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        """How the numbers of a block are made."""
+        names = ("bins", "level", "resamples", "seed")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """Which rows are taken, and how their cells are read."""
+        names = ("on_invalid", "graded", "scale", "repeats")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the document says about how it was made; the seed stands beside it.
+
+        Not the engine: the numbers do not depend on it.
+        """
+        return {
+            "bins": self.bins,
+            "level": self.level,
+            "resamples": self.resamples,
+            "recalibrate": self.recalibrate,
+            "by": list(self.by),
+            **table_settings({**self.rules, **self.columns}),
+        }

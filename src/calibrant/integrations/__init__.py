@@ -1,0 +1,1 @@
+"""calibrant inside other tools, and its results in their formats."""

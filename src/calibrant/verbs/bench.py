@@ -1,0 +1,155 @@
+"""`bench`: write questions with exactly k right answers, and check them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.inputs.provenance import document_head
+from calibrant.report.result import Result
+from calibrant.sources.mace.build import build_benchmark
+from calibrant.sources.mace.check import check_questions
+from calibrant.sources.mace.choose import STRATA, Embed
+from calibrant.sources.mace.filters import fact_sets, raw_facts, read_popularity
+from calibrant.sources.mace.math_rule import NUMBER_NAMES
+from calibrant.sources.mace.question import read_questions, write_questions
+from calibrant.sources.mace.triples import Triple, read_triples
+
+__all__ = ["bench_check", "bench_mace"]
+
+
+def bench_mace(
+    out: str | Path | None = None,
+    *,
+    domains: Sequence[str] | None = None,
+    k: Sequence[int] = (1, 2, 4, 6),
+    per_k: int = 500,
+    seed: int = 0,
+    triples: Sequence[str | Path] = (),
+    popularity: Any = None,
+    min_views: float = 1_000,
+    top_views: int = 5_000,
+    rules: bool = True,
+    kinds: Sequence[str] = tuple(NUMBER_NAMES),
+    limit: int = 1_000_000,
+    cap: int = 10_000,
+    strata: str = "ngrams",
+    split_entities: bool = True,
+) -> Result:
+    """Write a benchmark of questions with exactly k right answers.
+
+    Parameters
+    ----------
+    out
+        File of JSON lines to write; None writes nothing.
+    domains
+        Some of award, office, region, math, river, language. Without it: the domains of
+        `triples`, or else Math.
+    k
+        Numbers of right answers.
+    per_k
+        Questions per domain and k; the result says where the facts give fewer.
+    seed
+        The same input and seed give the same bytes.
+    triples
+        Files or folders of facts. Math needs none; Language and Region have shipped facts.
+    popularity, min_views, top_views
+        Table of page views, and which subjects they keep.
+    rules
+        Apply the domain rules to triples (for example one laureate per year).
+    kinds, limit
+        Of Math: kinds of numbers, and the largest number.
+    cap
+        Largest number of candidates per domain.
+    strata
+        How questions are chosen among the candidates: ``ngrams``, ``sentence`` or ``random``.
+    split_entities
+        Give every answer entity to one domain.
+
+    Examples
+    --------
+    >>> result = bench_mace(domains=["math"], k=[1, 2], per_k=5)
+    >>> result["questions"]
+    10
+    """
+    if strata not in STRATA:
+        raise InputError(f"strata is one of {', '.join(STRATA)}, got {strata!r}")
+    found = _read(triples)
+    views = (
+        read_popularity(popularity, minimum=min_views, top=top_views)
+        if popularity is not None
+        else None
+    )
+    facts = fact_sets(found, source=_source(triples), popularity=views, rules=rules)
+    names = list(domains) if domains is not None else list(facts) or ["math"]
+    benchmark = build_benchmark(
+        names,
+        k,
+        per_k,
+        facts=facts,
+        seed=seed,
+        kinds=kinds,
+        limit=limit,
+        cap=cap,
+        strata=strata,
+        embed=_embedder() if strata == "sentence" else None,
+        split_entities=split_entities,
+    )
+    if out is not None:
+        write_questions(benchmark.questions, out)
+    settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap}
+    return Result(
+        {
+            **document_head("bench", list(triples), seed=seed, settings=settings),
+            "strata": strata,
+            "split_entities": split_entities,
+            "questions": len(benchmark.questions),
+            "results": list(benchmark.statistics),
+            "filters": list(benchmark.filters),
+            "page_views": views.summary() if views is not None else [],
+        }
+    )
+
+
+def bench_check(questions: Any, *, triples: Sequence[str | Path] = ()) -> Result:
+    """Derive the answers of every question again and compare.
+
+    Parameters
+    ----------
+    questions
+        A table of questions: one that `bench_mace` wrote, or any with text (or question),
+        references, domain and, where known, k and subtype.
+    triples
+        Files or folders of the facts behind them. Math is checked by rule; Language and
+        Region without triples against the facts that ship with the package.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"text": ["Name one perfect square from 5 to 20, both included."],
+    ...                       "references": [["9", "16"]], "domain": ["math"]})
+    >>> bench_check(table)["ok"]
+    True
+    """
+    facts = raw_facts(_read(triples), source=_source(triples))
+    head = document_head("bench_check", [questions, *triples])
+    return Result({**head, **check_questions(read_questions(questions), facts)})
+
+
+def _read(paths: Sequence[str | Path]) -> list[Triple]:
+    if isinstance(paths, str | Path):
+        raise InputError("triples is a list of paths", hint=f"write triples=[{str(paths)!r}]")
+    return [triple for path in paths for triple in read_triples(path)]
+
+
+def _source(paths: Sequence[str | Path]) -> str:
+    """Return the facts' names without the folders above: output must not differ by machine."""
+    return "facts in " + ", ".join(Path(path).name for path in paths)
+
+
+def _embedder() -> Embed:
+    from calibrant.clients.embeddings import open_embedder
+
+    return open_embedder().embed

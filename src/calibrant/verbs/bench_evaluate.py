@@ -1,0 +1,212 @@
+"""`bench evaluate`: confidence by number of right answers, and on mixes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
+from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
+from calibrant.core.registry import did_you_mean
+from calibrant.inputs.provenance import document_head
+from calibrant.metrics.multi_answer import (
+    evaluate_multi_answer,
+    knowledge_coverage,
+    tune_aggregation,
+)
+from calibrant.records import Scores, Study, load_scores, read_table, source_name
+from calibrant.report.result import Result
+
+__all__ = ["bench_evaluate"]
+
+_QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
+
+
+def bench_evaluate(
+    data: Any,
+    *,
+    questions: Any = None,
+    draws: Any = None,
+    mixes: Sequence[Sequence[int]] | None = None,
+    reference: str = "sca",
+    tune: Sequence[str] = ("sca", "snca", "sfca"),
+    coverage_mass: str = "frequency",
+    coverage_threshold: float = 0.1,
+    on_invalid: str = "error",
+    resamples: int = 1_000,
+    items: int = 1_000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Result:
+    """Evaluate confidences on questions with one and with several right answers.
+
+    Parameters
+    ----------
+    data
+        Study folder, or a scores table with the columns ``k`` and ``domain`` (and
+        ``subtype``).
+    questions
+        Table with ``k``, ``domain`` and ``subtype`` by ``question_id``, where the scores do
+        not have them.
+    draws
+        Draws with ``class_id`` (and log-probs), for knowledge coverage and thresholds; a
+        study has its own.
+    mixes
+        Numbers of right answers to pool; None: [1], [1, 2], .. of those present.
+    reference
+        Method that the others are tested against.
+    tune
+        Aggregating methods whose threshold is tuned on a fifth of the questions.
+    coverage_mass, coverage_threshold
+        A meaning is known from this mass on: its share of the draws (``frequency``), or the
+        summed probability of its texts, each counted once (``probability``).
+    on_invalid
+        ``error`` or ``drop`` for score rows that break a rule, for example without a grade.
+    resamples, items
+        Draws of the test against the reference, and questions in each.
+    level
+        Coverage of the intervals.
+    seed
+        The same seed gives the same document.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(200) < 0.6
+    >>> table = {"question_id": np.arange(200), "method": ["consistency"] * 200,
+    ...          "confidence": np.where(right, 0.8, 0.4), "correct": right,
+    ...          "k": [1, 2] * 100, "domain": ["award"] * 200}
+    >>> result = bench_evaluate(table)
+    >>> result["mixes"], result["results"][0]["mixes"][1]["auroc"]["value"]
+    ([[1], [1, 2]], 1.0)
+    """
+    study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
+    with naming(source_name(data)):
+        scores = _scores(study.read("scores") if study else data, questions, on_invalid)
+    with naming(source_name(data if study else draws)):
+        table = _draw_table(study, draws)
+    coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
+    document = evaluate_multi_answer(
+        scores.frame,
+        mixes=mixes,
+        reference=reference,
+        ranking_methods=_ranking_methods(),
+        coverage=coverage,
+        draws=resamples,
+        items=items,
+        level=level,
+        seed=seed,
+    )
+    settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune)}
+    given = [data, *(table for table in (questions, draws) if table is not None)]
+    document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
+    document["dropped"] = dict(scores.dropped)
+    document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
+    document["tuning"] = _tuning(table, scores.frame, tune, level, seed)
+    return Result(document)
+
+
+def _ranking_methods() -> frozenset[str]:
+    return frozenset(entry.name for entry in METHODS.values() if not entry.probability)
+
+
+def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
+    frame = read_table(data)
+    if questions is not None:
+        known = _questions(questions)
+        columns = [c for c in _QUESTION_COLUMNS if c in known.columns]
+        extra = [c for c in columns if c == "question_id" or c not in frame.columns]
+        frame = frame.join(known.select(extra), on="question_id", how="left")
+    for column in ("k", "domain"):
+        if column not in frame.columns or frame[column].null_count():
+            raise InputError(
+                f"every score needs a value in the column {column!r}",
+                hint="give the questions with --questions, or join them to the scores",
+            )
+    frame = frame.with_columns(_whole_numbers(frame["k"]))
+    return load_scores(frame, on_invalid=on_invalid, ranking=_ranking_methods())
+
+
+def _questions(source: Any) -> pl.DataFrame:
+    """Read the questions, one row per id: a second one would double the scores of the first."""
+    known = read_table(source)
+    if "question_id" not in known.columns:
+        raise InputError(
+            "there is no column 'question_id' in the questions",
+            source=source_name(source),
+            hint=did_you_mean("question_id", known.columns),
+        )
+    again = known["question_id"].is_duplicated()
+    if again.any():
+        row = int(again.arg_true()[1]) + 1
+        raise InputError(
+            f"the question {known['question_id'][row - 1]!r} appears more than once",
+            source=source_name(source),
+            row=row,
+            hint="give a table with one row per question",
+        )
+    return known
+
+
+def _whole_numbers(k: pl.Series) -> pl.Series:
+    """Return the numbers of right answers as small whole numbers."""
+    found = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
+    wrong = found.is_null() | (found < 1).fill_null(True)
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        raise InputError(
+            f"the number of right answers k is a whole number from 1, got {k[row]!r}", row=row + 1
+        )
+    return found.cast(pl.Int64)
+
+
+def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
+    if study is not None and study.has("draws") and study.has("semantics"):
+        return compact_table(study.read("draws"), study.read("semantics"))
+    if draws is None:
+        return None
+    frame = read_table(draws)
+    if "class_id" not in frame.columns:
+        raise InputError(
+            f"draws need a column class_id (the meaning of each), got {', '.join(frame.columns)}"
+        )
+    return compact_table(frame)
+
+
+def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
+    if mass not in ("frequency", "probability"):
+        raise InputError(f"coverage mass is frequency or probability, got {mass!r}")
+    block = table.samples
+    classes = block.classes
+    if mass == "probability":
+        units, found = knowledge_coverage(
+            classes.unit,
+            np.where(classes.answered, np.arange(classes.unit.size), -1),
+            class_mass(block, distinct=True),
+            threshold=threshold,
+        )
+    else:
+        units, found = knowledge_coverage(block.unit, block.class_id, threshold=threshold)
+    return pl.DataFrame(
+        {
+            "question_id": table.question_id.gather(units),
+            "model": table.model.gather(units),
+            "coverage": found,
+        }
+    )
+
+
+def _tuning(
+    table: DrawTable | None, frame: pl.DataFrame, methods: Sequence[str], level: float, seed: int
+) -> list[dict[str, Any]]:
+    if table is None or not methods:
+        return []
+    columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
+    return tune_aggregation(
+        table, frame.select(columns).unique(), methods=methods, level=level, seed=seed
+    )

@@ -1,0 +1,187 @@
+"""`import`: turn the logs of other tools into calibrant's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.core.errors import InputError
+from calibrant.core.output import check_output, check_output_folder
+from calibrant.inputs.logs import ForeignTables, tables_of
+from calibrant.records import Study
+from calibrant.records.convert import ForeignLog, ReadOptions, read_log
+from calibrant.report.result import Result
+
+__all__ = ["import_logs"]
+
+_PROBLEMS_SHOWN = 1_000
+_TABLE_ENDINGS = (".parquet", ".csv", ".jsonl")
+
+
+def import_logs(
+    logs: str | Path | Sequence[str | Path],
+    out: str | Path | None = None,
+    *,
+    kind: str | None = None,
+    grade: str | None = None,
+    filter: str | None = None,
+    scale: str = "fraction",
+    columns: Mapping[str, str] | None = None,
+) -> Result:
+    """Read foreign logs, and write their tables where `out` is given.
+
+    Parameters
+    ----------
+    logs
+        One or more logs: Inspect (``.eval``, JSON), lm-eval samples and the other kinds of
+        `calibrant.records.convert.READERS`, recognised by content.
+    out
+        A study folder, which gets the tables questions, draws, scores and, where questions have
+        several graded answers, semantics; or a file ending in .parquet, .csv or .jsonl, which
+        gets the scores alone.
+    kind
+        Which tool wrote the logs, where it should not be recognised.
+    grade
+        Scorer, metric or column that decides what is right.
+    filter
+        Filter of lm-eval whose rows are used.
+    scale
+        ``"percent"`` where the logs state confidences as percentages.
+    columns
+        Names of the columns of a plain table, by role: confidence, correct, question, model,
+        method, answer.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.import_logs/1``: per log what was read, and everything that was not.
+    """
+    if scale not in ("fraction", "percent"):
+        raise InputError(f"scale must be one of fraction, percent, got {scale!r}")
+    paths = [logs] if isinstance(logs, str | Path) else list(logs)
+    options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns or {})
+    read = [read_log(path, kind=kind, options=options) for path in paths]
+    _require_use_of_filter(filter, read)
+    tables = tables_of(read)
+    written = [] if out is None else _write(tables, Path(out))
+    return Result(
+        {
+            "schema": "calibrant.import_logs/1",
+            "version": calibrant.__version__,
+            "results": [_entry(log) for log in read],
+            "scores": _counted(tables),
+            "notes": list(tables.notes),
+            "written": [str(path) for path in written],
+        }
+    )
+
+
+def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None:
+    """Refuse a filter that no log could have used."""
+    if name is not None and not any(log.kind == "lm-eval" for log in read):
+        raise InputError(
+            f"the filter {name!r} is one of lm-eval, and this log is not",
+            source=read[0].source,
+            hint="leave --filter out, or give samples_*.jsonl files of lm-eval",
+        )
+
+
+def _entry(log: ForeignLog) -> dict[str, Any]:
+    ungraded = log.draws.filter(pl.col("correct").is_null())["reason"].fill_null("no reason given")
+    return {
+        "source": log.source,
+        "kind": log.kind,
+        "models": (log.draws if log.draws.height else log.scores)["model"]
+        .unique(maintain_order=True)
+        .to_list(),
+        "tasks": log.draws["task"].unique(maintain_order=True).drop_nulls().to_list(),
+        "questions": log.questions.height,
+        "draws": log.draws.height,
+        "scores": log.scores.height,
+        "expected": log.expected,
+        "expected_unit": log.expected_unit,
+        "ungraded": dict(ungraded.value_counts(sort=True).iter_rows()),
+        "unreadable": len(log.problems),
+        "problems": [
+            {"place": problem.place, "reason": problem.reason}
+            for problem in log.problems[:_PROBLEMS_SHOWN]
+        ],
+    }
+
+
+def _counted(tables: ForeignTables) -> list[dict[str, Any]]:
+    counted = tables.scores.group_by("model", "method", maintain_order=True).agg(
+        pl.len().alias("n"),
+        pl.col("correct").is_not_null().sum().alias("graded"),
+        ~pl.col("method").first().is_in(list(tables.ranking)).alias("probability"),
+    )
+    return counted.to_dicts()
+
+
+def _write(tables: ForeignTables, out: Path) -> list[Path]:
+    # A scores table does not say which scores only rank: those go to a table of their own.
+    only_rank = pl.col("method").is_in(list(tables.ranking))
+    scores, ranking = tables.scores.filter(~only_rank), tables.scores.filter(only_rank)
+    if out.suffix in _TABLE_ENDINGS:
+        check_output(out, makes_folders=True)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        _write_table(scores, out)
+        written = [out]
+        beside = out.with_suffix(".unreadable.csv")
+        beside_ranking = out.with_suffix(f".ranking{out.suffix}")
+    else:
+        if out.is_file():
+            raise InputError(
+                f"the result goes to a folder or a file ending in {', '.join(_TABLE_ENDINGS)}",
+                source=str(out),
+            )
+        check_output_folder(out)
+        study = Study(out)
+        frames = {"questions": tables.questions, **_draw_tables(tables), "scores": scores}
+        written = [study.write(name, frame) for name, frame in frames.items()]
+        beside = out / "unreadable.csv"
+        beside_ranking = out / "ranking.parquet"
+    if ranking.height:
+        _write_table(ranking, beside_ranking)
+        written.append(beside_ranking)
+    if any(log.problems for log in tables.logs):
+        _problem_table(tables).write_csv(beside)
+        written.append(beside)
+    return written
+
+
+def _draw_tables(tables: ForeignTables) -> dict[str, pl.DataFrame]:
+    """Return the draws, and their classes and grades where meanings can be audited with them.
+
+    One draw per question shows no agreement, and where a log grades some of the answers only the
+    rest is not missing at random. The grades then stay with the draws.
+    """
+    if tables.draws_with_classes() is None:
+        return {"draws": tables.draws}
+    return {
+        "draws": tables.draws.drop("correct", "reason", "grader"),
+        "semantics": tables.semantics,
+    }
+
+
+def _write_table(frame: pl.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        frame.write_parquet(path)
+    elif path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_ndjson(path)
+
+
+def _problem_table(tables: ForeignTables) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {"source": log.source, "place": problem.place, "reason": problem.reason}
+            for log in tables.logs
+            for problem in log.problems
+        ]
+    )

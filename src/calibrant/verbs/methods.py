@@ -1,0 +1,70 @@
+"""`methods`: which confidence methods there are, and which a study can use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from calibrant.confidence import NEEDS, availability, compact_table
+from calibrant.confidence import methods as declared_methods
+from calibrant.core.errors import InputError
+from calibrant.inputs.provenance import document_head
+from calibrant.records import Study
+from calibrant.report.result import Result
+
+__all__ = ["methods"]
+
+
+def methods(study: str | Path | None = None) -> Result:
+    """List the confidence methods, and say which are available for a study.
+
+    Parameters
+    ----------
+    study
+        Study folder; None lists the methods alone.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.methods/1``: ``methods`` (name, summary, needs, about, probability,
+        low, high, direction, reference), ``needs`` (what each input is), and for a study
+        ``results``: one entry per model and method with available, questions, missing, reason.
+
+    Examples
+    --------
+    >>> entry = methods()["methods"][0]
+    >>> entry["name"], entry["probability"]
+    ('consistency', True)
+    """
+    document: dict[str, Any] = {
+        **document_head("methods", study),
+        "study": None if study is None else str(study),
+        "methods": declared_methods(),
+        "needs": {name: need.meaning for name, need in NEEDS.items()},
+        "results": [],
+    }
+    if study is not None:
+        document["results"] = _availability(Path(study))
+    return Result(document)
+
+
+def _availability(path: Path) -> list[dict[str, Any]]:
+    if not Study.is_study(path):
+        raise InputError(
+            "not a study folder (one that holds study.toml or tables/)",
+            source=str(path),
+            hint="run `calibrant run STUDY` first, or leave the folder away to list all methods",
+        )
+    study = Study(path)
+    if not study.has("draws"):
+        raise InputError(
+            "the study has no draws yet, so no method can be used",
+            source=str(path),
+            hint=f"collect them with `calibrant run {path}`",
+        )
+    table = compact_table(
+        study.read("draws"),
+        study.read("semantics") if study.has("semantics") else None,
+        study.read("questions") if study.has("questions") else None,
+    )
+    return availability(table)

@@ -1,0 +1,59 @@
+"""The weights of the embedded model: which there are, and how to get them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from calibrant.clients.weights import WEIGHTS, Weights, cache_folder, fetch
+from calibrant.inputs.provenance import document_head
+from calibrant.report.result import Result
+
+__all__ = ["fetch_model", "models"]
+
+
+def models() -> Result:
+    """Return the models that can be fetched, and whether they are there.
+
+    Examples
+    --------
+    >>> [entry["name"] for entry in models()["results"]]
+    ['smollm2-135m-instruct']
+    """
+    return _document([_entry(weights) for weights in WEIGHTS.values()])
+
+
+def fetch_model(model: str = "smollm2-135m-instruct", *, force: bool = False) -> Result:
+    """Download the weights of a model into the user's cache, checked by SHA-256.
+
+    Parameters
+    ----------
+    model
+        Name as in `models`.
+    force
+        Fetch again even where a sound file is there.
+    """
+    fetch(model, force=force)
+    return _document([_entry(WEIGHTS[model])])
+
+
+def _document(entries: list[dict[str, Any]]) -> Result:
+    return Result(
+        {
+            **document_head("models"),
+            "folder": str(cache_folder() / "models"),
+            "results": entries,
+        }
+    )
+
+
+def _entry(weights: Weights) -> dict[str, Any]:
+    path = cache_folder() / "models" / weights.file_name
+    return {
+        "name": weights.name,
+        "fetched": path.is_file(),
+        "path": str(path),
+        "bytes": weights.size,
+        "sha256": weights.sha256,
+        "licence": weights.licence,
+        "about": weights.about,
+    }

@@ -1,0 +1,278 @@
+"""`monitor`: watch calibration over time, with a controlled false-alarm rate."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.naming import naming
+from calibrant.inputs.provenance import document_head, input_files
+from calibrant.inputs.settings import table_settings
+from calibrant.planning import require_labels
+from calibrant.planning.watch import StreamBatch, Watch
+from calibrant.records import load_scores, source_name
+from calibrant.report.result import Result
+
+__all__ = ["monitor"]
+
+_MOST_BINS = 10_000
+_LEAST_ALPHA = 1e-12
+_MOST_ROWS = 10**12
+_UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
+
+
+def monitor(
+    sources: Any,
+    *,
+    time: str | None = None,
+    every: str | int = "day",
+    baseline: Any = None,
+    baseline_rows: int = 0,
+    bins: int = 10,
+    alpha: float = 0.05,
+    tolerance: float = 0.02,
+    precision: float | None = None,
+    drift: float | None = None,
+    verified: dt.date | None = None,
+    on_alarm: Callable[[dict[str, Any]], None] | None = None,
+    stream: str | None = None,
+    **columns: Any,
+) -> Result:
+    """Watch calibration over time and raise an alarm when it leaves its verified place.
+
+    Parameters
+    ----------
+    sources
+        A scores table, a list of them (days), or an iterator of tables that keep coming.
+    time
+        Column of the time; without it rows are taken in their order.
+    every
+        Length of a batch: hour, day, week, month, or a number of rows.
+    baseline
+        Scores table of the last verification. Without it and without `baseline_rows`, the
+        reference is perfect calibration within `tolerance`.
+    baseline_rows
+        Take the first rows of the stream as the verification.
+    bins, alpha
+        Equal-width bins, and the probability of any false alarm, ever.
+    tolerance
+        Change of a bin's gap that does not matter.
+    precision, drift, verified
+        Precision of the verification, drift of the gap per day (estimated if not given) and
+        day of the verification: when it expires.
+    on_alarm
+        Called at once with each alarm.
+    stream
+        How messages call tables that keep coming; rows are counted from the start of the stream.
+    columns
+        Column names and rules of the tables, see `calibrant.records.load_scores`.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.monitor/1``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(0.5, 1.0, 4000)
+    >>> y = rng.random(4000) < np.where(np.arange(4000) < 2500, p, p - 0.2)
+    >>> result = monitor({"confidence": p, "correct": y}, every=100)
+    >>> result["results"][0]["alarm"]["direction"]
+    'over-confident'
+    """
+    _check_options(bins, alpha, tolerance, baseline_rows)
+    _check_expiry(precision, drift)
+    known = None
+    if baseline is not None:
+        with naming(source_name(baseline)):
+            known = _baselines(baseline, columns)
+    watches: dict[tuple[str, str], Watch] = {}
+    dropped: dict[str, int] = {}
+    rows_before = 0
+    for part in _tables(sources):
+        with naming(stream or source_name(part), rows_before=rows_before):
+            scores = load_scores(part, repeats=True, **columns)
+        if stream is not None:
+            rows_before += len(part)
+        for rule, count in scores.dropped.items():
+            dropped[rule] = dropped.get(rule, 0) + count
+        for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
+            key = (str(rows["model"][0]), str(rows["method"][0]))
+            require_labels(rows["correct"].to_numpy(), source=scores.source)
+            if key not in watches:
+                watches[key] = Watch(
+                    {"model": key[0], "method": key[1]},
+                    baseline=_baseline_of(known, key, source_name(baseline)),
+                    baseline_rows=baseline_rows,
+                    bins=bins,
+                    alpha=alpha,
+                    tolerance=tolerance,
+                )
+            place = stream or scores.source
+            for batch in _batches(rows, time, every, place, watches[key]):
+                if watches[key].update(batch) and on_alarm is not None:
+                    on_alarm({**watches[key].keys, **(watches[key].alarm or {})})
+    if not watches:
+        raise InputError("the stream held no rows", source=stream)
+    results = [
+        watch.document(precision=precision, drift=drift, verified=verified)
+        for watch in watches.values()
+    ]
+    settings = {
+        "time": time,
+        "every": every,
+        "bins": bins,
+        "alpha": alpha,
+        "tolerance": tolerance,
+        "baseline": input_files(baseline),
+        "baseline_rows": baseline_rows,
+        "precision": precision,
+        "drift": drift,
+        "verified": None if verified is None else verified.isoformat(),
+        **table_settings(columns),
+    }
+    head = document_head("monitor", sources, settings=settings, source=stream)
+    return Result({**head, "results": results, "dropped": dropped})
+
+
+def _check_options(bins: int, alpha: float, tolerance: float, baseline_rows: int) -> None:
+    if not _LEAST_ALPHA <= alpha < 1:
+        raise InputError(f"alpha is from {_LEAST_ALPHA:g} to below 1, got {alpha:g}")
+    if not 0 <= baseline_rows <= _MOST_ROWS:
+        raise InputError(f"baseline_rows is from 0 to {_MOST_ROWS:,}, got {baseline_rows}")
+    if not 1 <= bins <= _MOST_BINS:
+        raise InputError(f"bins is from 1 to {_MOST_BINS:,}, got {bins}")
+    if not 0 <= tolerance < 1:
+        raise InputError(f"a tolerance is from 0 to below 1, got {tolerance:g}")
+
+
+def _check_expiry(precision: float | None, drift: float | None) -> None:
+    if precision is not None and not 0 < precision < 1:
+        raise InputError(f"precision lies between 0 and 1, got {precision:g}")
+    if drift is not None and not 0 <= drift <= 1:
+        raise InputError(f"drift, per day, is from 0 to 1, got {drift:g}")
+
+
+def _tables(sources: Any) -> Iterator[Any]:
+    if isinstance(sources, list | tuple | Iterator):
+        yield from sources
+    else:
+        yield sources
+
+
+def _baselines(
+    baseline: Any, columns: dict[str, Any]
+) -> dict[tuple[str, str], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    scores = load_scores(baseline, repeats=True, **columns)
+    return {
+        (str(block.keys["model"]), str(block.keys["method"])): (
+            np.asarray(block.confidence, dtype=np.float64),
+            block.correct,
+        )
+        for block in scores.blocks()
+    }
+
+
+def _baseline_of(known: Any, key: tuple[str, str], source: str) -> Any:
+    if known is None:
+        return None
+    if key in known:
+        return known[key]
+    raise InputError(
+        f"the baseline has no rows of {key[0]} / {key[1]}",
+        source=source,
+        hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
+    )
+
+
+def _batches(
+    rows: pl.DataFrame, time: str | None, every: str | int, source: str, watch: Watch
+) -> Iterable[StreamBatch]:
+    size = _size(every)
+    if time is None:
+        step = size or max(1, rows.height)
+        offset = len(watch.history)
+        for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
+            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step))
+        return
+    if time not in rows.columns:
+        raise InputError(
+            f"there is no column {time!r} for the time", source=source, hint="set --time"
+        )
+    stamped = rows.with_columns(_stamps(rows[time], source).alias("stream_time"))
+    stamped = stamped.sort("stream_time", maintain_order=True)
+    if size:
+        for start in range(0, stamped.height, size):
+            part = stamped.slice(start, size)
+            stamp = part["stream_time"][0]
+            yield _batch(str(stamp), _days(stamp), part)
+        return
+    unit = _UNITS[str(every)]
+    grouped = stamped.group_by_dynamic("stream_time", every=unit, include_boundaries=False).agg(
+        pl.col("confidence"), pl.col("correct")
+    )
+    for entry in grouped.iter_rows(named=True):
+        stamp = entry["stream_time"]
+        label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
+        yield StreamBatch(
+            label, _days(stamp), np.array(entry["confidence"]), np.array(entry["correct"])
+        )
+
+
+def _size(every: str | int) -> int | None:
+    text = str(every)
+    if text.isdigit() and 0 < int(text) <= _MOST_ROWS:
+        return int(text)
+    if text not in _UNITS:
+        raise InputError(f"a batch is an {', '.join(_UNITS)} or a number of rows, got {every!r}")
+    return None
+
+
+def _batch(label: str, days: float, rows: pl.DataFrame) -> StreamBatch:
+    return StreamBatch(
+        label,
+        days,
+        rows["confidence"].cast(pl.Float64).to_numpy(),
+        rows["correct"].cast(pl.Float64).to_numpy(),
+    )
+
+
+def _stamps(column: pl.Series, source: str) -> pl.Series:
+    if column.dtype == pl.String:
+        parsed = pl.Series([_instant(text) for text in column], dtype=pl.Datetime("us", "UTC"))
+    elif column.dtype.is_numeric():
+        parsed = (column.cast(pl.Float64) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
+    elif column.dtype == pl.Date:
+        parsed = column.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    elif isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None:
+        parsed = column.dt.cast_time_unit("us").dt.replace_time_zone("UTC")
+    else:
+        parsed = column.cast(pl.Datetime("us", "UTC"), strict=False)
+    if parsed.null_count():
+        row = int(parsed.is_null().arg_max() or 0)
+        raise InputError(
+            f"a time is written like 2026-01-31 or 2026-01-31T12:00:00Z, or as seconds since "
+            f"1970, got {column[row]!r}",
+            source=source,
+            row=row + 1,
+        )
+    return parsed
+
+
+def _instant(text: str | None) -> dt.datetime | None:
+    """Return an ISO date or time as an instant; without a zone it is taken as UTC."""
+    try:
+        found = dt.datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found.astimezone(dt.UTC) if found.tzinfo else found.replace(tzinfo=dt.UTC)
+
+
+def _days(stamp: dt.datetime) -> float:
+    return stamp.timestamp() / 86_400.0

@@ -1,0 +1,1 @@
+"""What joins several verbs: running a study, analysing it, the demo, the study's page."""

@@ -1,0 +1,155 @@
+"""Everything that a study's tables allow, each part with its result or the reason it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.naming import IN_MEMORY
+from calibrant.core.output import writing
+from calibrant.inputs.provenance import document_head
+from calibrant.records import Study
+from calibrant.report import render_html
+from calibrant.report.result import Result
+from calibrant.verbs.audit import audit
+from calibrant.verbs.bench_evaluate import bench_evaluate
+from calibrant.verbs.cascade import cascade
+from calibrant.verbs.compare import compare
+from calibrant.verbs.groups import groups
+from calibrant.verbs.methods import methods
+from calibrant.verbs.plan import plan
+from calibrant.workflows.browse import study_questions
+
+__all__ = ["analyse", "write_report"]
+
+_FEATURES = ("domain", "k")
+_ORDER = (
+    "audit",
+    "audit_by_group",
+    "compare",
+    "multi_answer",
+    "groups",
+    "cascade",
+    "plan",
+    "methods",
+    "run",
+)
+_PREFERRED = ("consistency", "sem1", "verb", "p_true_prob", "perplexity")
+
+
+def analyse(study: str | Path, *, seed: int = 0) -> Result:
+    """Run every part that the study's tables allow, and write results and report.
+
+    Parts that the data cannot carry (one model only, too few questions for honest groups, no
+    number of right answers) are listed with the reason, never filled in.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.analysis/1``: ``done`` and ``left_out``.
+    """
+    folder = Study(study)
+    done: list[str] = []
+    left_out: list[dict[str, str]] = []
+    head = document_head("analysis", folder, seed=seed)
+    origin = {name: head[name] for name in ("source", "input")}
+    for name, part in _parts(folder, seed).items():
+        try:
+            # The parts are given rows of the study, and these rows are the study's.
+            folder.write_result(name, {**part().to_dict(), **origin})
+            done.append(name)
+        except CalibrantError as error:
+            # Every part reads this study: where the fault is need not be said.
+            reason = str(error).removeprefix(f"{IN_MEMORY}: ")
+            left_out.append({"part": name, "reason": reason})
+    document = {**head, "done": done, "left_out": left_out}
+    folder.write_result("analysis", document)
+    write_report(folder)
+    return Result(document)
+
+
+def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
+    scores = study.read("scores")
+    features = [name for name in _FEATURES if name in scores.columns]
+    method = next(
+        (name for name in _PREFERRED if name in scores["method"].unique()), scores["method"][0]
+    )
+    binary = scores.filter(
+        (pl.col("method") == method) & pl.col("correct").is_in([0.0, 1.0]).fill_null(False)
+    )
+    shared: dict[str, Any] = {"on_invalid": "drop", "seed": seed}
+    path = study.path
+    return {
+        "audit": lambda: audit(path, seed=seed),
+        "audit_by_group": lambda: audit(binary, by=features, **shared),
+        "compare": lambda: _compare(study, scores, shared),
+        "multi_answer": lambda: bench_evaluate(path, **shared),
+        "groups": lambda: groups(binary, features=features, **shared),
+        "cascade": lambda: _cascade(study, binary, features, shared),
+        "plan": lambda: plan(binary, precision=0.05, **shared),
+        "methods": lambda: methods(path),
+    }
+
+
+def _cascade(
+    study: Study, scores: pl.DataFrame, features: list[str], shared: dict[str, Any]
+) -> Result:
+    """Order the models by the tokens that an answer takes them, and build a cascade."""
+    tokens = (
+        study.read("draws")
+        .filter(pl.col("purpose").is_in(["answer", "greedy"]))
+        .group_by("model", maintain_order=True)
+        .agg((pl.col("prompt_tokens") + pl.col("completion_tokens")).mean().alias("tokens"))
+        .sort("tokens")
+    )
+    price = dict(tokens.iter_rows())
+    options = {"models": list(price), "price": price, "features": features, **shared}
+    try:
+        return cascade(scores, **options)
+    except InputError as error:
+        # Too few questions to fit a risk on: raw confidence needs no fit, and the page says so.
+        simple = cascade(scores, strategies=("confidence",), **options).to_dict()
+        note = f"Raw confidence alone decides here, because {error.rule}."
+        return Result({**simple, "notes": [note]})
+
+
+def _compare(study: Study, scores: pl.DataFrame, shared: dict[str, Any]) -> Result:
+    pool = study.read("candidates") if study.has("candidates") else None
+    return compare(_probabilities(scores), candidates=pool, graded=True, **shared)
+
+
+def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
+    """Keep methods whose score is a probability, with right and wrong answers of every model."""
+    ranking = [entry["name"] for entry in methods()["methods"] if not entry["probability"]]
+    known = scores.filter(~pl.col("method").is_in(ranking) & pl.col("correct").is_not_null())
+    # Models are compared on the questions that all of them have, and equal accuracy needs right
+    # and wrong answers there.
+    shared = known.filter(
+        pl.col("model").n_unique().over("method", "question_id") == known["model"].n_unique()
+    )
+    fit = pl.col("correct").mean().is_between(0, 1, closed="none").alias("fit")
+    sound = shared.group_by("method", "model").agg(fit).group_by("method").agg(pl.col("fit").all())
+    return known.filter(pl.col("method").is_in(sound.filter("fit")["method"].implode()))
+
+
+def write_report(study: Study) -> Path:
+    """Write the study's report from all of its results."""
+    results = study.results()
+    names = [name for name in _ORDER if name in results]
+    names += [name for name in results if name not in _ORDER]
+    rows, note = study_questions(study)
+    page = render_html(
+        [results[name] for name in names],
+        title=str(study.config.get("name", study.path.name))
+        if study.config_path.is_file()
+        else study.path.name,
+        questions=rows,
+        questions_note=note,
+    )
+    with writing(study.report_path):
+        study.report_path.write_text(page, encoding="utf-8")
+    return study.report_path

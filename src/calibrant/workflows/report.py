@@ -1,0 +1,137 @@
+"""`report`: render results as one HTML page, Markdown or figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.document import load_document
+from calibrant.core.errors import CalibrantError, InputError, SchemaError
+from calibrant.core.output import check_output, check_output_folder, writing
+from calibrant.inputs.provenance import document_head
+from calibrant.records import Study
+from calibrant.report import render_html, render_markdown
+from calibrant.report.figures import FORMATS, figures_of, save_figure
+from calibrant.report.result import Result
+from calibrant.verbs.audit import audit
+from calibrant.workflows.analysis import analyse
+from calibrant.workflows.study_page import write_study_page
+
+__all__ = ["report"]
+
+
+def report(
+    inputs: str | Path | Sequence[str | Path],
+    *,
+    html: str | Path | None = None,
+    markdown: str | Path | None = None,
+    figures: str | Path | None = None,
+    formats: Sequence[str] = FORMATS,
+    title: str | None = None,
+    seed: int = 0,
+) -> Result:
+    """Render results.
+
+    Parameters
+    ----------
+    inputs
+        A study folder, result documents (JSON), or a scores table, which is audited first.
+    html
+        Where to write the page; a study has its own place for it.
+    markdown
+        Where to write the tables as Markdown.
+    figures
+        Folder for every figure, in every one of `formats` (svg, png, pdf).
+    title
+        Title of the page; a single study has its name, and its questions on the page.
+    seed
+        Seed of an audit that is made on the way.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.report/1``: what was ``written``; the ``documents`` themselves where
+        nothing was, so that they are shown.
+    """
+    paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
+    if not paths:
+        raise InputError("there is nothing to report on: name a study, a result or a table")
+    for place in (html, markdown):
+        if place is not None:
+            check_output(place)
+    if figures is not None:
+        check_output_folder(figures)
+    written: list[str] = []
+    documents: list[dict[str, Any]] = []
+    for path in paths:
+        if Study.is_study(path):
+            documents += _study_documents(Study(path), seed, written if html is None else [])
+        elif str(path).endswith(".json"):
+            documents.append(_document(path))
+        else:
+            documents.append(audit(path, seed=seed).to_dict())
+    if html is not None:
+        written.append(_write(html, _page(paths, documents, title)))
+    if markdown is not None:
+        written.append(_write(markdown, "\n".join(render_markdown(d) for d in documents)))
+    if figures is not None:
+        written += _figures(documents, Path(figures), tuple(formats))
+    # With no place to write to, the tables themselves are what was asked for.
+    shown = [] if written else documents
+    head = document_head("report", paths, seed=seed)
+    return Result({**head, "written": written, "documents": shown})
+
+
+def _document(path: str | Path) -> dict[str, Any]:
+    """Read a result document and make sure that it can be shown."""
+    if not Path(path).is_file():
+        raise InputError("there is no such file", source=str(path))
+    document = load_document(path)
+    try:
+        render_markdown(document)
+        figures_of(document)
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        if isinstance(error, CalibrantError):
+            raise
+        raise SchemaError(
+            f"not a whole {document['schema']} document: {type(error).__name__} {error}",
+            source=str(path),
+            hint="write the document again with this version",
+        ) from None
+    return document
+
+
+def _study_documents(study: Study, seed: int, written: list[str]) -> list[dict[str, Any]]:
+    if not study.results() and study.has("scores"):
+        analyse(study.path, seed=seed)
+    written.append(str(write_study_page(study)))
+    return list(study.results().values())
+
+
+def _page(
+    paths: Sequence[str | Path], documents: Sequence[dict[str, Any]], title: str | None
+) -> str:
+    """Return the page: that of a single study has its questions and its own title."""
+    if len(paths) == 1 and Study.is_study(paths[0]) and title is None:
+        return Study(paths[0]).report_path.read_text(encoding="utf-8")
+    return render_html(documents, title=title or "calibrant report")
+
+
+def _write(path: str | Path, text: str) -> str:
+    with writing(path):
+        Path(path).write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def _figures(documents: list[dict[str, Any]], folder: Path, formats: tuple[str, ...]) -> list[str]:
+    return [
+        str(path)
+        for number, document in enumerate(documents, 1)
+        for figure in figures_of(document)
+        for path in save_figure(
+            figure,
+            folder / f"{number}-{document['schema'].split('.')[1].split('/')[0]}",
+            formats=formats,
+        )
+    ]

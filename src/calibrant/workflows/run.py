@@ -1,0 +1,324 @@
+"""`run`: questions -> draws -> semantics -> scores -> audit, in one study folder."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.clients.asks import Price
+from calibrant.clients.protocol import Client
+from calibrant.collect import (
+    POOL,
+    Collected,
+    Forecast,
+    ModelConfig,
+    Question,
+    Selection,
+    StudyConfig,
+    Wanted,
+    Watch,
+    check_budget,
+    collect,
+    forecast,
+    iterate_questions,
+    load_config,
+    open_client,
+    select_probes,
+    study_prices,
+)
+from calibrant.confidence import METHODS, score_table
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.inputs.candidates import candidate_scores
+from calibrant.inputs.engines import engine_named
+from calibrant.records import Study
+from calibrant.records.ledger import Ledger
+from calibrant.report.result import Result
+from calibrant.semantics.annotate import annotate
+from calibrant.semantics.extract import extract_answer
+from calibrant.sources import TabularTask, load_questions, tabular_questions
+from calibrant.verbs.audit import audit
+from calibrant.workflows.meanings import semantics_options, with_embeddings
+from calibrant.workflows.study_page import write_study_page
+
+__all__ = ["run"]
+
+FAILURES_SHOWN = 50
+
+
+def run(
+    study: str | Path,
+    *,
+    dry_run: bool = False,
+    retry_failures: bool = False,
+    watch: Watch | None = None,
+    engine: str | None = None,
+) -> Result:
+    """Ask models what a study wants to know, and score and audit the answers.
+
+    What the ledger holds is never asked for again: a second call, or a call after an
+    interruption, goes on where the first one ended.
+
+    Parameters
+    ----------
+    study
+        Folder that holds ``study.toml``.
+    dry_run
+        Say what would be sent and what it can cost at most, and send nothing.
+    retry_failures
+        Ask again for what earlier runs set aside for good.
+    watch
+        Is told about progress.
+    engine
+        Share out clustering and grading by rules, and Sem-ECE: ``local`` (threads), ``ray`` or
+        ``ray://HOST:PORT``. The tables and documents are the same. Not with a judge or
+        embeddings, which work on the whole table at once.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.run/1``.
+    """
+    folder = Study(study)
+    config = load_config(folder)
+    source = str(folder.config_path)
+    if engine is not None:
+        _check_engine(engine, config, source)
+    questions = _questions(config)
+    clients = {model.name: open_client(model, source=source) for model in config.models}
+    prepared = _prepare(config, questions, clients)
+    with _ledger(folder, dry_run=dry_run) as ledger:
+        expected, collected = asyncio.run(
+            _ask(prepared, ledger, dry_run=dry_run, retry_failures=retry_failures, watch=watch)
+        )
+    document = _document(prepared, expected, dry_run=dry_run)
+    if collected is not None:
+        document |= _digest(folder, prepared, collected, engine)
+        folder.write_result("run", document)
+        write_study_page(folder)
+    return Result(document)
+
+
+def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
+    """Refuse an engine that cannot be used before a question is asked and paid for."""
+    engine_named(engine)
+    chosen = config.semantics
+    helpers = {"judge": chosen.judge is not None, "embeddings": chosen.embeddings}
+    for name, used in helpers.items():
+        if used:
+            raise InputError(
+                f"semantics.{name} works on the whole table at once, and --engine shares it out",
+                source=source,
+                hint=f"leave out --engine, or semantics.{name}",
+            )
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A study that is checked and ready to be asked."""
+
+    config: StudyConfig
+    table: pl.DataFrame
+    questions: list[Question]
+    clients: Mapping[str, Client]
+    selections: Mapping[str, Selection]
+    prices: Mapping[str, Price | None]
+
+    @property
+    def wanted(self) -> dict[str, Wanted]:
+        return {name: selection.wanted for name, selection in self.selections.items()}
+
+
+def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> _Prepared:
+    questions = list(iterate_questions(table))
+    names = list(METHODS) if config.methods is None else config.methods
+    for name in names:
+        if name not in METHODS:
+            raise InputError(
+                f"methods: there is no method {name!r}",
+                source=str(config.folder / "study.toml"),
+                hint=did_you_mean(name, list(METHODS)),
+            )
+    needs = {name: METHODS[name].needs for name in names}
+    kinds = {question.kind for question in questions}
+    selections = {
+        name: select_probes(needs, config, client.capabilities, kinds=kinds, model=name)
+        for name, client in clients.items()
+    }
+    return _Prepared(config, table, questions, clients, selections, study_prices(config))
+
+
+def _questions(config: StudyConfig) -> pl.DataFrame:
+    source = config.questions
+    if source.tabular is not None:
+        task = TabularTask(**source.tabular)
+        return tabular_questions(source.path, task, limit=source.limit)
+    return load_questions(source.path, layout=source.layout, limit=source.limit)
+
+
+def _extract(question: Question, text: str) -> str | None:
+    return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
+
+
+@contextmanager
+def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
+    """Open the study's ledger; a dry run leaves no file behind."""
+    if not dry_run:
+        with Ledger(study.ledger_path) as ledger:
+            yield ledger
+    elif study.ledger_path.is_file():
+        with Ledger(study.ledger_path, read_only=True) as ledger:
+            yield ledger
+    else:
+        with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger") as ledger:
+            yield ledger
+
+
+async def _ask(
+    prepared: _Prepared,
+    ledger: Ledger,
+    *,
+    dry_run: bool,
+    retry_failures: bool,
+    watch: Watch | None,
+) -> tuple[Forecast | None, Collected | None]:
+    study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
+    budget = prepared.config.budget
+    try:
+        expected = None
+        if dry_run or budget.capped:
+            expected = forecast(*study, extract=_extract, prices=prepared.prices)
+        if dry_run:
+            return expected, None
+        if expected is not None:
+            check_budget(prepared.config, expected, ledger)
+        return expected, await collect(
+            *study,
+            extract=_extract,
+            prices=prepared.prices,
+            watch=watch,
+            retry_failures=retry_failures,
+        )
+    finally:
+        for client in prepared.clients.values():
+            await client.close()
+
+
+# -- from draws to results -------------------------------------------------------------------
+
+
+def _digest(
+    study: Study, prepared: _Prepared, collected: Collected, engine: str | None
+) -> dict[str, Any]:
+    """Write the tables and the audit, and return what the document says about them."""
+    config = prepared.config
+    answers = collected.draws.filter(pl.col("purpose") != POOL)
+    pool = collected.draws.filter(pl.col("purpose") == POOL)
+    names = None if config.methods is None else list(config.methods)
+    mapper = None if engine is None else engine_named(engine).map
+    with semantics_options(study, config) as options:
+        annotated = annotate(answers, prepared.table, options=options, mapper=mapper)
+        draws, semantics = annotated
+        embedded = with_embeddings(draws, options)
+        scored = score_table(embedded, semantics, prepared.table, methods=names, seed=config.seed)
+        candidates = candidate_scores(pool, draws, prepared.table, options=options)
+    tables = {
+        "questions": prepared.table,
+        "draws": draws,
+        "semantics": semantics,
+        "scores": scored.scores,
+    }
+    if candidates is not None:
+        tables["candidates"] = candidates
+    for name, frame in tables.items():
+        study.write(name, frame)
+    study.write_result("semantics", annotated.document)
+    audited = None
+    if scored.scores.height:
+        audited = audit(study.path, on_invalid="drop", seed=config.seed, engine=engine)
+    if audited is not None:
+        study.write_result("audit", audited.to_dict())
+    return {
+        "counts": [{"model": name, **counts} for name, counts in collected.counts.items()],
+        "tables": {name: frame.height for name, frame in tables.items()},
+        "unread": [entry for entry in scored.failures if entry["unread"]],
+        "failures": {
+            "count": len(collected.failures),
+            "shown": collected.failures[:FAILURES_SHOWN],
+        },
+        "findings": collected.findings,
+        "skipped_second_turns": collected.skipped,
+        "methods": _methods(prepared, scored.availability),
+        "results": [] if audited is None else [_result(entry) for entry in audited["results"]],
+    }
+
+
+def _methods(
+    prepared: _Prepared, availability: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return, per model and method, how many questions were scored, or why none was."""
+    entries = []
+    for entry in availability:
+        asked = prepared.selections[entry["model"]]
+        reason = asked.unavailable.get(entry["method"], entry["reason"])
+        entries.append({**entry, "reason": reason})
+    return entries
+
+
+def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
+    metrics = entry["metrics"]
+    names = ("accuracy", "mean_confidence", "ece", "auroc")
+    return {
+        "model": entry["model"],
+        "method": entry["method"],
+        "n": entry["n"],
+        "probability": entry["probability"],
+        **{name: metrics[name] for name in names if name in metrics},
+    }
+
+
+def _price(model: ModelConfig, price: Price | None) -> dict[str, Any] | None:
+    """Return the price that costs were computed with; None where there is none to check."""
+    if price is None or model.client in ("embedded", "replay"):
+        return None
+    return asdict(price)
+
+
+def _document(prepared: _Prepared, expected: Forecast | None, *, dry_run: bool) -> dict[str, Any]:
+    config = prepared.config
+    return {
+        "schema": "calibrant.run/1",
+        "version": calibrant.__version__,
+        "study": str(config.folder),
+        "name": config.name,
+        "seed": config.seed,
+        "dry_run": dry_run,
+        "questions": len(prepared.questions),
+        "models": [
+            {
+                "model": model.name,
+                "client": model.client,
+                "name_at_endpoint": model.model,
+                "endpoint": prepared.clients[model.name].endpoint,
+                "endpoints": getattr(prepared.clients[model.name], "endpoints", None),
+                "priced": prepared.prices[model.name] is not None,
+                "price": _price(model, prepared.prices[model.name]),
+                "unavailable": dict(prepared.selections[model.name].unavailable),
+            }
+            for model in config.models
+        ],
+        "sampling": {
+            "draws": config.sampling.draws,
+            "temperature": config.sampling.temperature,
+        },
+        "plan": None if expected is None else expected.to_dict(),
+        "results": [],
+    }

@@ -1,0 +1,132 @@
+"""Where a study's answers come from, as a document, and the study's page with it."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.collect import load_config
+from calibrant.collect.config import StudyConfig
+from calibrant.collect.probes import PROBES
+from calibrant.collect.prompts import Prompt, PromptBook
+from calibrant.inputs.provenance import document_head
+from calibrant.records import Study
+from calibrant.workflows.analysis import write_report
+
+__all__ = ["study_document", "write_study_page"]
+
+_PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "altair", "xllamacpp")
+
+
+def write_study_page(study: Study) -> Path:
+    """Write the study's page anew, with where its answers come from."""
+    study.write_result("study", study_document(study))
+    return write_report(study)
+
+
+def study_document(study: Study) -> dict[str, Any]:
+    """Return who was asked what, how often, at what cost, and who graded it.
+
+    Everything is read from the study's folder: a table that is not there leaves its part empty.
+
+    Returns
+    -------
+    dict
+        Document ``calibrant.study/1``: ``versions``, ``models``, ``prompts``, ``asked`` (draws,
+        tokens and cost by model and purpose) and ``graders``.
+    """
+    config = load_config(study) if study.config_path.is_file() else None
+    draws = study.read("draws") if study.has("draws") else pl.DataFrame()
+    return {
+        **document_head("study", study, seed=None if config is None else config.seed),
+        "study": str(study.path),
+        "name": study.path.name if config is None else config.name,
+        "versions": _versions(),
+        "models": [] if config is None else _models(config),
+        "prompts": [] if config is None else _prompts(config, _purposes(draws)),
+        "asked": _asked(draws),
+        "graders": _graders(study),
+        "results": [],
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {"calibrant": calibrant.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {**found, "machine": platform.machine()}
+
+
+def _models(config: StudyConfig) -> list[dict[str, Any]]:
+    return [
+        {
+            "model": model.name,
+            "client": model.client,
+            "name_at_endpoint": model.model,
+            "temperature": config.for_model(model).sampling.temperature,
+        }
+        for model in config.models
+    ]
+
+
+def _purposes(draws: pl.DataFrame) -> set[str]:
+    return set(draws["purpose"].unique()) if draws.width else set()
+
+
+def _prompts(config: StudyConfig, purposes: set[str]) -> list[dict[str, Any]]:
+    """Return each prompt once, with the models that were asked with it."""
+    used = dict.fromkeys(p.prompt for p in PROBES.values() if p.purpose in purposes)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for model in config.models:
+        book = PromptBook(config.for_model(model).prompts, folder=config.folder)
+        for name in used:
+            prompt = book.find(name, "open")
+            entry = found.setdefault(
+                (name, prompt.name),
+                {"purpose": name, "prompt": prompt.name, "models": [], **_shown(prompt)},
+            )
+            entry["max_tokens"] = config.sampling.max_tokens.get(name, prompt.max_tokens)
+            entry["models"].append(model.name)
+    return list(found.values())
+
+
+def _shown(prompt: Prompt) -> dict[str, Any]:
+    return {
+        "system": prompt.system,
+        "user": prompt.user,
+        "examples": len(prompt.examples),
+    }
+
+
+def _asked(draws: pl.DataFrame) -> list[dict[str, Any]]:
+    if not draws.width:
+        return []
+    # A price that is unknown for one draw is unknown for the sum.
+    cost = pl.when(pl.col("cost").is_null().any()).then(None).otherwise(pl.col("cost").sum())
+    sums = {
+        "prompt_tokens": pl.col("prompt_tokens").sum(),
+        "completion_tokens": pl.col("completion_tokens").sum(),
+        "cost": cost.alias("cost"),
+        "finish_reason": (pl.col("finish_reason") == "length").sum().alias("cut_off"),
+    }
+    known = [expression for name, expression in sums.items() if name in draws.columns]
+    groups = draws.group_by("model", "purpose", maintain_order=True)
+    return groups.agg(pl.len().alias("draws"), *known).to_dicts()
+
+
+def _graders(study: Study) -> dict[str, int]:
+    if not study.has("semantics"):
+        return {}
+    table = study.read("semantics")
+    if "grader" not in table.columns:
+        return {}
+    counted = table.group_by("grader").len().sort("len", "grader", descending=[True, False])
+    return {str(name): count for name, count in counted.iter_rows()}

@@ -1,0 +1,109 @@
+"""The policy that `cascade --save` writes: what its tolerance means, and that it loads again."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from calibrant.cli.main import app
+from calibrant.core.errors import InputError
+from calibrant.epistemic import load_policy
+from calibrant.verbs.cascade import cascade
+
+MODELS = ["small", "large"]
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    hard = rng.integers(0, 4, 900)
+    rate = {"small": 0.95 - 0.25 * hard, "large": np.full(900, 0.93)}
+    return pl.concat(
+        pl.DataFrame(
+            {
+                "question_id": np.arange(900),
+                "model": name,
+                "confidence": rng.uniform(0.6, 0.8, 900),
+                "correct": (rng.random(900) < rate[name]).astype(int),
+                "hard": hard,
+            }
+        )
+        for name in MODELS
+    )
+
+
+def saved(table, path, tolerance):
+    options = {"price": {"small": 1, "large": 9}, "features": ["hard"], "splits": 2}
+    result = cascade(
+        table,
+        models=MODELS,
+        tolerance=tolerance,
+        save=path,
+        strategies=("confidence", "risk"),
+        **options,
+    )
+    return result["results"][0]["policy"], load_policy(path)
+
+
+def share_of_the_small_one(policy):
+    features = {"hard": np.arange(4)}
+    said = {name: np.full(4, 0.7) for name in MODELS}
+    return np.mean(policy.route_batch(features, said).chosen == 0)
+
+
+def test_the_tolerance_given_is_the_one_that_is_saved(table, tmp_path):
+    told, policy = saved(table, tmp_path / "policy.json", 0.3)
+    assert told["tolerance"] == 0.3
+    assert told["chosen"] == "given"
+    assert policy.tolerance == 0.3
+    assert json.loads((tmp_path / "policy.json").read_bytes())["tolerance"] == 0.3
+
+
+def test_a_larger_tolerance_asks_the_large_model_less_often(table, tmp_path):
+    path = tmp_path / "policy.json"
+    asked = [share_of_the_small_one(saved(table, path, t)[1]) for t in (0.0, 0.15, 0.4, 1.0)]
+    assert asked == sorted(asked)
+    assert asked[0] < asked[-1] == 1.0, "a risk of 1 is that of an answer that is surely wrong"
+
+
+def test_the_policy_answers_where_the_risk_is_within_the_tolerance(table, tmp_path):
+    _, policy = saved(table, tmp_path / "policy.json", 0.15)
+    easy, hardest = (
+        policy.route({"hard": 0}, {"small": 0.7}),
+        policy.route({"hard": 3}, {"small": 0.7}),
+    )
+    assert easy.action == "answer"
+    assert easy.risk <= 0.15
+    assert (hardest.action, hardest.model) == ("ask", "large")
+    assert hardest.risk > 0.15
+
+
+def test_a_saved_policy_decides_as_the_one_in_memory(table, tmp_path):
+    path, again = tmp_path / "policy.json", tmp_path / "again.json"
+    _, policy = saved(table, path, 0.15)
+    policy.save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_without_a_tolerance_one_is_chosen_and_said_how(table, tmp_path):
+    told, policy = saved(table, tmp_path / "policy.json", None)
+    assert told["chosen"] in (
+        "cheapest setting as accurate as the largest model",
+        "most accurate setting",
+    )
+    assert policy.tolerance == told["tolerance"]
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf")])
+def test_a_tolerance_that_makes_no_sense_is_refused_before_the_work(tolerance, table, tmp_path):
+    path = tmp_path / "policy.json"
+    with pytest.raises(InputError, match="--tolerance is a finite number, at least 0, got"):
+        saved(table, path, tolerance)
+    table.write_csv(tmp_path / "scores.csv")
+    words = ["cascade", str(tmp_path / "scores.csv"), "--models", "small,large", "--price", "1,9"]
+    words += ["--features", "hard", "--save", str(path), f"--tolerance={tolerance}"]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, InputError)
+    assert not path.exists()
