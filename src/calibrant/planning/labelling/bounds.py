@@ -1,0 +1,87 @@
+"""Bounds for the binned calibration error from gaps per bin and their standard errors."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.stats.error_bound import claim_holds, ece_upper, excess
+
+__all__ = [
+    "claim_holds",
+    "ece_interval",
+    "ece_upper",
+    "excess",
+    "flat_z",
+    "information",
+    "mixture_z",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def ece_interval(
+    gap: Floats, error: Floats, weight: Floats, z: float
+) -> tuple[float, float, float]:
+    """Return the bias-corrected ECE with both ends.
+
+    With the true signs held fixed, the signed sum of gaps is nearly normal around the ECE. What
+    the absolute value adds on top depends on the true gap; each end takes off what a gap one
+    standard error further in its own direction would add.
+
+    Examples
+    --------
+    >>> ece_interval(np.array([0.1, -0.1]), np.array([0.02, 0.02]), np.array([0.5, 0.5]), 1.96)
+    (0.1, 0.07225, 0.1277185)
+    """
+    size = np.abs(gap)
+    spread = z * float(np.sqrt(((weight * error) ** 2).sum()))
+    value = float(weight @ np.maximum(size - excess(size, error), 0.0))
+    low = float(weight @ (size - excess(np.maximum(size - error, 0.0), error))) - spread
+    high = float(weight @ (size - excess(size + error, error))) + spread
+    return value, min(max(0.0, low), value), max(min(1.0, high), value)
+
+
+def information(labels: Floats | float, items: float) -> Floats:
+    """Return the labels of an endless pool that are worth `labels` of a pool of `items`.
+
+    Examples
+    --------
+    >>> information(500, 1000).item()
+    1000.0
+    """
+    left = np.maximum(1.0 - np.asarray(labels, dtype=np.float64) / items, 1e-9)
+    return np.asarray(labels / left, dtype=np.float64)
+
+
+def flat_z(labels: Floats | float, budget: float, items: float = np.inf) -> Floats:
+    """Return the one-sided 5 % quantile that holds at every label up to a budget.
+
+    Examples
+    --------
+    >>> flat_z(1000.0, 1000).round(2).item(), flat_z(250.0, 1000).round(2).item()
+    (1.96, 3.92)
+    """
+    last = information(min(budget, 0.98 * items), items)
+    return np.asarray(1.959964 * np.sqrt(last / information(labels, items)), dtype=np.float64)
+
+
+def mixture_z(
+    labels: Floats | float, items: float = np.inf, *, best_at: float = 500.0, alpha: float = 0.10
+) -> Floats:
+    """Return the quantile that holds at every label for ever; alpha 0.10 is 5 % on one side.
+
+    Examples
+    --------
+    >>> mixture_z(500.0).round(2).item()
+    2.56
+    """
+    t = information(labels, items)
+    cost = -2 * np.log(alpha)
+    rho = (cost + np.log(cost + 1)) / best_at
+    return np.asarray(
+        np.sqrt(2 * (t * rho + 1) / (t * rho) * np.log(np.sqrt(t * rho + 1) / alpha)),
+        dtype=np.float64,
+    )
