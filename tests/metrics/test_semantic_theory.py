@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import comb
-from scipy.stats import hypergeom, norm
+from scipy.stats import norm
 
 from calibrant.core.errors import InputError
 from calibrant.metrics.semantic import (
@@ -47,39 +47,36 @@ def test_predicted_gap_is_the_papers_formula():
 
 
 def closed_form_two_classes(first, second, block):
-    """Sem2 of a question with two classes: the first wins ties."""
-    pool, total = first + second, 0.0
+    """Selection of the first class and Sem2 of a question with two classes; ties are halved."""
+    pool, wins, total = first + second, 0.0, 0.0
     for taken in range(max(0, block - second), min(first, block) + 1):
         chance = comb(first, taken, exact=True) * comb(second, block - taken, exact=True)
         chance /= comb(pool, block, exact=True)
-        wins = taken >= block - taken
-        left = first - taken if wins else second - (block - taken)
+        share = (np.sign(2 * taken - block) + 1) / 2
+        wins += chance * share
+        left = share * (first - taken) + (1 - share) * (second - block + taken)
         total += chance * left / (pool - block)
-    return total
+    return wins, total
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "block"), [(30, 20, 25), (25, 25, 25), (26, 24, 10), (1, 1, 1), (3, 47, 25)]
+    ("first", "second", "block"), [(30, 20, 25), (25, 25, 26), (26, 24, 10), (1, 1, 1), (3, 47, 25)]
 )
 def test_exact_law_of_two_classes_equals_closed_form(first, second, block):
     law = split_law([[first, second]], block)
-    assert law.confidence[0] == pytest.approx(
-        closed_form_two_classes(first, second, block), abs=1e-12
-    )
-    wins = hypergeom(first + second, first, block)
-    taken = np.arange(block + 1)
-    assert law.selection[0, 0] == pytest.approx(
-        wins.pmf(taken[taken >= block - taken]).sum(), abs=1e-12
-    )
+    wins, confidence = closed_form_two_classes(first, second, block)
+    assert law.confidence[0] == pytest.approx(confidence, abs=1e-12)
+    assert law.selection[0, 0] == pytest.approx(wins, abs=1e-12)
 
 
 def test_exact_law_is_the_limit_of_random_splits():
     counts = np.array([[20, 18, 12], [10, 10, 30], [17, 17, 16]])
     law = split_law(counts, 25)
-    draws = sample_splits(counts, 25, splits=40_000, rng=3)
-    error = draws.heldout.std(axis=1) / np.sqrt(40_000)
-    assert (np.abs(draws.confidence - law.confidence) < 4 * error).all()
-    share = (draws.selected[..., None] == np.arange(3)).mean(axis=1)
+    runs = [sample_splits(counts, 25, splits=2_000, rng=seed) for seed in range(20)]
+    means = np.array([run.confidence for run in runs])
+    error = means.std(axis=0, ddof=1) / np.sqrt(20)
+    assert (np.abs(means.mean(axis=0) - law.confidence) < 4 * error).all()
+    share = np.mean([run.selection for run in runs], axis=0)
     np.testing.assert_allclose(share, law.selection, atol=0.012)
 
 
@@ -138,6 +135,11 @@ def test_draws_without_an_answer_fill_places_but_are_never_chosen():
     assert scores.label1[0] == 1
 
 
+def test_a_tied_mode_has_the_mean_grade_of_its_classes():
+    pool = pool_draws(["a"] * 5 + ["b"] * 2, [0, 0, 1, 1, 2, 0, 0], [1, 1, 0, 0, 1, 1, 1])
+    assert question_scores(pool, splits="exact").label1.tolist() == [0.5, 1.0]
+
+
 def test_questions_that_cannot_be_used_are_counted():
     pool = pool_draws(
         ["a", "a", "b", "b", "c", "d", "d"],
@@ -159,12 +161,12 @@ def test_conflicting_grades_inside_a_class_are_refused():
     assert pool_draws(["a", "a"], [0, 0], [1, 0], conflicts="mean").labels[0, 0] == 0.5
 
 
-def test_order_of_draws_does_not_matter_without_ties():
+def test_order_of_draws_does_not_matter():
     rng = np.random.default_rng(1)
-    question = np.repeat(["a", "b"], 26)  # blocks of 13: two classes cannot tie
-    meaning = np.r_[[0] * 15 + [1] * 11, [0] * 5 + [1] * 21]
+    question = np.repeat(["a", "b"], 26)
+    meaning = np.r_[[0] * 11 + [1] * 11 + [2] * 4, [0] * 5 + [1] * 21]
     correct = meaning == 0
-    order = rng.permutation(52)
+    order = rng.permutation(question.size)
     first = question_scores(pool_draws(question, meaning, correct), splits="exact")
     second = question_scores(
         pool_draws(question[order], meaning[order], correct[order]), splits="exact"

@@ -1,6 +1,6 @@
 """The law of random splits against enumeration, sampling and its own identities."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -11,19 +11,22 @@ from calibrant.core.errors import InputError
 from calibrant.stats.splits import sample_splits, split_law
 
 
-def _enumerated(counts: list[int], block: int, free: list[bool]) -> tuple[np.ndarray, np.ndarray]:
+def _enumerated(
+    counts: list[int], block: int, free: list[bool]
+) -> tuple[np.ndarray, np.ndarray, float]:
     pool = [place for place, count in enumerate(counts) for _ in range(count)]
-    chosen, held, splits = np.zeros(len(counts)), np.zeros(len(counts)), 0
+    chosen, held, splits, several = np.zeros(len(counts)), np.zeros(len(counts)), 0, 0
     for rows in combinations(range(len(pool)), block):
         splits += 1
         taken = np.bincount([pool[row] for row in rows], minlength=len(counts))
         rival = np.where(free, taken, 0)
         if rival.max() == 0:
             continue
-        best = int(np.argmax(rival))
-        chosen[best] += 1
-        held[best] += (counts[best] - taken[best]) / (len(pool) - block)
-    return chosen / splits, held / splits
+        tied = np.flatnonzero(rival == rival.max())
+        chosen[tied] += 1 / tied.size
+        held[tied] += (np.asarray(counts) - taken)[tied] / (len(pool) - block) / tied.size
+        several += tied.size > 1
+    return chosen / splits, held / splits, several / splits
 
 
 @settings(max_examples=50, deadline=None)
@@ -34,26 +37,69 @@ def test_law_equals_enumeration(data: st.DataObject) -> None:
     block = data.draw(st.integers(1, sum(counts) - 1))
     free = data.draw(st.lists(st.booleans(), min_size=len(counts), max_size=len(counts)))
     law = split_law([counts], block, selectable=[free])
-    chosen, held = _enumerated(counts, block, free)
+    chosen, held, several = _enumerated(counts, block, free)
     np.testing.assert_allclose(law.selection[0], chosen, atol=1e-13)
     np.testing.assert_allclose(law.heldout[0], held, atol=1e-13)
+    assert law.tied[0] == pytest.approx(several, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("shares", "draws"),
+    [((0.5, 0.5), 4), ((0.6, 0.4), 6), ((0.5, 0.3, 0.2), 6), ((0.4, 0.3, 0.2, 0.1), 5)],
+)
+@pytest.mark.parametrize("half", [0, 1])
+def test_the_held_out_frequency_is_unbiased_given_the_selection(
+    shares: tuple[float, ...], draws: int, half: int
+) -> None:
+    """All sequences of draws: E[c2 | z = k] = pi_k, whichever size the selection block has."""
+    chance = np.array(shares)
+    block = draws // 2 - half
+    selected, held = np.zeros((2, chance.size))
+    for sequence in product(range(chance.size), repeat=draws):
+        law = split_law([np.bincount(sequence, minlength=chance.size)], block)
+        weight = chance[list(sequence)].prod()
+        selected += weight * law.selection[0]
+        held += weight * law.heldout[0]
+    np.testing.assert_allclose(held / selected, chance, atol=1e-13)
+
+
+def test_a_fair_question_with_four_draws_has_a_fair_confidence() -> None:
+    """A rule that looks at the evaluation block to break a tie gives .5625."""
+    confidence = [
+        split_law([[first, 4 - first]], 2).confidence[0] * weight
+        for first, weight in enumerate([1, 4, 6, 4, 1])
+    ]
+    assert sum(confidence) / 16 == pytest.approx(0.5, abs=1e-15)
+
+
+def test_the_order_of_columns_does_not_matter() -> None:
+    rng = np.random.default_rng(3)
+    counts = rng.multinomial(12, np.ones(5) / 5, size=20)
+    order = rng.permutation(5)
+    plain, moved = split_law(counts, 6), split_law(counts[:, order], 6)
+    np.testing.assert_allclose(plain.selection[:, order], moved.selection, atol=1e-15)
+
+
+def test_large_pools_do_not_overflow() -> None:
+    law = split_law([[1500, 1400, 100]], 1500)
+    assert law.selection.sum() == pytest.approx(1, abs=1e-9)
+    assert law.confidence[0] == pytest.approx(0.5, abs=0.01)
 
 
 def test_sampled_splits_follow_the_law() -> None:
     counts = np.array([[20, 15, 10, 5], [25, 25, 0, 0], [50, 0, 0, 0]])
     law = split_law(counts, 25)
     drawn = sample_splits(counts, 25, splits=20_000, rng=1)
-    for row in range(3):
-        share = np.bincount(drawn.selected[row], minlength=4) / 20_000
-        np.testing.assert_allclose(share, law.selection[row], atol=0.015)
+    np.testing.assert_allclose(drawn.selection, law.selection, atol=0.015)
     np.testing.assert_allclose(drawn.confidence, law.confidence, atol=0.003)
+    np.testing.assert_allclose(drawn.tied, law.tied, atol=0.015)
 
 
 def test_same_seed_same_splits() -> None:
     counts = [[7, 3, 2]]
     a = sample_splits(counts, 6, splits=30, rng=5)
     b = sample_splits(counts, 6, splits=30, rng=5)
-    assert (a.selected == b.selected).all()
+    assert (a.selection == b.selection).all()
     assert (a.heldout == b.heldout).all()
 
 

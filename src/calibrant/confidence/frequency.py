@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
@@ -112,8 +114,29 @@ def consistency(table: DrawTable, options: Options) -> Scored:
     reference="Sem-ECE, estimator Sem1",
 )
 def sem1(table: DrawTable, _: Options) -> Scored:
-    """Largest class frequency of the pool, equal to consistency."""
-    return about_modal(modal_share(table.samples), table.samples)
+    """Largest class frequency of the pool, equal to consistency.
+
+    Where several classes are equally frequent, the grade is the mean of theirs: the answer that
+    is named first is one of them by chance.
+    """
+    block = table.samples
+    scored = about_modal(modal_share(block), block)
+    return replace(scored, correct=np.where(scored.row >= 0, _mode_grade(block), np.nan))
+
+
+def _mode_grade(block: DrawBlock) -> FloatArray:
+    """Mean grade of the classes that are as frequent as the modal one; NaN where one has none."""
+    classes = block.classes
+    if not classes.count.size:
+        return np.full(block.n_units, np.nan)
+    top = gather(classes.count.astype(np.float64), classes.modal)
+    tied = classes.answered & (classes.count == top[classes.unit])
+    number = sum_by(classes.unit[tied], np.ones(int(tied.sum())), block.n_units)
+    with np.errstate(invalid="ignore"):
+        grade: FloatArray = (
+            sum_by(classes.unit[tied], classes.correct[tied], block.n_units) / number
+        )
+    return grade
 
 
 @register(
@@ -128,7 +151,7 @@ def sem2(table: DrawTable, options: Options) -> Scored:
 
     One number per unit, the mean over all splits. Splits may choose different classes, so the
     grade is the mean grade of the chosen classes: a number in [0, 1]. The answer named is the
-    class chosen most often. Ties inside a block go to the class seen first in the pool. The
+    class chosen most often. Classes that tie inside a block count for equal shares. The
     ``paper`` variant draws 10 random half-splits.
     """
     block = table.samples
@@ -154,8 +177,7 @@ def _split_law(counts: IntArray, free: BoolArray, size: IntArray, options: Optio
     if splits is None and exact_cost(counts, size) <= _AFFORDABLE:
         return split_law(counts, size, selectable=free)
     rng = named_stream(options.seed, "sem2")
-    drawn = sample_splits(counts, size, splits=splits or _FALLBACK_SPLITS, rng=rng, selectable=free)
-    return drawn.law(counts.shape[1])
+    return sample_splits(counts, size, splits=splits or _FALLBACK_SPLITS, rng=rng, selectable=free)
 
 
 @register(

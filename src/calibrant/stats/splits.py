@@ -1,13 +1,15 @@
 """Split a pool of draws into a selection block and an evaluation block.
 
 A random split needs the class counts only: the counts of the selection block follow the
-multivariate hypergeometric law. Here that law is sampled, or worked out exactly.
+multivariate hypergeometric law. Here that law is sampled, or worked out exactly. Where several
+classes lead the selection block, each of them counts for its share: a rule that looked outside
+the block to break the tie would bias the held-out frequency.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +18,10 @@ from scipy.special import gammaln
 from calibrant.core.errors import InputError
 from calibrant.core.rng import RngLike, as_generator
 
-__all__ = ["SplitDraws", "SplitLaw", "exact_cost", "sample_splits", "split_law"]
+__all__ = ["SplitLaw", "exact_cost", "sample_splits", "split_law"]
 
-# Numbers that one chunk of random splits may hold at once.
-_CHUNK = 8_000_000
+# Numbers that one chunk of random splits holds at once: a megabyte stays in the cache.
+_CHUNK = 250_000
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -33,14 +35,18 @@ class SplitLaw:
     Parameters
     ----------
     selection
-        (questions, classes): chance that the selection block chooses this class.
+        (questions, classes): chance that the selection block chooses this class; of t classes
+        that lead the block together each is chosen with chance 1/t.
     heldout
         (questions, classes): expectation of the class's frequency on the evaluation block times
-        the indicator that the class is chosen.
+        its share of the choice.
+    tied
+        (questions,): chance that several classes lead the selection block.
     """
 
     selection: FloatArray
     heldout: FloatArray
+    tied: FloatArray
 
     @property
     def confidence(self) -> FloatArray:
@@ -61,31 +67,19 @@ class SplitLaw:
         return np.where(least == most, least, mean)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitDraws:
-    """Sampled splits: chosen class (-1: none) and its held-out frequency, (questions, splits)."""
+class _Ranked(NamedTuple):
+    """Counts of what can be chosen, largest first; ties have no order, so neither have classes."""
 
-    selected: IntArray
-    heldout: FloatArray
+    counts: IntArray  # (questions, classes), zero-padded
+    order: IntArray  # column of the caller's table
+    others: IntArray  # draws that can never be chosen
+    block: IntArray
 
-    @property
-    def confidence(self) -> FloatArray:
-        """Mean held-out frequency of the chosen class over the splits that choose one."""
-        chosen = self.selected >= 0
-        total = np.where(chosen, self.heldout, 0.0).sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean: FloatArray = total / chosen.sum(axis=1)
-        return mean
-
-    def law(self, classes: int) -> SplitLaw:
-        """Return the shares and held-out sums of these splits, for so many classes."""
-        questions, splits = self.selected.shape
-        chosen = self.selected >= 0
-        cell = (np.arange(questions)[:, None] * classes + self.selected)[chosen]
-        size = questions * classes
-        selection = np.bincount(cell, minlength=size) / splits
-        heldout = np.bincount(cell, weights=self.heldout[chosen], minlength=size) / splits
-        return SplitLaw(selection.reshape(-1, classes), heldout.reshape(-1, classes))
+    def spread(self, ranked: FloatArray) -> FloatArray:
+        """Put columns back into the caller's order."""
+        full = np.zeros(self.order.shape)
+        np.put_along_axis(full, self.order[:, : ranked.shape[1]], ranked, axis=1)
+        return full
 
 
 def exact_cost(counts: npt.ArrayLike, block: npt.ArrayLike) -> float:
@@ -110,8 +104,7 @@ def split_law(
     Parameters
     ----------
     counts
-        (questions, classes) draws per class, zero-padded. Columns are in the order in which the
-        classes were first seen: among equally frequent classes the first column is chosen.
+        (questions, classes) draws per class, zero-padded; the order of columns does not matter.
     block
         Size of the selection block, one number or one per question; at least 1 and below the
         size of the pool.
@@ -125,10 +118,11 @@ def split_law(
 
     Notes
     -----
-    The chance that class k is chosen with a draws is a coefficient of a product of truncated
-    binomial polynomials: classes before k hold fewer than a draws, classes after k at most a.
-    All terms are positive, so nothing cancels. Where a is more than half of the block, no other
-    class can reach it and the plain hypergeometric law is enough.
+    Class k leads with a draws and s others lead with it: its share 1/(1 + s) is the integral of
+    u^s over [0, 1]. Given u, the chance is a coefficient of a product of truncated binomial
+    polynomials in which the term of a draws carries a factor u. The integrand is a polynomial in
+    u, so that Gauss-Legendre nodes make the integral exact. All terms are positive: nothing
+    cancels. Where a is more than half of the block, no other class can reach it.
 
     Examples
     --------
@@ -138,104 +132,110 @@ def split_law(
     >>> law.selection.round(4).tolist(), law.confidence.round(4).tolist()
     ([[0.6667, 0.3333]], [0.3333])
     """
-    table, size, allowed = _checked(counts, block, selectable)
-    selection = np.zeros(table.shape)
-    heldout = np.zeros(table.shape)
-    if not table.size:
-        return SplitLaw(selection, heldout)
-    keys = np.column_stack([size, table, allowed])
-    kinds, inverse = np.unique(keys, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    kind_selection = np.zeros((len(kinds), table.shape[1]))
-    kind_heldout = np.zeros_like(kind_selection)
-    width = table.shape[1]
-    kind_counts, kind_allowed = kinds[:, 1 : 1 + width], kinds[:, 1 + width :].astype(bool)
-    groups = np.column_stack([kinds[:, 0], kind_counts.sum(axis=1), (kind_counts > 0).sum(axis=1)])
-    for group in np.unique(groups, axis=0):
+    ranked = _ranked(*_checked(counts, block, selectable))
+    if not ranked.order.size:
+        return SplitLaw(np.zeros(ranked.order.shape), np.zeros(ranked.order.shape), np.zeros(0))
+    keys = np.column_stack([ranked.block, ranked.others, ranked.counts])
+    kinds, inverse = _distinct(keys)
+    selection, heldout = np.zeros((2, len(kinds), ranked.counts.shape[1]))
+    tied = np.zeros(len(kinds))
+    table, width = kinds[:, 2:], (kinds[:, 2:] > 0).sum(axis=1)
+    groups = np.column_stack([kinds[:, 0], kinds[:, 1:].sum(axis=1), width])
+    for group in np.unique(groups[width > 0], axis=0):
         rows = np.flatnonzero((groups == group).all(axis=1))
-        law = _law_of_one_size(kind_counts[rows], kind_allowed[rows], int(group[0]))
-        kind_selection[rows], kind_heldout[rows] = law
-    return SplitLaw(kind_selection[inverse], kind_heldout[inverse])
-
-
-def _law_of_one_size(
-    counts: IntArray, allowed: BoolArray, block: int
-) -> tuple[FloatArray, FloatArray]:
-    """Law for questions that share pool size, block size and number of classes."""
-    filled = np.argsort(counts == 0, axis=1, kind="stable")
-    width = int((counts[0] > 0).sum())
-    order = filled[:, :width]
-    dense = np.take_along_axis(counts, order, axis=1)
-    free = np.take_along_axis(allowed, order, axis=1)
-    pool = int(dense[0].sum())
-    chosen = np.zeros(dense.shape)
-    held = np.zeros(dense.shape)
-    for top in range(1, block + 1):
-        if 2 * top > block:
-            chance = _plain_law(dense, pool, block, top)
-        elif top * width >= block or not free.all():
-            chance = _contested_law(dense, free, pool, block, top)
-        else:
-            continue
-        chance = np.where(free, chance, 0.0)
-        chosen += chance
-        held += chance * (dense - top) / (pool - block)
-    full_chosen, full_held = np.zeros(counts.shape), np.zeros(counts.shape)
-    np.put_along_axis(full_chosen, order, chosen, axis=1)
-    np.put_along_axis(full_held, order, held, axis=1)
-    return full_chosen, full_held
-
-
-def _plain_law(counts: IntArray, pool: int, block: int, top: int) -> FloatArray:
-    """Chance that each class has exactly `top` draws in the block."""
-    return np.exp(
-        _log_choose(counts, top)
-        + _log_choose(pool - counts, block - top)
-        - _log_choose(np.asarray(pool), block)
+        size, pool, classes = (int(value) for value in group)
+        law = _law_of_one_size(table[rows, :classes], kinds[rows, 1], pool, size)
+        selection[rows, :classes], heldout[rows, :classes], tied[rows] = law
+    return SplitLaw(
+        ranked.spread(selection[inverse]), ranked.spread(heldout[inverse]), tied[inverse]
     )
 
 
+def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """Return distinct rows and the place of each row among them, comparing rows as bytes."""
+    compact = np.ascontiguousarray(keys.astype(np.int32))
+    whole = compact.view(np.dtype((np.void, compact.dtype.itemsize * compact.shape[1])))
+    _, first, inverse = np.unique(whole.reshape(-1), return_index=True, return_inverse=True)
+    return keys[first], inverse.reshape(-1)
+
+
+def _law_of_one_size(
+    counts: IntArray, others: IntArray, pool: int, block: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Law for questions that share pool size, block size and number of classes."""
+    weight = _binomial_table(pool, block)
+    total = weight[pool, block]
+    chosen, held = np.zeros((2, *counts.shape))
+    strict = np.zeros(len(counts))
+    for top in range(1, min(block, int(counts.max())) + 1):
+        if 2 * top > block:
+            chance = weight[counts, top] * weight[pool - counts, block - top] / total
+            strict += chance.sum(axis=1)
+        elif top * counts.shape[1] + int(others.max()) >= block:
+            chance, alone = _contested_law(counts, others, weight, block, top)
+            chance, alone = chance / total, alone / total
+            strict += alone.sum(axis=1)
+        else:
+            continue
+        chosen += chance
+        held += chance * (counts - top) / (pool - block)
+    return chosen, held, np.maximum(chosen.sum(axis=1) - strict, 0.0)
+
+
+def _binomial_table(pool: int, block: int) -> FloatArray:
+    """Return Binomial(i; c, block / pool) for c up to `pool` and i up to `block`.
+
+    Any success probability gives the same hypergeometric law; this one keeps numbers near 1.
+    """
+    size, taken = np.arange(pool + 1.0)[:, None], np.arange(block + 1.0)
+    left = size - taken
+    with np.errstate(invalid="ignore"):
+        log_choose = gammaln(size + 1) - gammaln(taken + 1) - gammaln(np.maximum(left, 0) + 1)
+        logs = log_choose + taken * np.log(block / pool) + left * np.log1p(-block / pool)
+    return np.where(left >= 0, np.exp(logs), 0.0)
+
+
 def _contested_law(
-    counts: IntArray, free: BoolArray, pool: int, block: int, top: int
-) -> FloatArray:
-    """Chance that each class has `top` draws and wins: prefix times suffix polynomials."""
-    questions, width = counts.shape
+    counts: IntArray, others: IntArray, weight: FloatArray, block: int, top: int
+) -> tuple[FloatArray, FloatArray]:
+    """Weight of each class leading with `top` draws: with its share of ties, and alone."""
+    rivals = min(counts.shape[1], block // top) - 1
+    nodes, shares = np.polynomial.legendre.leggauss(rivals // 2 + 1)
+    # The last node, u = 0, leaves no room for ties: it gives the chance of leading alone.
+    u = np.append((nodes + 1) / 2, 0.0)
     length = block - top + 1
-    before = np.zeros((width, questions, length))
-    before[0, :, 0] = 1.0
-    for k in range(1, width):
-        reach = np.where(free[:, k - 1], top - 1, block)
-        before[k] = _times_binomial(before[k - 1], counts[:, k - 1], reach)
-    after = np.zeros((questions, length))
-    after[:, 0] = 1.0
-    wins = np.empty(counts.shape)
-    for k in range(width - 1, -1, -1):
-        others = np.einsum("qi,qi->q", before[k], after[:, ::-1])
-        wins[:, k] = np.exp(_log_choose(counts[:, k], top)) * others
+    able = int((counts >= top).sum(axis=1).max())
+    rest = np.zeros((len(counts), u.size, length))
+    rest[:] = weight[others, :length][:, None, :]
+    for k in range(counts.shape[1] - 1, able - 1, -1):
+        rest = _times(rest, weight, counts[:, k], top, u)
+    before = [rest]
+    for k in range(able - 1):
+        before.append(_times(before[-1], weight, counts[:, k], top, u))
+    after = np.zeros((len(counts), u.size, length))
+    after[..., 0] = 1.0
+    wins, alone = np.zeros((2, *counts.shape))
+    for k in range(able - 1, -1, -1):
+        found = np.einsum("qgi,qgi->qg", before[k], after[..., ::-1])
+        lead = weight[counts[:, k], top]
+        wins[:, k], alone[:, k] = lead * (found[:, :-1] @ (shares / 2)), lead * found[:, -1]
         if k:
-            reach = np.where(free[:, k], top, block)
-            after = _times_binomial(after, counts[:, k], reach)
-    scale: FloatArray = wins / np.exp(_log_choose(np.asarray(pool), block))
-    return scale
+            after = _times(after, weight, counts[:, k], top, u)
+    return wins, alone
 
 
-def _times_binomial(poly: FloatArray, counts: IntArray, reach: IntArray) -> FloatArray:
-    """Multiply each row by the binomial polynomial of its count, cut after `reach`."""
-    limit = np.minimum(counts, reach)
-    product = np.zeros_like(poly)
-    length = poly.shape[1]
-    for power in range(min(int(limit.max(initial=0)), length - 1) + 1):
-        weight = np.where(power <= limit, np.exp(_log_choose(counts, power)), 0.0)
-        product[:, power:] += weight[:, None] * poly[:, : length - power]
+def _times(
+    poly: FloatArray, weight: FloatArray, counts: IntArray, top: int, u: FloatArray
+) -> FloatArray:
+    """Multiply by each row's polynomial up to `top`, whose last term carries the factor u."""
+    length, most = poly.shape[2], int(counts.max())
+    own = weight[counts]
+    product = poly * own[:, :1, None]
+    for power in range(1, min(top - 1, length - 1, most) + 1):
+        product[..., power:] += own[:, power, None, None] * poly[..., : length - power]
+    if top < length and top <= most:
+        product[..., top:] += own[:, top, None, None] * u[:, None] * poly[..., : length - top]
     return product
-
-
-def _log_choose(n: npt.ArrayLike, k: int) -> FloatArray:
-    n = np.asarray(n, dtype=np.float64)
-    possible = (n >= k) & (k >= 0)
-    safe = np.where(possible, n, max(k, 0))
-    value = gammaln(safe + 1) - gammaln(k + 1) - gammaln(safe - k + 1)
-    return np.where(possible, value, -np.inf)
 
 
 def sample_splits(
@@ -245,8 +245,8 @@ def sample_splits(
     splits: int = 200,
     rng: RngLike = 0,
     selectable: npt.ArrayLike | None = None,
-) -> SplitDraws:
-    """Draw random splits, vectorised over questions and splits.
+) -> SplitLaw:
+    """Return the shares and held-out sums of random splits, vectorised over questions.
 
     Parameters
     ----------
@@ -259,35 +259,37 @@ def sample_splits(
 
     Returns
     -------
-    SplitDraws
+    SplitLaw
 
     Examples
     --------
-    >>> draws = sample_splits([[20, 0], [10, 10]], 10, splits=100, rng=0)
-    >>> int(draws.selected[0].max()), float(draws.heldout[0].min())
-    (0, 1.0)
+    >>> law = sample_splits([[20, 0], [10, 10]], 10, splits=100, rng=0)
+    >>> law.selection[0].tolist(), law.confidence[0]
+    ([1.0, 0.0], np.float64(1.0))
     """
     if splits < 1:
         raise InputError(f"the number of splits must be at least 1, got {splits}")
-    table, size, allowed = _checked(counts, block, selectable)
+    ranked = _ranked(*_checked(counts, block, selectable))
     generator = as_generator(rng)
-    questions = table.shape[0]
-    selected = np.full((questions, splits), -1, dtype=np.int64)
-    held = np.full((questions, splits), np.nan)
-    pool = table.sum(axis=1)
-    for sizes in np.unique(np.column_stack([pool, size]), axis=0):
-        rows = np.flatnonzero((pool == sizes[0]) & (size == sizes[1]))
-        step = max(1, _CHUNK // (splits * table.shape[1]))
+    selection, heldout = np.zeros((2, *ranked.counts.shape))
+    tied = np.zeros(len(selection))
+    pool = ranked.counts.sum(axis=1) + ranked.others
+    width = (ranked.counts > 0).sum(axis=1)
+    groups = np.column_stack([pool, ranked.block, width])
+    for group in np.unique(groups[width > 0], axis=0):
+        rows = np.flatnonzero((groups == group).all(axis=1))
+        size, taken, classes = (int(value) for value in group)
+        step = max(1, _CHUNK // (splits * classes))
         for start in range(0, rows.size, step):
             part = rows[start : start + step]
-            picked = _split_chunk(table[part], allowed[part], int(sizes[1]), splits, generator)
-            selected[part], held[part] = picked
-    return SplitDraws(selected, held)
+            law = _split_chunk(ranked.counts[part, :classes], size, taken, splits, generator)
+            selection[part, :classes], heldout[part, :classes], tied[part] = law
+    return SplitLaw(ranked.spread(selection), ranked.spread(heldout), tied)
 
 
 def _split_chunk(
-    counts: IntArray, allowed: BoolArray, block: int, splits: int, rng: np.random.Generator
-) -> tuple[IntArray, FloatArray]:
+    counts: IntArray, pool: int, block: int, splits: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Split questions of one pool size: the same positions for all, each in an order of its own.
 
     Every question's draws are put into a random order of their own, so that a set of positions
@@ -295,23 +297,43 @@ def _split_chunk(
     halves is then one matrix product.
     """
     questions, width = counts.shape
-    pool = int(counts[0].sum())
-    classes = np.repeat(np.tile(np.arange(width), questions), counts.ravel())
-    order = np.argsort(rng.random((questions, pool)), axis=1)
+    # Draws that can never be chosen have class `width`, which is not counted.
+    sizes = np.column_stack([counts, pool - counts.sum(axis=1)])
+    classes = np.repeat(np.tile(np.arange(width + 1), questions), sizes.ravel())
+    order = np.argsort(rng.random((questions, pool), dtype=np.float32), axis=1)
     arranged = np.take_along_axis(classes.reshape(questions, pool), order, axis=1)
-    members = np.zeros((pool, questions, width), dtype=np.float32)
-    members[np.arange(pool), np.arange(questions)[:, None], arranged] = 1
+    members = (arranged.T[:, None, :] == np.arange(width)[:, None]).astype(np.float32)
     places = np.argsort(rng.random((splits, pool)), axis=1)[:, :block]
     halves = np.zeros((splits, pool), dtype=np.float32)
     halves[np.arange(splits)[:, None], places] = 1
-    taken = (halves @ members.reshape(pool, -1)).reshape(splits, questions, width)
-    taken = np.where(allowed, taken, 0)
-    winner = taken.argmax(axis=2)
-    won = np.take_along_axis(taken, winner[..., None], axis=2)[..., 0]
-    left = counts[np.arange(questions), winner] - won
-    selected = np.where(won > 0, winner, -1)
-    held = np.where(won > 0, left / (pool - block), np.nan)
-    return selected.T, held.T
+    taken = (halves @ members.reshape(pool, -1)).reshape(splits, width, questions)
+    return _tallied(taken, counts, pool - block)
+
+
+def _tallied(
+    taken: npt.NDArray[np.float32], counts: IntArray, left: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean shares, held-out sums and ties; `taken` is (splits, classes, questions)."""
+    lead = taken.max(axis=1)
+    leaders = taken == lead[:, None, :]
+    number = leaders.sum(axis=1, dtype=np.int16)
+    share = np.where(lead > 0, 1 / number, 0.0)
+    splits = len(taken)
+    selection, drawn = np.empty((2, *counts.shape))
+    for k in range(counts.shape[1]):
+        mine = leaders[:, k] * share
+        selection[:, k] = mine.sum(axis=0) / splits
+        drawn[:, k] = np.einsum("sq,sq->q", mine, lead) / splits
+    tied = ((number > 1) & (lead > 0)).mean(axis=0)
+    return selection, np.maximum(counts * selection - drawn, 0.0) / left, tied
+
+
+def _ranked(table: IntArray, size: IntArray, allowed: BoolArray) -> _Ranked:
+    free = np.where(allowed, table, 0)
+    order = np.argsort(-free, axis=1, kind="stable")
+    counts = np.take_along_axis(free, order, axis=1)
+    used = max(int((counts > 0).sum(axis=1).max(initial=0)), 1)
+    return _Ranked(counts[:, :used], order, table.sum(axis=1) - free.sum(axis=1), size)
 
 
 def _checked(

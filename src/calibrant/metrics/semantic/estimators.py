@@ -38,10 +38,11 @@ class QuestionScores:
     classes
         Classes seen.
     sem1, label1
-        Frequency of the pool's mode, and the mode's grade.
+        Frequency of the pool's mode, and the mode's grade (the mean grade of tied modes).
     sem2, label2
         Mean held-out frequency of the class that a split selects, and the mean grade of the
-        selected classes (or of the pool's mode, see `sem_ece`).
+        selected classes (or of the pool's mode, see `sem_ece`). Classes that tie for the lead of
+        a selection block count for equal shares.
     top, margin, mass
         Frequency of the mode, top-two margin D and top-two mass p of the pool.
     """
@@ -157,7 +158,7 @@ def sem_ece(
     >>> meaning, correct = [0, 0, 0, 1, 0, 1, 2, 3], [1, 1, 1, 0, 0, 0, 0, 0]
     >>> result = sem_ece(question, meaning, correct, splits="exact")
     >>> result.questions.sem1.tolist(), result.questions.sem2.round(4).tolist()
-    ([0.75, 0.25], [0.75, 0.0])
+    ([0.75, 0.25], [0.5, 0.0])
     """
     pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
     generator = as_generator(rng)
@@ -201,11 +202,9 @@ def question_scores(
         raise InputError(f"label must be one of {', '.join(LABELS)}, got {label!r}")
     if not 0 < selection_share < 1:
         raise InputError(f"selection_share must lie between 0 and 1, got {selection_share}")
-    rows = np.arange(pool.ids.size)
-    mode = np.argmax(pool.answers, axis=1)
     block = np.clip(np.floor(pool.size * selection_share).astype(np.int64), 1, pool.size - 1)
     sem2, label2 = _held_out(pool, block, splits, as_generator(rng))
-    label1 = pool.labels[rows, mode]
+    label1 = pool.mode_grade()
     first, second = pool.top_two()
     return QuestionScores(
         ids=pool.ids,
@@ -226,23 +225,17 @@ def _held_out(
     pool: DrawPool, block: npt.NDArray[np.int64], splits: Splits, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return mean held-out frequency and mean grade over the splits that select a class."""
-    grades = np.where(pool.answers > 0, pool.labels, 0.0)
     if splits == "exact":
         law = split_law(pool.counts, block, selectable=pool.attempted)
-        chosen = law.selection.sum(axis=1)
-        return law.confidence, (law.selection * grades).sum(axis=1) / chosen
-    draws = sample_splits(pool.counts, block, splits=splits, rng=rng, selectable=pool.attempted)
-    picked = draws.selected >= 0
-    rows = np.arange(pool.ids.size)[:, None]
-    grade = np.where(picked, grades[rows, np.maximum(draws.selected, 0)], 0.0)
-    some = picked.sum(axis=1)
-    if (some == 0).any():
-        question = pool.ids[int(np.flatnonzero(some == 0)[0])]
+    else:
+        law = sample_splits(pool.counts, block, splits=splits, rng=rng, selectable=pool.attempted)
+    empty = np.flatnonzero(law.selection.sum(axis=1) == 0)
+    if empty.size:
         raise InputError(
-            f"no split of question {question} holds an answer",
+            f"no split of question {pool.ids[int(empty[0])]} holds an answer",
             hint="use more splits, or splits='exact'",
         )
-    return draws.confidence, grade.sum(axis=1) / some
+    return np.minimum(law.confidence, 1.0), law.mean_of(pool.labels)
 
 
 def pooled_ece(scores: QuestionScores, *, bins: int) -> tuple[float, float]:

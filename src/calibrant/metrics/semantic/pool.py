@@ -65,6 +65,14 @@ class DrawPool:
             self.ids[rows], self.counts[rows], self.labels[rows], self.attempted[rows], {}
         )
 
+    def mode_grade(self) -> Floats:
+        """Return the grade of the most frequent class, the mean grade where several tie."""
+        answers = self.answers
+        modes = answers == answers.max(axis=1, keepdims=True)
+        total = np.where(modes, np.nan_to_num(self.labels), 0.0).sum(axis=1)
+        grade: Floats = total / modes.sum(axis=1)
+        return grade
+
     def top_two(self) -> tuple[Floats, Floats]:
         """Return the frequencies of the two most frequent classes of each question."""
         answers = self.answers
