@@ -1,0 +1,64 @@
+"""Ridge regression, linear and logistic, with a free intercept in the first column."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+__all__ = ["ridge_linear", "ridge_logistic"]
+
+Floats = npt.NDArray[np.float64]
+
+_FREE = 1e-6
+_STEPS = 25
+
+
+def ridge_logistic(design: Floats, outcome: Floats, ridge: float) -> Floats:
+    """Return the coefficients of a logistic regression; the first column is not penalised.
+
+    Parameters
+    ----------
+    design
+        One row per answer; the first column is 1.
+    outcome
+        0 or 1 per row.
+    ridge
+        Penalty on the sum of squares, on the scale of the summed log-likelihood.
+
+    Examples
+    --------
+    >>> x = np.column_stack([np.ones(4), [-1.0, -1.0, 1.0, 1.0]])
+    >>> ridge_logistic(x, np.array([0.0, 0.0, 1.0, 1.0]), 1.0)[1:].round(2).tolist()
+    [1.04]
+    """
+    penalty = np.full(design.shape[1], ridge)
+    penalty[0] = _FREE
+    beta = np.zeros(design.shape[1])
+    for _ in range(_STEPS):
+        rate = expit(design @ beta)
+        gradient = design.T @ (outcome - rate) - penalty * beta
+        weight = rate * (1 - rate) + 1e-6
+        curvature = (design * weight[:, None]).T @ design
+        curvature[np.diag_indices_from(curvature)] += penalty
+        step = np.linalg.solve(curvature, gradient)
+        beta = beta + step
+        if np.abs(step).max() < 1e-6:
+            break
+    return beta
+
+
+def ridge_linear(design: Floats, targets: Floats, ridge: float) -> Floats:
+    """Return the coefficients of a linear regression, one column per column of `targets`.
+
+    Examples
+    --------
+    >>> x = np.column_stack([np.ones(4), [0.0, 1.0, 2.0, 3.0]])
+    >>> ridge_linear(x, np.array([[1.0], [3.0], [5.0], [7.0]]), 1e-9).round(3).ravel().tolist()
+    [1.0, 2.0]
+    """
+    gram = design.T @ design
+    penalty = np.full(design.shape[1], ridge)
+    penalty[0] = _FREE
+    gram[np.diag_indices_from(gram)] += penalty
+    return np.asarray(np.linalg.solve(gram, design.T @ targets), dtype=np.float64)

@@ -1,0 +1,162 @@
+"""Answering alone: certified thresholds, costs, and policies that are served as they were saved."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import binom
+
+from calibrant.core.errors import InputError
+from calibrant.epistemic.selective import (
+    AskingCosts,
+    Selective,
+    SelectivePolicy,
+    certify,
+    labels_to_certify,
+)
+from calibrant.epistemic.selective.costs import cheapest
+
+
+def world(n, seed, slope=0.4):
+    rng = np.random.default_rng(seed)
+    said = np.round(rng.random(n), 3)
+    wrong = rng.random(n) < slope * (1 - said)
+    return said, (~wrong).astype(float)
+
+
+def richer(n, seed):
+    rng = np.random.default_rng(seed)
+    table = pl.DataFrame(
+        {"tokens": rng.integers(1, 900, n), "topic": rng.choice(["law", "art", "maths"], n)}
+    )
+    said = rng.random(n)
+    chance = 0.45 + 0.3 * (table["tokens"].to_numpy() < 300) + 0.2 * (table["topic"] == "law")
+    return table, said, (rng.random(n) < chance.to_numpy()).astype(float)
+
+
+def true_error(threshold, slope=0.4):
+    """Errors among answers of confidence uniform on [threshold, 1]."""
+    return slope * (1 - threshold) / 2
+
+
+def test_promise_is_broken_at_most_as_often_as_said():
+    broken = 0
+    for seed in range(400):
+        said, right = world(600, seed)
+        policy = Selective(max_error=0.1, delta=0.1, seed=seed).fit(None, said, right).policy_
+        broken += policy.threshold is not None and true_error(policy.threshold) > 0.1
+    assert broken <= binom.ppf(0.99, 400, 0.1)
+
+
+def test_most_confident_answers_may_be_the_worst_and_still_most_are_certified():
+    rng = np.random.default_rng(3)
+    said = rng.random(3000)
+    right = (rng.random(3000) < np.where(said > 0.9, 0.5, 0.95)).astype(float)
+    found = Selective(max_error=0.2).fit(None, said, right)
+    assert found.share_.value > 0.8
+
+
+def test_first_failure_ends_the_sequence():
+    score = np.repeat([0.9, 0.5, 0.1], 200)
+    wrong = np.concatenate([np.zeros(200), np.ones(200), np.zeros(200)])
+    found = certify(score, wrong, score, wrong, max_error=0.4, delta=0.1)
+    assert found.threshold == 0.9  # 200 of 600 are wrong in all, but 200 of 400 on the way
+
+
+def test_nothing_certified_never_answers_and_says_how_many_labels_would():
+    said, right = world(60, 0)
+    found = Selective(max_error=0.05).fit(None, said, right)
+    assert found.policy_.threshold is None
+    assert not found.policy_.answers(1.0)
+    assert found.labels_needed_ is None or found.labels_needed_ > 60
+
+
+def test_labels_to_certify_is_the_first_number_that_passes_often_enough():
+    def power(n):
+        most = max((k for k in range(n + 1) if binom.cdf(k, n, 0.1) <= 0.1), default=-1)
+        return binom.cdf(most, n, 0.05) if most >= 0 else 0.0
+
+    n = labels_to_certify(0.05, 0.1, 0.1)
+    assert power(n) >= 0.8
+    assert labels_to_certify(0.1, 0.1, 0.1) is None
+
+
+def test_cheapest_threshold_is_the_lowest_of_all():
+    said, right = world(500, 1)
+    wrong = 1 - right
+    costs = AskingCosts(wrong=8, ask=1)
+    grid = np.unique(said)
+    best = cheapest(said, wrong, grid, costs)
+    spent = [costs.per_row(said >= t, wrong).mean() for t in grid]
+    assert costs.per_row(said >= best, wrong).mean() == pytest.approx(min(spent))
+
+
+def test_costs_alone_find_the_optimum_and_measure_it_without_optimism():
+    said, right = world(20_000, 5)
+    found = Selective(costs={"wrong": 5, "ask": 1}).fit(None, said, right)
+    # Wrong with chance 0.4 (1 - c): asking is cheaper where that exceeds 1 / 5, below c = 0.5.
+    assert found.policy_.threshold == pytest.approx(0.5, abs=0.12)
+    assert found.cost_.policy.low < 0.5 + 5 * 0.5 * 0.1 < found.cost_.policy.high + 0.02
+    assert found.cost_.saved.low > 0
+
+
+def test_costs_and_limit_together_stay_certified():
+    said, right = world(3000, 2)
+    limit = Selective(max_error=0.1).fit(None, said, right)
+    both = Selective(max_error=0.1, costs={"wrong": 20, "ask": 1}).fit(None, said, right)
+    assert both.policy_.threshold in limit.certified_.grid[list(limit.certified_.passed)]
+    assert both.policy_.threshold >= limit.policy_.threshold
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_saved_loaded_and_served_alike(tmp_path, learned):
+    table, said, right = richer(1500, 0)
+    right = np.where(said > 0.6, 1.0, right)
+    features = table if learned else None
+    policy = Selective(max_error=0.35).fit(features, said, right, fitted_on={"source": "x"}).policy_
+    assert policy.threshold is not None
+    policy.save(tmp_path / "policy.json")
+    data = json.loads((tmp_path / "policy.json").read_text())
+    assert {"promise", "made", "n", "fitted_on", "threshold"} <= set(data)
+    assert data["promise"]["max_error"] == 0.35
+    assert data["n"] == 1500
+    again = SelectivePolicy.from_dict(data)
+    rows = table.with_columns(confidence=said)
+    many = policy.decide_many(rows)
+    one = [again.decide(row) == "answer" for row in rows.iter_rows(named=True)]
+    assert many.tolist() == one
+    assert 0 < many.mean() < 1
+
+
+def test_rows_that_a_policy_cannot_read():
+    table, said, right = richer(900, 0)
+    policy = Selective(max_error=0.4).fit(table, said, right).policy_
+    with pytest.raises(InputError, match=r"needs .*tokens"):
+        policy.answers(0.9)
+    with pytest.raises(InputError, match="'tokens' is missing"):
+        policy.decide({"confidence": 0.5, "topic": "law"})
+    with pytest.raises(InputError, match="between 0 and 1"):
+        policy.decide({"confidence": 1.5, "tokens": 3, "topic": "law"})
+    assert policy.decide({"confidence": None, "tokens": 3, "topic": "law"}) == "ask"
+    # An unseen category is served as the average one.
+    assert policy.decide({"confidence": 0.5, "tokens": 3, "topic": "new"}) in ("answer", "ask")
+
+
+def test_a_decision_takes_less_than_a_millisecond():
+    table, said, right = richer(900, 0)
+    policy = Selective(max_error=0.4).fit(table, said, right).policy_
+    row = {"confidence": 0.5, "tokens": 30, "topic": "law"}
+    started = time.perf_counter()
+    for _ in range(200):
+        policy.decide(row)
+    assert (time.perf_counter() - started) / 200 < 1e-3
+
+
+@pytest.mark.parametrize("bad", [{"max_error": 0.0}, {"max_error": 1.0}, {}, {"costs": {"ask": 1}}])
+def test_options_that_make_no_sense(bad):
+    with pytest.raises(InputError):
+        Selective(**bad)
