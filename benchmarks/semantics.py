@@ -12,8 +12,8 @@ from studies.semantics import grading_table, load_rows, partition_table
 from benchmarks.harness import DATA, Page, median_seconds, seconds
 from calibrant.core.rng import named_stream
 from calibrant.semantics import Normaliser, annotate, extract_answer
-from calibrant.semantics.cluster import cluster_rules
-from calibrant.semantics.forms import FormReader
+from calibrant.semantics.same.cluster import cluster_rules
+from calibrant.semantics.same.forms import FormReader
 
 QUESTIONS, DRAWS = 20_000, 50
 _FORMS = (

@@ -25,12 +25,12 @@ from calibrant.semantics import (
     parse_top_k,
     parse_vote,
 )
-from calibrant.semantics.dates import parse_date
-from calibrant.semantics.hybrid import Steps, greedy_pairwise, hybrid_steps, run_steps
-from calibrant.semantics.judge import GradeQuery, SameQuery, WhichQuery
+from calibrant.semantics.judging.judge import GradeQuery, SameQuery, WhichQuery
 from calibrant.semantics.llm_judge import parse_reply
-from calibrant.semantics.numbers import parse_quantity
-from calibrant.semantics.text import clean_text
+from calibrant.semantics.same.hybrid import Steps, greedy_pairwise, hybrid_steps, run_steps
+from calibrant.semantics.text.dates import parse_date
+from calibrant.semantics.text.encoding import clean_text
+from calibrant.semantics.text.numbers import parse_quantity
 
 METHODS: dict[str, Callable[[list[str]], Steps]] = {
     "greedy pairwise": lambda answers: greedy_pairwise(answers, question="q"),

@@ -13,7 +13,7 @@ import polars as pl
 
 from calibrant.semantics import stated as parsers
 from calibrant.semantics.extract import parse_vote
-from calibrant.semantics.grade import Grader
+from calibrant.semantics.grading.grade import Grader
 
 MODEL = "deepseek-v3"
 

@@ -29,16 +29,16 @@ from calibrant.semantics import (
     extract_answer,
     same_partition,
 )
-from calibrant.semantics import phrase_model as shipped
-from calibrant.semantics.cluster import cluster_exact
-from calibrant.semantics.evidence import BagReader, evidence
-from calibrant.semantics.forms import read_cues
-from calibrant.semantics.hybrid import is_phrase
-from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.grading import phrase_model as shipped
+from calibrant.semantics.grading.evidence import BagReader, evidence
+from calibrant.semantics.same.cluster import cluster_exact
+from calibrant.semantics.same.forms import read_cues
+from calibrant.semantics.same.hybrid import is_phrase
+from calibrant.semantics.text.normalise import Normaliser
 from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, without_word_lists
 
 PAGE = ROOT / "docs" / "studies" / "semantics.md"
-MODEL = ROOT / "src" / "calibrant" / "semantics" / "phrase_model.py"
+MODEL = ROOT / "src" / "calibrant" / "semantics" / "grading" / "phrase_model.py"
 FEATURES = list(shipped.WEIGHTS)
 HEADER = ["rows", "grader", "n", "accuracy", "Cohen's kappa"]
 

@@ -16,11 +16,11 @@ from calibrant.semantics import (
     pairwise_f1,
     same_partition,
 )
-from calibrant.semantics.cluster import candidate_pairs, cluster_exact, cluster_rules
-from calibrant.semantics.forms import FormReader, read_cues
-from calibrant.semantics.hybrid import Similarity, greedy_pairwise, hybrid_steps, run_steps
-from calibrant.semantics.partition import Partition, first_appearance
-from calibrant.semantics.rules import Relation, relate
+from calibrant.semantics.same.cluster import candidate_pairs, cluster_exact, cluster_rules
+from calibrant.semantics.same.forms import FormReader, read_cues
+from calibrant.semantics.same.hybrid import Similarity, greedy_pairwise, hybrid_steps, run_steps
+from calibrant.semantics.same.partition import Partition, first_appearance
+from calibrant.semantics.same.rules import Relation, relate
 
 READ = FormReader()
 WHO = "Who won it?"

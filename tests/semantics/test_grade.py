@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.semantics import Grader, Options, SimulatedJudge, grade_answers
-from calibrant.semantics.grade import flatten_references
+from calibrant.semantics.grading.grade import flatten_references
 
 GRADER = Grader()
 RIGHT = [

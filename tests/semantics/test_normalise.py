@@ -6,9 +6,14 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.semantics import STEPS, Normaliser, normalise
-from calibrant.semantics.dates import Date, parse_date
-from calibrant.semantics.numbers import Quantity, digits_for_words, parse_quantity, same_quantity
-from calibrant.semantics.text import clean_text, repair_mojibake
+from calibrant.semantics.text.dates import Date, parse_date
+from calibrant.semantics.text.encoding import clean_text, repair_mojibake
+from calibrant.semantics.text.numbers import (
+    Quantity,
+    digits_for_words,
+    parse_quantity,
+    same_quantity,
+)
 
 ALIKE = [
     ("Paris", "paris."),

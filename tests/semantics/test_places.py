@@ -3,8 +3,8 @@
 import pytest
 
 from calibrant.semantics import cluster_answers, grade_answers
-from calibrant.semantics.places import COUNTRY_NAMES
-from calibrant.semantics.words import singular
+from calibrant.semantics.text.places import COUNTRY_NAMES
+from calibrant.semantics.text.words import singular
 
 
 @pytest.mark.parametrize(

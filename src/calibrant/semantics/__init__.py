@@ -42,21 +42,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.core import InputError
-from calibrant.semantics.agreement import agreement, cohen_kappa
 from calibrant.semantics.annotate import Annotated, annotate
-from calibrant.semantics.cluster import Clusters
 from calibrant.semantics.extract import Extraction, extract_answer, extract_letter, parse_vote
-from calibrant.semantics.grade import Grade, Grader, References
-from calibrant.semantics.judge import Docket, GradeQuery, GroupQuery, Judge, SameQuery, WhichQuery
+from calibrant.semantics.grading.agreement import agreement, cohen_kappa
+from calibrant.semantics.grading.grade import Grade, Grader, References
+from calibrant.semantics.judging.judge import (
+    Docket,
+    GradeQuery,
+    GroupQuery,
+    Judge,
+    SameQuery,
+    WhichQuery,
+)
+from calibrant.semantics.judging.safety import mask_instructions
+from calibrant.semantics.judging.simulated import SimulatedJudge
 from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
-from calibrant.semantics.normalise import STEPS, Normaliser, normalise
 from calibrant.semantics.options import Options
-from calibrant.semantics.partition import pairwise_f1, same_partition
 from calibrant.semantics.refusals import not_attempted
-from calibrant.semantics.safety import mask_instructions
+from calibrant.semantics.same.cluster import Clusters
+from calibrant.semantics.same.partition import pairwise_f1, same_partition
 from calibrant.semantics.settle import Group, Settler
-from calibrant.semantics.simulated import SimulatedJudge
 from calibrant.semantics.stated import Stated, parse_confidence, parse_stated, parse_top_k
+from calibrant.semantics.text.normalise import STEPS, Normaliser, normalise
 
 __all__ = [
     "STEPS",

@@ -11,7 +11,7 @@ import orjson
 
 from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.stated import parse_stated
-from calibrant.semantics.text import clean_text
+from calibrant.semantics.text.encoding import clean_text
 
 __all__ = ["Extraction", "extract_answer", "extract_letter", "parse_vote"]
 

@@ -15,7 +15,7 @@ from calibrant.clients.asks import Ask
 from calibrant.clients.dispatch import Dispatcher
 from calibrant.clients.protocol import Client, Message, Request
 from calibrant.core.errors import ClientError
-from calibrant.semantics.judge import (
+from calibrant.semantics.judging.judge import (
     GRADES,
     GradeQuery,
     GroupQuery,
@@ -24,7 +24,7 @@ from calibrant.semantics.judge import (
     SameQuery,
     WhichQuery,
 )
-from calibrant.semantics.safety import check_code, mask_instructions, quote
+from calibrant.semantics.judging.safety import check_code, mask_instructions, quote
 
 __all__ = ["ClientAsker", "DispatcherAsker", "LLMJudge", "judge_request", "parse_reply"]
 

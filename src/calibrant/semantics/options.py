@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.semantics.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
-from calibrant.semantics.judge import Judge
-from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.judging.judge import Judge
+from calibrant.semantics.same.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
+from calibrant.semantics.text.normalise import Normaliser
 
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.

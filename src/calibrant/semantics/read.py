@@ -13,7 +13,7 @@ from calibrant.semantics.extract import extract_answer, parse_vote
 from calibrant.semantics.options import Options
 from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.stated import parse_confidence, parse_top_k
-from calibrant.semantics.text import clean_text
+from calibrant.semantics.text.encoding import clean_text
 
 __all__ = ["ReadDraws", "purpose_role", "read_draws"]
 

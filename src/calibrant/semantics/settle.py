@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from calibrant.semantics.cluster import Clusters, cluster_exact, cluster_rules
-from calibrant.semantics.grade import Grade, Grader, References, flatten_references
-from calibrant.semantics.hybrid import Similarity, Steps, hybrid_steps, is_phrase, run_steps
-from calibrant.semantics.judge import Docket, GradeQuery
-from calibrant.semantics.normalise import Normaliser
+from calibrant.semantics.grading.grade import Grade, Grader, References, flatten_references
+from calibrant.semantics.judging.judge import Docket, GradeQuery
+from calibrant.semantics.judging.safety import mask_instructions
 from calibrant.semantics.options import Options
-from calibrant.semantics.safety import mask_instructions
+from calibrant.semantics.same.cluster import Clusters, cluster_exact, cluster_rules
+from calibrant.semantics.same.hybrid import Similarity, Steps, hybrid_steps, is_phrase, run_steps
+from calibrant.semantics.text.normalise import Normaliser
 
 __all__ = ["Group", "Settled", "Settler"]
 

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from calibrant.core import InputError
-from calibrant.semantics.numbers import digits_for_words
-from calibrant.semantics.text import clean_text
+from calibrant.semantics.text.encoding import clean_text
+from calibrant.semantics.text.numbers import digits_for_words
 
 __all__ = ["CONFIDENCE_WORDS", "Stated", "parse_confidence", "parse_stated", "parse_top_k"]
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import partial
 
-from calibrant.semantics.numbers import HAS_DIGIT
-from calibrant.semantics.words import word_list
+from calibrant.semantics.text.numbers import HAS_DIGIT
+from calibrant.semantics.text.words import word_list
 
 __all__ = ["Date", "parse_date", "unify_dates", "unify_years"]
 

@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable
 
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.semantics.dates import unify_dates, unify_years
-from calibrant.semantics.names import drop_honorifics, merge_initials
-from calibrant.semantics.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_words, join_thousands
-from calibrant.semantics.places import one_country_name
-from calibrant.semantics.text import clean_text, repair_mojibake, strip_accents, unify_unicode
-from calibrant.semantics.words import singular
+from calibrant.semantics.text.dates import unify_dates, unify_years
+from calibrant.semantics.text.encoding import (
+    clean_text,
+    repair_mojibake,
+    strip_accents,
+    unify_unicode,
+)
+from calibrant.semantics.text.names import drop_honorifics, merge_initials
+from calibrant.semantics.text.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_words, join_thousands
+from calibrant.semantics.text.places import one_country_name
+from calibrant.semantics.text.words import singular
 
 __all__ = ["STEPS", "Normaliser", "normalise", "strip_lead_in"]
 

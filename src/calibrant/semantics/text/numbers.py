@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from calibrant.semantics.words import word_list
+from calibrant.semantics.text.words import word_list
 
 __all__ = [
     "HAS_DIGIT",

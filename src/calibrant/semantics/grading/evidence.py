@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from calibrant.semantics.forms import STOP_WORDS
-from calibrant.semantics.normalise import Normaliser
-from calibrant.semantics.phrase_model import INTERCEPT, WEIGHTS
-from calibrant.semantics.words import near_word, word_list
+from calibrant.semantics.grading.phrase_model import INTERCEPT, WEIGHTS
+from calibrant.semantics.same.forms import STOP_WORDS
+from calibrant.semantics.text.normalise import Normaliser
+from calibrant.semantics.text.words import near_word, word_list
 
 __all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability", "repeats_figure"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from calibrant.semantics.words import singular, word_list
+from calibrant.semantics.text.words import singular, word_list
 
 __all__ = [
     "HONORIFICS",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from calibrant.core import InputError
 from calibrant.core.rng import named_stream
-from calibrant.semantics.judge import (
+from calibrant.semantics.judging.judge import (
     GradeQuery,
     GroupQuery,
     Query,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from calibrant.semantics.dates import Date, parse_date
-from calibrant.semantics.normalise import Normaliser, strip_lead_in
-from calibrant.semantics.numbers import Quantity, parse_quantity
-from calibrant.semantics.words import word_list
+from calibrant.semantics.text.dates import Date, parse_date
+from calibrant.semantics.text.normalise import Normaliser, strip_lead_in
+from calibrant.semantics.text.numbers import Quantity, parse_quantity
+from calibrant.semantics.text.words import word_list
 
 __all__ = ["STOP_WORDS", "Cues", "Form", "FormReader", "read_cues"]
 

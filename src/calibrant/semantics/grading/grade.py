@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from calibrant.core import InputError
-from calibrant.semantics.evidence import (
+from calibrant.semantics.extract import extract_letter
+from calibrant.semantics.grading.evidence import (
     BagReader,
     evidence,
     negated,
     phrase_probability,
     repeats_figure,
 )
-from calibrant.semantics.extract import extract_letter
-from calibrant.semantics.forms import Cues, Form, FormReader, read_cues
-from calibrant.semantics.names import names_clash
-from calibrant.semantics.normalise import Normaliser
-from calibrant.semantics.phrase_model import NO_COMMON_WORD
+from calibrant.semantics.grading.phrase_model import NO_COMMON_WORD
 from calibrant.semantics.refusals import not_attempted
-from calibrant.semantics.rules import Relation, relate
-from calibrant.semantics.text import clean_text
-from calibrant.semantics.words import word_list
+from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
+from calibrant.semantics.same.rules import Relation, relate
+from calibrant.semantics.text.encoding import clean_text
+from calibrant.semantics.text.names import names_clash
+from calibrant.semantics.text.normalise import Normaliser
+from calibrant.semantics.text.words import word_list
 
 __all__ = ["Grade", "Grader", "References", "flatten_references"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from calibrant.semantics.dates import Date
-from calibrant.semantics.forms import Cues, Form
-from calibrant.semantics.names import same_name, spelling_variant
-from calibrant.semantics.numbers import same_quantity
-from calibrant.semantics.words import opposed, word_list
+from calibrant.semantics.same.forms import Cues, Form
+from calibrant.semantics.text.dates import Date
+from calibrant.semantics.text.names import same_name, spelling_variant
+from calibrant.semantics.text.numbers import same_quantity
+from calibrant.semantics.text.words import opposed, word_list
 
 __all__ = ["Relation", "relate"]
 
@@ -49,7 +49,7 @@ def relate(
 
     Examples
     --------
-    >>> from calibrant.semantics.forms import FormReader
+    >>> from calibrant.semantics.same.forms import FormReader
     >>> read = FormReader()
     >>> relate(read("1,000"), read("one thousand"))[0].value
     'same'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.semantics.places import COUNTRY_NAMES
+from calibrant.semantics.text.places import COUNTRY_NAMES
 
 __all__ = ["near_word", "opposed", "singular", "within_edits", "word_list"]
 

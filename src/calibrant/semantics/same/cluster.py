@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from calibrant.semantics.forms import Cues, Form, FormReader, read_cues
-from calibrant.semantics.partition import Partition, first_appearance
 from calibrant.semantics.refusals import not_attempted
-from calibrant.semantics.rules import Relation, relate
+from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
+from calibrant.semantics.same.partition import Partition, first_appearance
+from calibrant.semantics.same.rules import Relation, relate
 
 __all__ = ["Clusters", "cluster_exact", "cluster_forms", "cluster_rules", "distinct_forms"]
 

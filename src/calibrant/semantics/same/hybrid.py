@@ -10,11 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core import InputError
-from calibrant.semantics.cluster import Clusters, cluster_forms, distinct_forms
-from calibrant.semantics.forms import Form, FormReader, read_cues
-from calibrant.semantics.judge import Docket, GroupQuery, Query, Reply, SameQuery, WhichQuery
-from calibrant.semantics.partition import Partition, first_appearance
-from calibrant.semantics.rules import Relation, relate
+from calibrant.semantics.judging.judge import (
+    Docket,
+    GroupQuery,
+    Query,
+    Reply,
+    SameQuery,
+    WhichQuery,
+)
+from calibrant.semantics.same.cluster import Clusters, cluster_forms, distinct_forms
+from calibrant.semantics.same.forms import Form, FormReader, read_cues
+from calibrant.semantics.same.partition import Partition, first_appearance
+from calibrant.semantics.same.rules import Relation, relate
 
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.
@@ -330,7 +337,7 @@ def run_steps(tasks: Sequence[Steps], docket: Docket | None) -> list[Clusters]:
 
     Examples
     --------
-    >>> from calibrant.semantics.simulated import SimulatedJudge
+    >>> from calibrant.semantics.judging.simulated import SimulatedJudge
     >>> docket = Docket(SimulatedJudge({"UK": 0, "Great Britain": 0, "France": 1}))
     >>> run_steps([hybrid_steps(["UK", "Great Britain", "France"])], docket)[0].ids
     [0, 0, 1]

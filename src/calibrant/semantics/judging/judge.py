@@ -89,7 +89,7 @@ class Docket:
 
     Examples
     --------
-    >>> from calibrant.semantics.simulated import SimulatedJudge
+    >>> from calibrant.semantics.judging.simulated import SimulatedJudge
     >>> docket = Docket(SimulatedJudge({"UK": 0, "Britain": 0}), max_calls=1)
     >>> query = SameQuery("Where?", "UK", "Britain")
     >>> docket.ask_all([query, query]), docket.calls

@@ -1,0 +1,1 @@
+"""Is an answer right? Grades, and how far a grader agrees with people."""

@@ -1,0 +1,1 @@
+"""Spellings, numbers, dates, names and places brought to one form."""
