@@ -33,8 +33,10 @@ def ece_interval(
 
     Examples
     --------
-    >>> ece_interval(np.array([0.1, -0.1]), np.array([0.02, 0.02]), np.array([0.5, 0.5]), 1.96)
-    (0.1, 0.07225, 0.1277185)
+    >>> half = np.array([0.5, 0.5])
+    >>> found = ece_interval(np.array([0.1, -0.1]), np.array([0.02, 0.02]), half, 1.96)
+    >>> [round(end, 3) for end in found]
+    [0.1, 0.072, 0.128]
     """
     size = np.abs(gap)
     spread = z * float(np.sqrt(((weight * error) ** 2).sum()))
@@ -76,7 +78,7 @@ def mixture_z(
     Examples
     --------
     >>> mixture_z(500.0).round(2).item()
-    2.56
+    2.76
     """
     t = information(labels, items)
     cost = -2 * np.log(alpha)

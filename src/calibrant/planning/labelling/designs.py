@@ -1,0 +1,194 @@
+"""Which items to label next: draws whose chances are known and kept with every label.
+
+A design looks at confidences, side information and earlier labels. It says with which
+probability it takes each item, so that every estimate afterwards can undo the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.core.registry import Registry
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.planning.labelling.pools import LabelPool, Wave
+from calibrant.planning.labelling.regression import features, first_look
+
+__all__ = [
+    "DEFAULT_DESIGN",
+    "DESIGNS",
+    "WaveDraw",
+    "choose_batch",
+    "draw_wave",
+    "inclusion_probabilities",
+    "systematic_sample",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+DEFAULT_DESIGN = "stratified"
+# Share of an item's chance that does not depend on its size: no weight explodes.
+_FLOOR = 0.3
+# Labels from which on a regression may steer the next wave.
+_ENOUGH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class WaveDraw:
+    """Items of one wave, in random order, with the chance each of them had."""
+
+    index: Indices
+    pi: Floats
+    wave: Wave
+
+
+Design: TypeAlias = Callable[[LabelPool, int, np.random.Generator], tuple[Floats, Indices, bool]]
+DESIGNS: Registry[Design] = Registry("design")
+
+
+def draw_wave(
+    pool: LabelPool, size: int, *, design: str = DEFAULT_DESIGN, rng: RngLike = 0
+) -> WaveDraw:
+    """Draw the next items to label from those that were never drawn.
+
+    Parameters
+    ----------
+    pool
+        The items.
+    size
+        Items to draw; fewer come back where fewer are left.
+    design
+        ``stratified`` (equal chances, spread evenly along bin and side information; the
+        default), ``random`` (equal chances) or ``pps`` (larger chances where outcomes are less
+        certain, once 40 labels can tell; equal chances before).
+    rng
+        Seed or generator.
+
+    Examples
+    --------
+    >>> pool = LabelPool(np.linspace(0, 1, 100), np.full(100, np.nan))
+    >>> drawn = draw_wave(pool, 4)
+    >>> np.sort(pool.confidence[drawn.index] * 4 // 1).tolist(), drawn.pi.tolist()
+    ([0.0, 1.0, 2.0, 3.0], [0.04, 0.04, 0.04, 0.04])
+    """
+    generator = as_generator(rng)
+    frame = pool.open
+    count = min(size, frame.size)
+    pi, order, uniform = DESIGNS[design](pool, count, generator)
+    picks = systematic_sample(pi, order, generator)
+    picks = generator.permutation(picks)
+    return WaveDraw(frame[picks], pi[picks], Wave(picks.size, int(frame.size), uniform))
+
+
+def choose_batch(
+    pool: LabelPool, size: int, *, design: str = DEFAULT_DESIGN, rng: RngLike = 0
+) -> Indices:
+    """Return the items to label next, in random order; `draw_wave` gives their chances too.
+
+    Examples
+    --------
+    >>> pool = LabelPool(np.linspace(0, 1, 100), np.full(100, np.nan))
+    >>> len(choose_batch(pool, 4))
+    4
+    """
+    return draw_wave(pool, size, design=design, rng=rng).index
+
+
+def systematic_sample(pi: Floats, order: Indices, rng: np.random.Generator) -> Indices:
+    """Walk the items in `order` and take one each time the sum of chances passes a whole number.
+
+    The number of items is the sum of the chances (rounded); each item has its chance `pi`.
+
+    Examples
+    --------
+    >>> taken = systematic_sample(np.full(10, 0.3), np.arange(10), np.random.default_rng(0))
+    >>> len(taken)
+    3
+    """
+    reached = np.cumsum(pi[order])
+    count = round(float(reached[-1])) if reached.size else 0
+    if count == 0:
+        return np.zeros(0, dtype=np.intp)
+    reached *= count / reached[-1]
+    # Rounding must not push the last step past its whole number.
+    reached[-1] = count
+    passed = np.floor(reached + 1 - rng.random()).astype(np.intp)
+    before = np.concatenate([[0], passed[:-1]])
+    taken: Indices = order[passed > before]
+    return taken
+
+
+def inclusion_probabilities(size: Floats, count: int) -> Floats:
+    """Return chances proportional to `size` mixed with equal ones, none above 1.
+
+    Examples
+    --------
+    >>> chances = inclusion_probabilities(np.array([1.0, 1.0, 10.0]), 2)
+    >>> chances.round(2).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    mean = size.mean()
+    share: Floats = (1 - _FLOOR) * (size / mean if mean > 0 else np.ones_like(size)) + _FLOOR
+    certain = np.zeros(share.size, dtype=np.bool_)
+    chances = np.minimum(np.full(share.size, float(count)), 1.0)
+    while not certain.all():
+        room = (count - certain.sum()) / share[~certain].sum()
+        chances = np.where(certain, 1.0, share * room)
+        beyond = (chances > 1.0) & ~certain
+        if not beyond.any():
+            break
+        certain |= beyond
+    return np.asarray(np.minimum(chances, 1.0), dtype=np.float64)
+
+
+def _spread(pool: LabelPool, generator: np.random.Generator) -> Indices:
+    """Return the open items' order along bin, side information (or confidence), chance."""
+    frame = pool.open
+    fine = pool.confidence[frame]
+    if pool.side is not None and pool.side.shape[1]:
+        fine = pool.side[frame, 0]
+    # Every other bin runs backwards, so that neighbours at a border are alike.
+    cell = pool.cell[frame]
+    fine = np.where(cell % 2 == 1, -fine, fine)
+    return np.lexsort((generator.random(frame.size), fine, cell))
+
+
+def _equal(pool: LabelPool, size: int) -> Floats:
+    left = pool.open.size
+    return np.full(left, size / max(left, 1))
+
+
+def _stratified(
+    pool: LabelPool, size: int, generator: np.random.Generator
+) -> tuple[Floats, Indices, bool]:
+    return _equal(pool, size), _spread(pool, generator), True
+
+
+def _random(
+    pool: LabelPool, size: int, generator: np.random.Generator
+) -> tuple[Floats, Indices, bool]:
+    return _equal(pool, size), generator.permutation(pool.open.size), True
+
+
+def _pps(
+    pool: LabelPool, size: int, generator: np.random.Generator
+) -> tuple[Floats, Indices, bool]:
+    lab = np.flatnonzero(pool.labelled)
+    if lab.size < _ENOUGH:
+        return _stratified(pool, size, generator)
+    frame = pool.open
+    rate = first_look(features(pool), lab, pool.correct[lab], pool.weights())[frame]
+    pi = inclusion_probabilities(np.sqrt(np.maximum(rate * (1 - rate), 1e-4)), size)
+    order = np.lexsort((generator.random(frame.size), rate, pool.cell[frame]))
+    return pi, order, False
+
+
+for _name, _design in (("stratified", _stratified), ("random", _random), ("pps", _pps)):
+    DESIGNS.add(_name, _design)
+# Chances that follow the spread of outcomes are Neyman's allocation, item by item.
+DESIGNS.add("neyman", _pps)

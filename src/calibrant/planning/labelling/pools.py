@@ -1,0 +1,165 @@
+"""A pool of answers, some of them labelled, and how the labelled ones were drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.core.errors import InputError
+
+__all__ = ["Draws", "LabelPool", "Wave", "design_weights"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """One draw of items.
+
+    Parameters
+    ----------
+    size
+        Items drawn.
+    frame
+        Items it was drawn from: those that no earlier wave had drawn.
+    uniform
+        Whether every item of the frame had the same chance.
+    """
+
+    size: int
+    frame: int
+    uniform: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """How items came to be labelled.
+
+    Parameters
+    ----------
+    wave
+        Number of the wave that drew an item, from 1; 0 for items never drawn. Shape (n,).
+    pi
+        Probability with which its wave drew the item, shape (n,); unused where never drawn.
+    waves
+        The waves, first to last, over all items (an item may serve several pools).
+    labelled
+        Labels that came back from each wave so far.
+    order
+        Place of each item in the order in which labels were made, shape (n,), or None.
+    """
+
+    wave: Indices
+    pi: Floats
+    waves: tuple[Wave, ...]
+    labelled: tuple[int, ...]
+    order: Indices | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPool:
+    """Items with known confidence, some of them labelled.
+
+    Parameters
+    ----------
+    confidence
+        Confidences in [0, 1], shape (n,).
+    correct
+        Outcomes 0 or 1, NaN where there is no label yet, shape (n,).
+    side
+        Side information that may predict correctness (a cheap judge, the agreement or the
+        outcomes of other models), shape (n, k), or None.
+    bins
+        Equal-width bins of the calibration error.
+    draws
+        How the labelled items were drawn; None for a simple random choice.
+    """
+
+    confidence: Floats
+    correct: Floats
+    side: Floats | None = None
+    bins: int = 15
+    draws: Draws | None = None
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which items have a label."""
+        return np.isfinite(self.correct)
+
+    @property
+    def cell(self) -> Indices:
+        """Bin of every item."""
+        cells: Indices = np.minimum((self.confidence * self.bins).astype(np.intp), self.bins - 1)
+        return cells
+
+    @property
+    def open(self) -> Indices:
+        """Items that no wave has drawn and that have no label."""
+        taken = self.labelled
+        if self.draws is not None:
+            taken = taken | (self.draws.wave > 0)
+        return np.flatnonzero(~taken)
+
+    def weights(self) -> Floats:
+        """Return how many items of the pool each labelled item stands for, shape (labels,)."""
+        lab = np.flatnonzero(self.labelled)
+        if self.draws is None:
+            return np.full(lab.size, self.confidence.size / max(lab.size, 1))
+        found = design_weights(self.draws)[lab]
+        if not (found > 0).all():
+            row = int(lab[int(np.argmin(found > 0))]) + 1
+            raise InputError(
+                "an item has a label but was never drawn, so nobody knows how it was chosen",
+                row=row,
+                hint="keep only labels that calibrant drew",
+            )
+        return found
+
+
+def design_weights(draws: Draws) -> Floats:
+    """Return the weight of every item, were it labelled; 0 for items never drawn.
+
+    A wave estimates the pool by itself: items drawn before it count once, its own items count
+    ``1 / pi``. The waves' estimates are averaged in proportion to their labels. Waves of equal
+    chances that follow each other are one draw. A wave that came back in part counts as a random
+    part of itself, because its items are shown in random order.
+
+    Examples
+    --------
+    >>> draws = Draws(np.array([1, 2, 0, 0]), np.array([0.25, 1 / 3, 0, 0]),
+    ...               (Wave(1, 4), Wave(1, 3)), (1, 1))
+    >>> design_weights(draws).tolist()
+    [2.0, 2.0, 0.0, 0.0]
+    """
+    groups = _merged(draws.waves)
+    made = np.array([sum(draws.labelled[k] for k in group) for group in groups], dtype=np.float64)
+    drawn = np.array([sum(draws.waves[k].size for k in group) for group in groups])
+    share = made / max(made.sum(), 1.0)
+    # Share of the waves after each group: there its items are already known.
+    later = share.sum() - np.cumsum(share)
+    weight = np.zeros(draws.wave.size)
+    for number, group in enumerate(groups):
+        if made[number] == 0:
+            continue
+        inside = np.isin(draws.wave, np.array(group) + 1)
+        first = draws.waves[group[0]]
+        pi = np.full(draws.wave.size, drawn[number] / first.frame)
+        if not first.uniform:
+            pi = np.where(inside, draws.pi, 1.0)
+        returned = drawn[number] / made[number]
+        weight = np.where(inside, returned * (share[number] / pi + later[number]), weight)
+    return weight
+
+
+def _merged(waves: tuple[Wave, ...]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for k, wave in enumerate(waves):
+        if groups and wave.uniform and waves[groups[-1][-1]].uniform:
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return groups

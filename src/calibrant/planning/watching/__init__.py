@@ -1,0 +1,1 @@
+"""Watching calibration over time: a detector of change, its channels, its state."""

@@ -1,0 +1,189 @@
+"""One channel of the monitor: sums per day, and how likely a change since each earlier day is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["WINDOW", "Channel", "DaySums", "baseline_shape", "day_sums"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+# Starts of a change that are looked back to, in batches.
+WINDOW = 250
+# Size of a change that the detector is tuned to; others are found as well, a little later.
+_CHANGE = 0.07
+# Information a stretch needs before a normal law describes its mean.
+_LEAST_INFORMATION = 5.0
+_MOST_LOG = 50.0
+
+# Columns of a day's sums.
+(ROWS, REST, SQUARE, CROSS, UNITS, P1, P2, P3, P4, Y, PY, P2Y) = range(12)
+DaySums: TypeAlias = Floats
+
+
+def day_sums(p: Floats, y: Floats, rest: Floats, unit: NDArray[np.intp]) -> DaySums:
+    """Return the sums of one batch: rows, residuals, their squares by question, moments.
+
+    ``SQUARE`` is the sum over questions of (sum of residuals)^2, ``CROSS`` of rows times sum of
+    residuals, ``UNITS`` of rows^2: together they give the spread about any centre.
+    """
+    if not p.size:
+        return np.zeros(12)
+    rows = np.bincount(unit).astype(np.float64)
+    total = np.bincount(unit, weights=rest)
+    return np.array(
+        [
+            p.size,
+            rest.sum(),
+            total @ total,
+            rows @ total,
+            rows @ rows,
+            *((p**k).sum() for k in (1, 2, 3, 4)),
+            y.sum(),
+            p @ y,
+            (p * p) @ y,
+        ]
+    )
+
+
+def baseline_shape(sums: DaySums) -> tuple[Floats, Floats, Floats]:
+    """Return the baseline's mean of (p, p^2), the inverse scatter of it, and the fitted curve.
+
+    The curve ``[1, p, p^2] theta`` is the baseline's own calibration, by least squares with a
+    small ridge.
+    """
+    n = max(sums[ROWS], 1.0)
+    mean = sums[[P1, P2]] / n
+    second = np.array([[sums[P2], sums[P3]], [sums[P3], sums[P4]]])
+    scatter = second - n * np.outer(mean, mean)
+    inverse = np.linalg.inv(scatter + 1e-6 * n * np.eye(2))
+    moments = np.array(
+        [
+            [n, sums[P1], sums[P2]],
+            [sums[P1], sums[P2], sums[P3]],
+            [sums[P2], sums[P3], sums[P4]],
+        ]
+    )
+    ridge = 1e-3 * n * np.diag([0.0, 1.0, 1.0])
+    theta = np.linalg.solve(moments + ridge + 1e-9 * np.eye(3), sums[[Y, PY, P2Y]])
+    return mean, inverse, theta
+
+
+@dataclass(slots=True)
+class Channel:
+    """Cumulative sums of one channel: all rows, or those of one range of confidences.
+
+    Parameters
+    ----------
+    share
+        Share of the false-alarm probability that this channel may spend.
+    known
+        Whether the reference gap is known to be 0 (perfect calibration), not estimated.
+    baseline
+        Sums of the baseline.
+    """
+
+    share: float
+    known: bool
+    baseline: DaySums
+    days: Floats = field(default_factory=lambda: np.zeros((0, 12)))
+    spread: float = 0.0
+    before: DaySums = field(default_factory=lambda: np.zeros(12))
+    since: int = 0
+    shape: tuple[Floats, Floats] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.shape = baseline_shape(self.baseline)[:2]
+        if not self.spread and not self.known:
+            self.spread = _spread_about(self.baseline, self._mean(self.baseline))
+
+    @staticmethod
+    def _mean(sums: DaySums) -> float:
+        return float(sums[REST] / sums[ROWS]) if sums[ROWS] else 0.0
+
+    def add(self, day: DaySums) -> Floats:
+        """Take a batch; return the likelihood ratio of a change since each start in the window.
+
+        The noise is that of all batches before this one, and every batch is centred at the mean
+        of what came before it: a change then cannot hide in its own noise.
+        """
+        total = self.baseline + self.before + self.days.sum(axis=0)
+        centre = 0.0 if self.known else self._mean(total)
+        noise, size = self._noise(total)
+        self.spread += _spread_about(day, centre)
+        self.days = np.vstack([self.days, day])
+        ratios = self._ratios(noise, size)
+        if len(self.days) > WINDOW:
+            self.before = self.before + self.days[0]
+            self.days = self.days[1:]
+            self.since += 1
+        return ratios
+
+    def _noise(self, total: DaySums) -> tuple[float, float]:
+        """Return the variance per row and the mean number of rows that hang together."""
+        if total[ROWS] == 0:
+            return 0.25, 1.0
+        size = float(total[UNITS] / total[ROWS])
+        return float((self.spread + size / 4) / total[ROWS]), size
+
+    def _ratios(self, noise: float, size: float) -> Floats:
+        table = self.days[:, : P2 + 1]
+        running = np.cumsum(table, axis=0)
+        earlier = (self.baseline + self.before)[: P2 + 1] + running - table
+        after = running[-1] - running + table
+        rows, held = after[:, ROWS], np.maximum(earlier[:, ROWS], 1e-9)
+        many = np.maximum(rows, 1e-9)
+        shift = after[:, REST] / many
+        variance = 1.0 / many
+        if not self.known:
+            shift = shift - earlier[:, REST] / held
+            mean, inverse = self.shape
+            moved = after[:, [P1, P2]] / many[:, None] - mean
+            variance = variance + 1.0 / held + np.einsum("ja,ab,jb->j", moved, inverse, moved)
+        return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)
+
+    def likely_start(self, ratios: Floats) -> int:
+        """Return the batch (counted from 0) at which the change most likely began."""
+        first = self.since - (1 if len(ratios) > WINDOW else 0)
+        return max(first, 0) + int(np.argmax(ratios))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data."""
+        return {
+            "share": self.share,
+            "known": self.known,
+            "baseline": self.baseline.tolist(),
+            "days": self.days.tolist(),
+            "spread": self.spread,
+            "before": self.before.tolist(),
+            "since": self.since,
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Channel:
+        """Go on from a saved state."""
+        return cls(
+            state["share"],
+            state["known"],
+            np.array(state["baseline"]),
+            np.array(state["days"]).reshape(-1, 12),
+            state["spread"],
+            np.array(state["before"]),
+            state["since"],
+        )
+
+
+def _ratio(shift: Floats, precision: Floats, informed: Floats) -> Floats:
+    """Return normal-mixture likelihood ratios; 0 while a stretch holds too little."""
+    prior = _CHANGE**2 * precision
+    log = shift**2 * precision / 2 * prior / (1 + prior)
+    ratio = np.exp(np.minimum(log, _MOST_LOG)) / np.sqrt(1 + prior)
+    return np.asarray(np.where(informed >= _LEAST_INFORMATION, ratio, 0.0), dtype=np.float64)
+
+
+def _spread_about(sums: DaySums, centre: float) -> float:
+    return float(sums[SQUARE] - 2 * centre * sums[CROSS] + centre**2 * sums[UNITS])

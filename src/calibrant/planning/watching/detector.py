@@ -1,0 +1,283 @@
+"""Has calibration changed? A detector whose false alarms over a horizon are bounded.
+
+For every earlier batch it asks how much better 'the gap moved then' explains the labels since
+than 'nothing moved'. The ratios of all starts are added up (Shiryaev and Roberts); their sum
+passes ``horizon / alpha`` within the horizon with probability alpha at most. Residuals are taken
+about the baseline's own calibration curve, so that a new mix of questions is no alarm.
+
+References
+----------
+Pollak (1987), Average run lengths of an optimal method of detecting a change in distribution.
+Shin, Ramdas, Rinaldo (2024), E-detectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.core.errors import InputError
+from calibrant.planning.watching.channel import (
+    REST,
+    ROWS,
+    Channel,
+    DaySums,
+    baseline_shape,
+    day_sums,
+)
+
+__all__ = ["ChangeDetector", "Finding"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+_BINS = 4
+# Rows a baseline needs before anything is compared with it.
+_LEAST_BASELINE = 100
+# After an alarm the new baseline is collected up to this many rows before the watch goes on.
+_NEW_BASELINE = 500
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A change that set off the alarm.
+
+    Parameters
+    ----------
+    batch, since
+        The batch of the alarm and the batch at which the change most likely began, from 0.
+    range
+        Confidences at which it shows, or None for all of them.
+    shift
+        Change of accuracy at the same confidence since then.
+    evidence
+        Evidence against 'nothing changed'; the alarm goes off at ``1 / alpha``.
+    """
+
+    batch: int
+    since: int
+    range: tuple[float, float] | None
+    shift: float
+    evidence: float
+
+
+@dataclass(slots=True)
+class ChangeDetector:
+    """Watch accuracy at a given confidence, batch by batch.
+
+    Parameters
+    ----------
+    horizon
+        Batches over which the false-alarm probability holds.
+    alpha
+        Probability of any false alarm within the horizon.
+    reset
+        Whether the watch goes on after an alarm, with the labels since the change as the new
+        baseline.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> detector = ChangeDetector(horizon=365)
+    >>> p = rng.uniform(0.5, 1.0, 500)
+    >>> detector.set_baseline(p, rng.uniform(size=500) < p)
+    >>> for day in range(40):
+    ...     p = rng.uniform(0.5, 1.0, 50)
+    ...     found = detector.update(p, rng.uniform(size=50) < p - (0.2 if day >= 20 else 0.0))
+    ...     if found:
+    ...         break
+    >>> 20 < found.batch < 30, found.since, round(found.shift, 1)
+    (True, 20, -0.2)
+    """
+
+    horizon: int = 365
+    alpha: float = 0.05
+    reset: bool = True
+    batches: int = 0
+    evidence: float = 0.0
+    peak: float = 0.0
+    edges: Floats = field(default_factory=lambda: np.zeros(0))
+    theta: Floats = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
+    channels: list[Channel] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    epoch: int = 0
+    waiting: list[DaySums] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.horizon < 1 or not 0.0 < self.alpha < 1.0:
+            raise InputError(
+                f"the horizon is at least 1 batch and alpha lies between 0 and 1, got "
+                f"{self.horizon}, {self.alpha}"
+            )
+
+    @property
+    def limit(self) -> float:
+        """Evidence at which the alarm goes off."""
+        return 1.0 / self.alpha
+
+    @property
+    def p_value(self) -> float:
+        """Bound on the chance of evidence as large as the largest so far, had nothing changed."""
+        return min(1.0, 1.0 / self.peak) if self.peak > 0 else 1.0
+
+    def set_baseline(
+        self, confidence: ArrayLike, correct: ArrayLike, question: ArrayLike | None = None
+    ) -> None:
+        """Take the labels of the last verification as the place from which change is measured."""
+        p, y, unit = _checked(confidence, correct, question)
+        if p.size < _LEAST_BASELINE:
+            raise InputError(
+                f"a baseline has at least {_LEAST_BASELINE} labels, got {p.size}",
+                hint="label more, or watch against perfect calibration without a baseline",
+            )
+        self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
+        self.theta = baseline_shape(day_sums(p, y, y, unit))[2]
+        sums = self._split(p, y, unit)
+        self._start([(part, False) for part in sums])
+
+    def set_perfect(self) -> None:
+        """Watch against perfect calibration: accuracy equal to confidence, everywhere."""
+        self.edges = np.array([0.5, 0.75, 0.9])
+        self.theta = np.array([0.0, 1.0, 0.0])
+        self._start([(np.zeros(12), True)] * (_BINS + 1))
+
+    def _start(self, sums: list[tuple[DaySums, bool]]) -> None:
+        shares = [0.5] + [0.5 / _BINS] * _BINS
+        self.channels = [
+            Channel(share, known, part) for share, (part, known) in zip(shares, sums, strict=True)
+        ]
+        self.epoch = self.batches
+        self.evidence = self.peak = 0.0
+
+    def _split(self, p: Floats, y: Floats, unit: Indices) -> list[DaySums]:
+        """Return the sums of all rows, then of each range of confidences."""
+        rest = y - np.clip(np.column_stack([np.ones(p.size), p, p * p]) @ self.theta, 0.0, 1.0)
+        cell = np.searchsorted(self.edges, p, side="left")
+        parts = [day_sums(p, y, rest, unit)]
+        for which in range(_BINS):
+            inside = cell == which
+            parts.append(day_sums(p[inside], y[inside], rest[inside], unit[inside]))
+        return parts
+
+    def update(
+        self, confidence: ArrayLike, correct: ArrayLike, question: ArrayLike | None = None
+    ) -> Finding | None:
+        """Take the labels of one batch; return what set off an alarm at this very batch."""
+        p, y, unit = _checked(confidence, correct, question)
+        if not self.channels:
+            raise InputError("the detector has no reference", hint="set a baseline first")
+        if self.findings and not self.reset:
+            return None
+        sums = self._split(p, y, unit)
+        self.batches += 1
+        if self.waiting:
+            self._collect(sums)
+            return None
+        found = [channel.add(part) for channel, part in zip(self.channels, sums, strict=True)]
+        each = [
+            float(ratios.sum()) * channel.share / self.horizon
+            for channel, ratios in zip(self.channels, found, strict=True)
+        ]
+        self.evidence = max(each)
+        self.peak = max(self.peak, self.evidence)
+        if self.evidence < self.limit:
+            return None
+        return self._alarm(int(np.argmax(each)), found)
+
+    def _alarm(self, which: int, found: list[Floats]) -> Finding:
+        channel = self.channels[which]
+        start = channel.likely_start(found[which])
+        since = np.sum(channel.days[max(start - channel.since, 0) :], axis=0)
+        earlier = channel.baseline + channel.before
+        earlier = earlier + np.sum(channel.days[: max(start - channel.since, 0)], axis=0)
+        moved = since[REST] / max(since[ROWS], 1.0)
+        if not channel.known and earlier[ROWS]:
+            moved -= earlier[REST] / earlier[ROWS]
+        ends = np.concatenate([[0.0], self.edges, [1.0]])
+        where = None if which == 0 else (float(ends[which - 1]), float(ends[which]))
+        finding = Finding(self.batches - 1, self.epoch + start, where, float(moved), self.evidence)
+        self.findings.append(finding)
+        if self.reset:
+            self._rebase(start)
+        return finding
+
+    def _rebase(self, start: int) -> None:
+        """Make the labels since the change the new baseline, and complete it if it is small."""
+        parts = [
+            np.sum(channel.days[max(start - channel.since, 0) :], axis=0)
+            for channel in self.channels
+        ]
+        self.waiting = parts
+        if parts[0][ROWS] >= _NEW_BASELINE:
+            self._finish()
+
+    def _collect(self, sums: list[DaySums]) -> None:
+        self.waiting = [held + part for held, part in zip(self.waiting, sums, strict=True)]
+        if self.waiting[0][ROWS] >= _NEW_BASELINE:
+            self._finish()
+
+    def _finish(self) -> None:
+        # The old curve stays as the centre: each channel's own mean takes up what moved.
+        parts, self.waiting = self.waiting, []
+        self._start([(part, False) for part in parts])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain data, at most 250 small rows per channel."""
+        return {
+            "version": STATE_VERSION,
+            "horizon": self.horizon,
+            "alpha": self.alpha,
+            "reset": self.reset,
+            "batches": self.batches,
+            "evidence": self.evidence,
+            "peak": self.peak,
+            "edges": self.edges.tolist(),
+            "theta": self.theta.tolist(),
+            "channels": [channel.to_dict() for channel in self.channels],
+            "findings": [[f.batch, f.since, f.range, f.shift, f.evidence] for f in self.findings],
+            "epoch": self.epoch,
+            "waiting": [part.tolist() for part in self.waiting],
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> ChangeDetector:
+        """Go on from a saved state, as if the watch had never stopped."""
+        if state.get("version") != STATE_VERSION:
+            raise InputError(
+                f"the state of a monitor has version {STATE_VERSION}, got {state.get('version')!r}",
+                hint="start the watch anew with a baseline",
+            )
+        plain = {k: state[k] for k in ("horizon", "alpha", "reset", "batches", "evidence", "peak")}
+        return cls(
+            **plain,
+            edges=np.array(state["edges"]),
+            theta=np.array(state["theta"]),
+            channels=[Channel.from_dict(part) for part in state["channels"]],
+            findings=[
+                Finding(a, b, None if c is None else (c[0], c[1]), d, e)
+                for a, b, c, d, e in state["findings"]
+            ],
+            epoch=state["epoch"],
+            waiting=[np.array(part) for part in state["waiting"]],
+        )
+
+
+def _checked(
+    confidence: ArrayLike, correct: ArrayLike, question: ArrayLike | None
+) -> tuple[Floats, Floats, Indices]:
+    p, y = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    if p.shape != y.shape or p.ndim != 1:
+        raise InputError("confidence and correct are vectors of one length")
+    for name, values in (("confidence", p), ("correct", y)):
+        if values.size and not (
+            np.isfinite(values).all() and 0 <= values.min() <= values.max() <= 1
+        ):
+            raise InputError(f"{name} lies in [0, 1]")
+    if question is None:
+        return p, y, np.arange(p.size)
+    unit = np.unique(np.asarray(question), return_inverse=True)[1]
+    return p, y, unit.reshape(-1).astype(np.intp)

@@ -1,0 +1,163 @@
+"""Tables of the label store, and what comes out of them: items, waves, states."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass
+
+__all__ = [
+    "LABELS",
+    "LAST",
+    "LEASE_SECONDS",
+    "SCHEMA_VERSION",
+    "TABLES",
+    "VALID",
+    "ItemKey",
+    "ItemState",
+    "StoredItem",
+    "StoredWave",
+    "statements",
+]
+
+SCHEMA_VERSION = 1
+LABELS = ("right", "wrong", "unsure", "skip")
+# An item that somebody took and did not label goes back to the others after this long.
+LEASE_SECONDS = 1800.0
+
+TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE waves (
+    wave INTEGER PRIMARY KEY, at REAL NOT NULL, design TEXT NOT NULL, size INTEGER NOT NULL,
+    frame INTEGER NOT NULL, uniform INTEGER NOT NULL, seed INTEGER NOT NULL);
+CREATE TABLE items (
+    id INTEGER PRIMARY KEY, item TEXT NOT NULL UNIQUE, question_id TEXT NOT NULL, answer TEXT,
+    model TEXT, wave INTEGER NOT NULL, place INTEGER NOT NULL, pi REAL NOT NULL,
+    twice INTEGER NOT NULL);
+CREATE TABLE assignments (
+    id INTEGER PRIMARY KEY, item_id INTEGER NOT NULL, who TEXT NOT NULL, at REAL NOT NULL,
+    keeps INTEGER NOT NULL);
+CREATE INDEX assignments_by_item ON assignments (item_id);
+CREATE TABLE labels (
+    id INTEGER PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, item_id INTEGER NOT NULL,
+    label TEXT NOT NULL CHECK (label IN ('right', 'wrong', 'unsure', 'skip', 'undo')),
+    note TEXT, final INTEGER NOT NULL, undoes INTEGER);
+CREATE INDEX labels_by_item ON labels (item_id);
+""" + "".join(
+    f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+    "BEGIN SELECT RAISE(ABORT, 'labels are append-only'); END;\n"
+    for table in ("waves", "items", "assignments", "labels")
+    for verb in ("UPDATE", "DELETE")
+)
+
+# Rows that were not taken back; of one person and item the last one counts.
+VALID = """
+    SELECT l.* FROM labels l WHERE l.label <> 'undo'
+    AND NOT EXISTS (SELECT 1 FROM labels u WHERE u.undoes = l.id)
+"""
+LAST = f"""
+    SELECT v.* FROM ({VALID}) v WHERE v.id =
+    (SELECT MAX(w.id) FROM ({VALID}) w WHERE w.item_id = v.item_id AND w.who = v.who
+     AND w.final = v.final)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKey:
+    """What is labelled: one answer to one question, whoever gave it, however confident.
+
+    Without the text of the answer the model stands in its place.
+
+    Examples
+    --------
+    >>> ItemKey("0012", "3.50").code == ItemKey("12", "3.5").code
+    False
+    """
+
+    question_id: str
+    answer: str | None = None
+    model: str | None = None
+
+    @property
+    def code(self) -> str:
+        """A short name that is the same in every file and every process."""
+        text = json.dumps([self.question_id, self.answer, self.model], ensure_ascii=True)
+        return hashlib.blake2b(text.encode(), digest_size=9).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredWave:
+    """A wave as it was drawn."""
+
+    wave: int
+    design: str
+    size: int
+    frame: int
+    uniform: bool
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """A drawn item: its key, its wave, its chance, and whether two people label it."""
+
+    id: int
+    key: ItemKey
+    wave: int
+    pi: float
+    twice: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemState:
+    """What is known about a drawn item.
+
+    Parameters
+    ----------
+    item
+        The item.
+    labels
+        The last label of each person, unsure included, skips left out.
+    final
+        The adjudicated label, or None.
+    at
+        Number of the label that decided it, for the order of labels; 0 while open.
+    """
+
+    item: StoredItem
+    labels: dict[str, str]
+    final: str | None
+    at: int
+
+    @property
+    def status(self) -> str:
+        """``decided``, ``conflict``, ``unsure`` or ``open``."""
+        if self.final in ("right", "wrong"):
+            return "decided"
+        said = {label for label in self.labels.values() if label in ("right", "wrong")}
+        if len(said) == 2:
+            return "conflict"
+        if said:
+            return "decided"
+        return "unsure" if self.labels or self.final else "open"
+
+    @property
+    def outcome(self) -> float | None:
+        """1 for right, 0 for wrong, None while undecided."""
+        if self.status != "decided":
+            return None
+        label = self.final or next(x for x in self.labels.values() if x in ("right", "wrong"))
+        return 1.0 if label == "right" else 0.0
+
+
+def statements(script: str) -> list[str]:
+    """Return the statements of a script; a trigger's own semicolons do not end it."""
+    found, held = [], ""
+    for part in script.split(";"):
+        held = f"{held};{part}" if held else part
+        if sqlite3.complete_statement(held + ";"):
+            if held.strip():
+                found.append(held)
+            held = ""
+    return found

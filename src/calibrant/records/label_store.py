@@ -1,0 +1,318 @@
+"""Labels made by people, kept beside the pool in an append-only SQLite file.
+
+The user's own file is never written. Ids and answers are kept as text, byte for byte. Taking a
+label back is a new row, so that everything that ever happened can be read again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.records.label_schema import (
+    LABELS,
+    LAST,
+    LEASE_SECONDS,
+    SCHEMA_VERSION,
+    TABLES,
+    VALID,
+    ItemKey,
+    ItemState,
+    StoredItem,
+    StoredWave,
+    statements,
+)
+
+__all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave", "store_path"]
+
+
+def store_path(pool: str | Path) -> Path:
+    """Return where the labels of a pool are kept: beside it, never in it.
+
+    Examples
+    --------
+    >>> store_path("data/pool.csv").name
+    'pool.csv.labels.sqlite'
+    """
+    place = Path(pool)
+    if place.is_dir():
+        return place / "labels.sqlite"
+    return place.with_name(place.name + ".labels.sqlite")
+
+
+class LabelStore:
+    """An append-only store of waves, assignments and labels.
+
+    Parameters
+    ----------
+    path
+        The SQLite file; created when it does not exist and `create` is set.
+    create
+        Whether to create it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> store = LabelStore(Path(tempfile.mkdtemp()) / "x.labels.sqlite")
+    >>> wave = store.add_wave([ItemKey("0012", "3.50")], [0.5], design="random", frame=2)
+    >>> item = store.take("ann")[0]
+    >>> store.label(item.id, "ann", "right")
+    1
+    >>> store.states()[0].outcome
+    1.0
+    """
+
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+        self.path = Path(path)
+        fresh = not self.path.exists()
+        if fresh and not create:
+            raise InputError("there are no labels yet", source=str(path))
+        try:
+            self._db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            with self._writing():
+                self._prepare()
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"this is no store of labels ({error})", source=str(path)) from None
+
+    def _prepare(self) -> None:
+        found = self._db.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchone()
+        if found is None:
+            # executescript would end the transaction that guards two programs starting at once.
+            for statement in statements(TABLES):
+                self._db.execute(statement)
+            self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+        version = self.meta("schema")
+        if version != str(SCHEMA_VERSION):
+            raise InputError(
+                f"the labels have schema {version}, this program reads {SCHEMA_VERSION}",
+                source=str(self.path),
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def meta(self, name: str) -> str | None:
+        """Return a note about the store, such as the pool's fingerprint."""
+        row = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Write a note once; a second, other value is refused."""
+        with self._writing():
+            held = self.meta(name)
+            if held is None:
+                self._db.execute("INSERT INTO meta VALUES (?, ?)", (name, value))
+            elif held != value:
+                raise InputError(
+                    f"the labels belong to another pool ({name} is {held!r}, not {value!r})",
+                    source=str(self.path),
+                )
+
+    def add_wave(
+        self,
+        keys: Sequence[ItemKey],
+        pi: Sequence[float],
+        *,
+        design: str,
+        frame: int,
+        uniform: bool = True,
+        seed: int = 0,
+        twice: Iterable[int] = (),
+    ) -> int:
+        """Keep the items of a wave, in the order in which they are to be shown.
+
+        Parameters
+        ----------
+        keys, pi
+            Items in random order, and the chance each of them had.
+        design, frame, uniform, seed
+            How they were drawn, from how many, and whether with equal chances.
+        twice
+            Places (from 0) of the items that two people label, to see how they agree.
+        """
+        double = set(twice)
+        with self._writing():
+            row = self._db.execute("SELECT COALESCE(MAX(wave), 0) + 1 FROM waves").fetchone()
+            wave = int(row[0])
+            self._db.execute(
+                "INSERT INTO waves VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (wave, time.time(), design, len(keys), frame, int(uniform), seed),
+            )
+            self._db.executemany(
+                "INSERT INTO items (item, question_id, answer, model, wave, place, pi, twice) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (k.code, k.question_id, k.answer, k.model, wave, n, float(p), int(n in double))
+                    for n, (k, p) in enumerate(zip(keys, pi, strict=True))
+                ],
+            )
+        return wave
+
+    def waves(self) -> list[StoredWave]:
+        """Return the waves, first to last."""
+        rows = self._db.execute(
+            "SELECT wave, design, size, frame, uniform, seed FROM waves ORDER BY wave"
+        )
+        return [StoredWave(a, b, c, d, bool(e), f) for a, b, c, d, e, f in rows]
+
+    def take(
+        self, who: str, count: int = 1, *, keeps: bool = False, now: float | None = None
+    ) -> list[StoredItem]:
+        """Give a person items: their open ones first, then second labels, then fresh ones.
+
+        Parameters
+        ----------
+        who
+            The person.
+        count
+            Items wanted; fewer come back where fewer are open.
+        keeps
+            Whether the items stay with this person (a spreadsheet that is away for days).
+        now
+            Time in seconds; the clock unless given.
+        """
+        at = time.time() if now is None else now
+        with self._writing():
+            queue = self._queue(who, at)[:count]
+            self._db.executemany(
+                "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, ?)",
+                [(item.id, who, at, int(keeps)) for item in queue],
+            )
+        return queue
+
+    def open_for(self, who: str, *, now: float | None = None) -> int:
+        """Return how many items this person could still be given."""
+        return len(self._queue(who, time.time() if now is None else now))
+
+    def _queue(self, who: str, now: float) -> list[StoredItem]:
+        """Return what `who` may label, in the order in which it is given out."""
+        last = self._db.execute(f"SELECT item_id, who, label, final FROM ({LAST})").fetchall()
+        judged: dict[int, dict[str, str]] = {}
+        closed = set()
+        for item_id, person, label, final in last:
+            judged.setdefault(item_id, {})[person] = label
+            if final:
+                closed.add(item_id)
+        held: dict[int, set[str]] = {}
+        for item_id, person, at, keeps in self._db.execute(
+            "SELECT item_id, who, at, keeps FROM assignments ORDER BY id"
+        ):
+            fresh = keeps or now - at < LEASE_SECONDS
+            if fresh and judged.get(item_id, {}).get(person) != "skip":
+                held.setdefault(item_id, set()).add(person)
+        ranked = []
+        for place, item in enumerate(self.items()):
+            said = judged.get(item.id, {})
+            if item.id in closed or said.get(who, "skip") != "skip":
+                continue
+            answered = {person for person, label in said.items() if label != "skip"}
+            others = (answered | held.get(item.id, set())) - {who}
+            if len(others) >= (2 if item.twice else 1):
+                continue
+            rank = 3 if said.get(who) == "skip" else 0 if who in held.get(item.id, set()) else 2
+            if rank == 2 and others:
+                rank = 1
+            ranked.append((rank, place, item))
+        return [item for _, _, item in sorted(ranked, key=lambda entry: entry[:2])]
+
+    def items(self) -> list[StoredItem]:
+        """Return every drawn item, in the order in which they are shown."""
+        rows = self._db.execute(
+            "SELECT id, question_id, answer, model, wave, pi, twice FROM items ORDER BY wave, place"
+        )
+        return [
+            StoredItem(i, ItemKey(q, a, m), wave, pi, bool(twice))
+            for i, q, a, m, wave, pi, twice in rows
+        ]
+
+    def label(
+        self,
+        item_id: int,
+        who: str,
+        label: str,
+        *,
+        note: str | None = None,
+        final: bool = False,
+        now: float | None = None,
+    ) -> int:
+        """Keep a label and return its number; `final` settles a conflict."""
+        if label not in LABELS:
+            raise InputError(f"a label is one of {', '.join(LABELS)}, got {label!r}")
+        if not who.strip():
+            raise InputError("a label has the name of who made it")
+        with self._writing():
+            if not self._db.execute("SELECT 1 FROM items WHERE id = ?", (item_id,)).fetchone():
+                raise InputError(f"item {item_id} was never drawn", source=str(self.path))
+            cursor = self._db.execute(
+                "INSERT INTO labels (at, who, item_id, label, note, final, undoes) "
+                "VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                (time.time() if now is None else now, who, item_id, label, note, int(final)),
+            )
+        return int(cursor.lastrowid or 0)
+
+    def undo(self, who: str) -> StoredItem | None:
+        """Take back the last label of a person (a new row), and return its item."""
+        with self._writing():
+            row = self._db.execute(
+                f"SELECT id, item_id, final FROM ({VALID}) WHERE who = ? ORDER BY id DESC LIMIT 1",
+                (who,),
+            ).fetchone()
+            if row is None:
+                return None
+            self._db.execute(
+                "INSERT INTO labels (at, who, item_id, label, note, final, undoes) "
+                "VALUES (?, ?, ?, 'undo', NULL, ?, ?)",
+                (time.time(), who, row[1], row[2], row[0]),
+            )
+            self._db.execute(
+                "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, 0)",
+                (row[1], who, time.time()),
+            )
+        return next(item for item in self.items() if item.id == row[1])
+
+    def states(self) -> list[ItemState]:
+        """Return every drawn item with what is known about it."""
+        found: dict[int, list[tuple[int, str, str, int]]] = {}
+        for number, who, item_id, label, final in self._db.execute(
+            f"SELECT id, who, item_id, label, final FROM ({LAST}) ORDER BY id"
+        ):
+            found.setdefault(item_id, []).append((number, who, label, final))
+        states = []
+        for item in self.items():
+            rows = [row for row in found.get(item.id, []) if row[2] != "skip"]
+            labels = {who: label for _, who, label, final in rows if not final}
+            settled = [label for _, _, label, final in rows if final]
+            state = ItemState(item, labels, settled[-1] if settled else None, 0)
+            if state.status == "decided":
+                sure = [n for n, _, label, _ in rows if label in ("right", "wrong")]
+                state = ItemState(item, labels, state.final, sure[0] if sure else 0)
+            states.append(state)
+        return states
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return every row that was ever written, undone ones included, for export."""
+        rows = self._db.execute(
+            "SELECT l.id, l.at, l.who, i.question_id, i.answer, i.model, l.label, l.note, "
+            "l.final, l.undoes, i.wave, i.pi, i.item FROM labels l "
+            "JOIN items i ON i.id = l.item_id ORDER BY l.id"
+        )
+        names = [column[0] for column in rows.description]
+        return [dict(zip(names, row, strict=True)) for row in rows]
