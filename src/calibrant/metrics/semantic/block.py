@@ -9,16 +9,25 @@ import numpy.typing as npt
 
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.binned import reliability_bins
+from calibrant.metrics.semantic.chance import NoiseFloor, noise_floor
 from calibrant.metrics.semantic.convergence import convergence_curve, gap_slope
-from calibrant.metrics.semantic.estimators import SemEce, Splits, sem_ece
-from calibrant.metrics.semantic.pool import pool_draws
-from calibrant.metrics.semantic.strata import hardest_questions, margin_strata, regime_summary
+from calibrant.metrics.semantic.estimators import QuestionScores, SemEce, Splits, sem_ece_of_pool
+from calibrant.metrics.semantic.pool import DrawPool, pool_draws
+from calibrant.metrics.semantic.predicted import pool_gap
+from calibrant.metrics.semantic.strata import (
+    boundary_alignment,
+    hardest_questions,
+    margin_strata,
+    regime_summary,
+)
 from calibrant.metrics.semantic.theory import (
     JENSEN_BOUNDARY,
     confidence_error_bound,
-    predicted_gap,
+    oracle_advantage,
+    pointwise_bias_bound,
     selection_error_bound,
 )
+from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
 
 __all__ = ["sem_ece_block"]
 
@@ -36,21 +45,21 @@ def sem_ece_block(
     conflicts: str = "error",
     level: float = 0.95,
     resamples: int = 1000,
+    unlimited_draws: bool = False,
     rng: RngLike = 0,
 ) -> dict[str, Any]:
     """Return everything a report shows about Sem-ECE, as plain data.
 
-    Parameters are those of `sem_ece`.
+    Parameters are those of `sem_ece`; `unlimited_draws` adds the model-based estimate of
+    `unlimited_draws_ece`.
     """
     generator = as_generator(rng)
-    found = sem_ece(
-        question_id,
-        class_id,
-        correct,
+    pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
+    found = sem_ece_of_pool(
+        pool,
         bins=bins,
         splits=splits,
         label=label,
-        conflicts=conflicts,
         level=level,
         resamples=resamples,
         rng=generator,
@@ -71,9 +80,8 @@ def sem_ece_block(
             "ece": found.gaps.ece,
             "ece_close": found.gaps.ece_close,
         },
-        "predicted_gap": predicted_gap(
-            scores.margin, scores.mass, scores.n, selection_n=scores.selection_n
-        ),
+        "predicted_gap": pool_gap(pool, scores.selection_n),
+        "tied_splits": float(scores.tied.mean()),
         "bounds": _bounds(found),
         "boundaries": {
             "jensen": 2 * JENSEN_BOUNDARY / float(np.sqrt(np.median(scores.n))),
@@ -87,13 +95,23 @@ def sem_ece_block(
             "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
             "sem2": reliability_bins(scores.sem2, scores.label2, bins=bins).to_dict(),
         },
-        "convergence": _convergence(question_id, class_id, correct, conflicts, bins, generator),
+        "convergence": _convergence(pool, bins, generator),
         "hardest": hardest_questions(scores),
+        "boundary_alignment": boundary_alignment(
+            scores, bins=bins, level=level, resamples=resamples, rng=generator
+        ),
+        "oracle_advantage": _oracle(scores),
+        "noise_floor": _floor(noise_floor(pool, bins=bins, rng=generator)),
+        "unlimited_draws": (
+            _plain(unlimited_draws_ece(pool, bins=bins, level=level, rng=generator))
+            if unlimited_draws
+            else None
+        ),
     }
 
 
 def _bounds(found: SemEce) -> dict[str, float]:
-    """Return plug-in bounds on selection and confidence error, averaged over questions."""
+    """Return plug-in bounds, each cut at 1 per question and then averaged."""
     s = found.questions
     held_out = s.n - s.selection_n
     race = (s.margin, s.mass, s.classes)
@@ -103,18 +121,31 @@ def _bounds(found: SemEce) -> dict[str, float]:
         "sem2_confidence_error": float(
             confidence_error_bound(s.top, *race, s.selection_n, evaluation_n=held_out).mean()
         ),
+        "sem1_bias": float(pointwise_bias_bound(*race, s.n).mean()),
+        "sem2_bias": float(pointwise_bias_bound(*race, s.selection_n, held_out=True).mean()),
     }
 
 
-def _convergence(
-    question_id: npt.ArrayLike,
-    class_id: npt.ArrayLike,
-    correct: npt.ArrayLike,
-    conflicts: str,
-    bins: int,
-    rng: np.random.Generator,
-) -> dict[str, Any] | None:
-    pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
+def _oracle(scores: QuestionScores) -> dict[str, Any]:
+    """Theorem 5.7 on the questions that it is about: how much closer Sem2 is to unlimited draws."""
+    close = scores.regime == "jensen"
+    advantage = oracle_advantage(
+        scores.margin, scores.mass, scores.n, selection_n=scores.selection_n
+    )
+    return {"n": int(close.sum()), "value": float(advantage[close].mean()) if close.any() else None}
+
+
+def _floor(found: NoiseFloor) -> dict[str, Any]:
+    tests = {"sem1": found.sem1, "sem2": found.sem2}
+    return {
+        **{name: None if test is None else _plain(test) for name, test in tests.items()},
+        "questions": found.questions,
+        "several_right": found.several_right,
+        "refused": found.refused,
+    }
+
+
+def _convergence(pool: DrawPool, bins: int, rng: np.random.Generator) -> dict[str, Any] | None:
     if int(np.median(pool.size)) < _SMALLEST_CURVE:
         return None
     points = convergence_curve(pool, bins=bins, subsamples=5, resamples=50, rng=rng)

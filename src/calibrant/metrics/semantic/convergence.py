@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.estimators import QuestionScores, Splits, question_scores
 from calibrant.metrics.semantic.pool import DrawPool
+from calibrant.metrics.semantic.resampling import paired_gaps
+from calibrant.metrics.semantic.theory import regimes
 
 __all__ = ["ConvergencePoint", "convergence_curve", "gap_slope", "subsample"]
 
@@ -27,7 +29,9 @@ class ConvergencePoint:
 
     `gap` is mean(c1 - c2) over all questions, `gap_low` over those outside the large-margin
     regime of the whole pool, both with percentile bootstraps over questions; the calibration
-    errors have the intervals of `sem_ece`.
+    errors have the intervals of `sem_ece`. `ece_gap_low` is Sem1-ECE minus Sem2-ECE on the
+    questions whose margin is low for n draws: D < sqrt(log K / n), a threshold that falls with n
+    (as in Figure 10 of the paper); None where there are none.
     """
 
     n: int
@@ -35,12 +39,13 @@ class ConvergencePoint:
     sem2: Estimate
     gap: Estimate
     gap_low: Estimate | None
+    ece_gap_low: Estimate | None = None
 
 
 def subsample(pool: DrawPool, n: int, rng: RngLike) -> DrawPool:
     """Return the pool with n draws of each question, chosen without replacement.
 
-    Class columns keep the order of the whole pool, so ties are broken as before.
+    Class columns keep their places.
     """
     generator = as_generator(rng)
     if int(pool.size.min()) < n:
@@ -95,12 +100,25 @@ def convergence_curve(
         raise InputError(
             f"no question has {max(wanted)} draws with fewer than {min(wanted) // 2} refusals"
         )
-    close = question_scores(full, splits=1, rng=0).regime != "large-margin"
+    first, second = full.top_two()
+    standing = _Standing(
+        regimes(first - second, first + second, full.classes, full.size) != "large-margin",
+        first - second,
+        np.log(full.classes),
+    )
     points = []
     for n in wanted:
         runs = _runs(full, n, splits, subsamples, generator)
-        points.append(_point(n, runs, close, bins, level, resamples, generator))
+        points.append(_point(n, runs, standing, bins, level, resamples, generator))
     return points
+
+
+class _Standing(NamedTuple):
+    """What the whole pool says about each question."""
+
+    close: npt.NDArray[np.bool_]
+    margin: Floats
+    log_classes: Floats
 
 
 def _default_sizes(pool: int) -> list[int]:
@@ -120,13 +138,14 @@ def _runs(
 def _point(
     n: int,
     runs: list[QuestionScores],
-    close: npt.NDArray[np.bool_],
+    standing: _Standing,
     bins: int,
     level: float,
     resamples: int,
     rng: np.random.Generator,
 ) -> ConvergencePoint:
-    questions = close.size
+    questions = standing.close.size
+    low = standing.margin < np.sqrt(standing.log_classes / n)
     rows = np.vstack([np.arange(questions), rng.integers(0, questions, (resamples, questions))])
     shared: dict[str, Any] = {"bins": bins, "level": level, "resamples": resamples, "rng": rng}
     gap = np.mean([r.gap for r in runs], axis=0)
@@ -135,7 +154,8 @@ def _point(
         sem1=_mean_ece([(r.sem1, r.label1) for r in runs], shared),
         sem2=_mean_ece([(r.sem2, r.label2) for r in runs], shared),
         gap=_estimate(gap[rows].mean(axis=1), questions, level),
-        gap_low=_close_gap(gap, close, level, resamples, rng),
+        gap_low=_close_gap(gap, standing.close, level, resamples, rng),
+        ece_gap_low=_low_ece_gap(runs, low, shared),
     )
 
 
@@ -147,6 +167,26 @@ def _mean_ece(runs: list[tuple[Floats, Floats]], shared: dict[str, Any]) -> Esti
     found = [metric_estimates(c, y, names=("ece",), **shared)["ece"] for c, y in runs]
     value, low, high = np.mean([(e.value, e.low, e.high) for e in found], axis=0)
     return replace(found[0], value=float(value), low=float(low), high=float(high))
+
+
+def _low_ece_gap(
+    runs: list[QuestionScores], low: npt.NDArray[np.bool_], shared: dict[str, Any]
+) -> Estimate | None:
+    """Return Sem1-ECE minus Sem2-ECE on the low-margin questions, a mean over sub-samples."""
+    if not low.any():
+        return None
+    nobody = np.zeros(int(low.sum()), dtype=bool)
+    found = [
+        paired_gaps(
+            (run.sem1[low], run.label1[low]),
+            (run.sem2[low], run.label2[low]),
+            close=nobody,
+            **shared,
+        ).ece
+        for run in runs
+    ]
+    value, lower, upper = np.mean([(e.value, e.low, e.high) for e in found], axis=0)
+    return replace(found[0], value=float(value), low=float(lower), high=float(upper))
 
 
 def _close_gap(
@@ -171,13 +211,13 @@ def _estimate(values: Floats, n: int, level: float) -> Estimate:
 
 
 def gap_slope(points: Sequence[ConvergencePoint]) -> float:
-    """Return the log-log slope of the low-margin gap against n; theory says -1/2.
+    """Return the log-log slope against n of Sem1-ECE minus Sem2-ECE on low-margin questions.
 
-    NaN where fewer than two points have a positive gap.
+    Which questions are of low margin is decided at each n, see `ConvergencePoint`. Theory says
+    -1/2, the paper measured -0.56 to -0.58. NaN where fewer than two points have a positive gap.
     """
-    known = [
-        (p.n, p.gap_low.value) for p in points if p.gap_low is not None and p.gap_low.value > 0
-    ]
+    gaps = [(p.n, p.ece_gap_low.value) for p in points if p.ece_gap_low is not None]
+    known = [(n, gap) for n, gap in gaps if gap > 0]
     if len(known) < 2:
         return float("nan")
     n, gap = np.log(np.array(known, dtype=np.float64)).T

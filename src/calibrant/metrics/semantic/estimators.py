@@ -16,9 +16,9 @@ from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.resampling import PairedGaps, paired_gaps
 from calibrant.metrics.semantic.theory import regimes, standardised_margin
-from calibrant.stats.splits import sample_splits, split_law
+from calibrant.stats.splits import SplitLaw, sample_splits, split_law
 
-__all__ = ["QuestionScores", "SemEce", "question_scores", "sem_ece"]
+__all__ = ["QuestionScores", "SemEce", "question_scores", "sem_ece", "sem_ece_of_pool"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Splits: TypeAlias = int | Literal["exact"]
@@ -45,6 +45,8 @@ class QuestionScores:
         a selection block count for equal shares.
     top, margin, mass
         Frequency of the mode, top-two margin D and top-two mass p of the pool.
+    tied
+        Share of the splits whose selection block has several leading classes.
     """
 
     ids: npt.NDArray[Any]
@@ -58,6 +60,7 @@ class QuestionScores:
     top: Floats
     margin: Floats
     mass: Floats
+    tied: Floats
 
     @property
     def standardised_margin(self) -> Floats:
@@ -125,8 +128,9 @@ def sem_ece(
     Sem1 takes the frequency of the most frequent meaning as confidence: biased upwards, because
     the winner is read off the draws that made it win. Sem2 selects on one part of the draws and
     reads the frequency off the other: unbiased given the selection, biased downwards by wrong
-    selections. Both are in [0, 1], 0 is best, and both tend to the same limit as draws are added;
-    neither is 'better' because it is smaller.
+    selections. Both errors are in [0, 1] and measure this number of draws; their intervals cover
+    them at this number of draws. The error with unlimited draws may lie outside both, and a
+    smaller value is not a better one.
 
     Parameters
     ----------
@@ -160,7 +164,30 @@ def sem_ece(
     >>> result.questions.sem1.tolist(), result.questions.sem2.round(4).tolist()
     ([0.75, 0.25], [0.5, 0.0])
     """
-    pool = pool_draws(question_id, class_id, correct, conflicts=conflicts)
+    return sem_ece_of_pool(
+        pool_draws(question_id, class_id, correct, conflicts=conflicts),
+        bins=bins,
+        splits=splits,
+        rng=rng,
+        label=label,
+        selection_share=selection_share,
+        level=level,
+        resamples=resamples,
+    )
+
+
+def sem_ece_of_pool(
+    pool: DrawPool,
+    *,
+    bins: int = 10,
+    splits: Splits = 200,
+    rng: RngLike = 0,
+    label: str = "split",
+    selection_share: float = 0.5,
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> SemEce:
+    """Return `sem_ece` of draws that are counted already."""
     generator = as_generator(rng)
     scores = question_scores(
         pool, splits=splits, rng=generator, label=label, selection_share=selection_share
@@ -203,7 +230,7 @@ def question_scores(
     if not 0 < selection_share < 1:
         raise InputError(f"selection_share must lie between 0 and 1, got {selection_share}")
     block = np.clip(np.floor(pool.size * selection_share).astype(np.int64), 1, pool.size - 1)
-    sem2, label2 = _held_out(pool, block, splits, as_generator(rng))
+    law = _held_out(pool, block, splits, as_generator(rng))
     label1 = pool.mode_grade()
     first, second = pool.top_two()
     return QuestionScores(
@@ -213,18 +240,19 @@ def question_scores(
         classes=pool.classes,
         sem1=first,
         label1=label1,
-        sem2=sem2,
-        label2=label2 if label == "split" else label1,
+        sem2=np.minimum(law.confidence, 1.0),
+        label2=law.mean_of(pool.labels) if label == "split" else label1,
         top=first,
         margin=first - second,
         mass=first + second,
+        tied=law.tied,
     )
 
 
 def _held_out(
     pool: DrawPool, block: npt.NDArray[np.int64], splits: Splits, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Return mean held-out frequency and mean grade over the splits that select a class."""
+) -> SplitLaw:
+    """Return what the splits select; every question must have a split that selects something."""
     if splits == "exact":
         law = split_law(pool.counts, block, selectable=pool.attempted)
     else:
@@ -235,7 +263,7 @@ def _held_out(
             f"no split of question {pool.ids[int(empty[0])]} holds an answer",
             hint="use more splits, or splits='exact'",
         )
-    return np.minimum(law.confidence, 1.0), law.mean_of(pool.labels)
+    return law
 
 
 def pooled_ece(scores: QuestionScores, *, bins: int) -> tuple[float, float]:

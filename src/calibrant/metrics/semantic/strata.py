@@ -9,12 +9,19 @@ import numpy as np
 
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.binned import ece
+from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.estimators import QuestionScores
 from calibrant.metrics.semantic.resampling import paired_gaps
+from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.stats.intervals import wald_interval
 
-__all__ = ["MarginStratum", "hardest_questions", "margin_strata", "regime_summary"]
+__all__ = [
+    "MarginStratum",
+    "boundary_alignment",
+    "hardest_questions",
+    "margin_strata",
+    "regime_summary",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,7 @@ class MarginStratum:
 
     `over_confidence` is mean Sem1 confidence minus accuracy of the mode: the theory says
     Sem2-ECE <= Sem1-ECE where it is positive, and the other way round where it is negative.
+    `sem1_band` and `sem2_band` are the two errors with their intervals.
     """
 
     low: float
@@ -32,6 +40,8 @@ class MarginStratum:
     sem2: float
     ece_gap: Estimate
     over_confidence: Estimate
+    sem1_band: Estimate
+    sem2_band: Estimate
 
 
 def margin_strata(
@@ -62,16 +72,28 @@ def margin_strata(
             resamples=resamples,
             rng=generator,
         )
-        sem1, sem2 = (ece(*scored, bins=bins) for scored in (first, second))
+        sem1, sem2 = (
+            metric_estimates(
+                *scored,
+                names=("ece",),
+                bins=bins,
+                level=level,
+                resamples=resamples,
+                rng=generator,
+            )["ece"]
+            for scored in (first, second)
+        )
         found.append(
             MarginStratum(
                 number / strata,
                 (number + 1) / strata,
                 int(rows.size),
-                sem1,
-                sem2,
+                sem1.value,
+                sem2.value,
                 gaps.ece,
                 _mean(first[0] - first[1], level),
+                sem1,
+                sem2,
             )
         )
     return found
@@ -93,6 +115,49 @@ def regime_summary(scores: QuestionScores, *, level: float = 0.95) -> list[dict[
                 "gap": _mean(scores.gap[inside], level),
             }
         )
+    return rows
+
+
+def boundary_alignment(
+    scores: QuestionScores,
+    *,
+    window: float = 0.1,
+    bins: int = 10,
+    level: float = 0.95,
+    resamples: int = 1000,
+    rng: RngLike = 0,
+) -> list[dict[str, Any]]:
+    """Return measured and predicted gap around both regime boundaries (Table 2 of the paper).
+
+    The measured gap is Sem1-ECE minus Sem2-ECE of the questions whose margin lies within
+    `window` (a share) of the boundary; the predicted one is phi(m) / sqrt(n) there, without any
+    fitted constant and with p = 1. Questions with one class have no boundary of large margin.
+    """
+    generator = as_generator(rng)
+    root = np.sqrt(scores.n)
+    standards = {
+        "jensen": np.full(scores.n.size, 2 * JENSEN_BOUNDARY),
+        "large_margin": np.sqrt(np.log(scores.classes)),
+    }
+    rows: list[dict[str, Any]] = []
+    for name, standard in standards.items():
+        off = np.abs(scores.margin * root / np.where(standard > 0, standard, np.nan) - 1)
+        near = np.flatnonzero(off <= window + 1e-9)
+        row: dict[str, Any] = {"boundary": name, "n": int(near.size), "gap": None}
+        if near.size:
+            row["gap"] = paired_gaps(
+                (scores.sem1[near], scores.label1[near]),
+                (scores.sem2[near], scores.label2[near]),
+                close=np.zeros(near.size, dtype=bool),
+                bins=bins,
+                level=level,
+                resamples=resamples,
+                rng=generator,
+            ).ece
+            height = np.exp(-(standard[near] ** 2) / 2) / np.sqrt(2 * np.pi)
+            row["predicted"] = float((height / root[near]).mean())
+            row["ratio"] = row["gap"].value / row["predicted"]
+        rows.append(row)
     return rows
 
 

@@ -16,7 +16,10 @@ __all__ = [
     "binned_ece_bound_smooth",
     "confidence_error_bound",
     "jensen_bias",
+    "oracle_advantage",
+    "pointwise_bias_bound",
     "predicted_gap",
+    "predicted_gaps",
     "regimes",
     "selection_bias",
     "selection_error_bound",
@@ -73,7 +76,22 @@ def predicted_gap(
 ) -> float:
     """Return the leading-order Sem1-ECE minus Sem2-ECE under over-confidence.
 
-    With one block of n draws for both estimators this is mean(sqrt(p) phi(2 lam)) / sqrt(n). Where
+    The mean of `predicted_gaps`. Only the two leading classes are in it: `pool_gap` also has the
+    others.
+    """
+    return float(np.mean(predicted_gaps(margin, mass, n, selection_n=selection_n)))
+
+
+def predicted_gaps(
+    margin: npt.ArrayLike,
+    mass: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    selection_n: npt.ArrayLike | None = None,
+) -> Floats:
+    """Return the leading-order E[c1 - c2] of each question (Theorem 5.6).
+
+    With one block of n draws for both estimators this is sqrt(p) phi(2 lam) / sqrt(n). Where
     Sem2 selects on a smaller block of a shared pool, pass its size as `selection_n`: then the
     Jensen part is taken at n and the selection part at `selection_n`.
     """
@@ -84,7 +102,37 @@ def predicted_gap(
     downward = np.sqrt(mass / chosen_n) * selection_bias(
         standardised_margin(margin, mass, chosen_n) / 2
     )
-    return float(np.mean(upward + downward))
+    gaps: Floats = upward + downward
+    return gaps
+
+
+def oracle_advantage(
+    margin: npt.ArrayLike,
+    mass: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    selection_n: npt.ArrayLike | None = None,
+) -> Floats:
+    """Return how much closer Sem2's confidence is to unlimited draws than Sem1's (Theorem 5.7).
+
+    To leading order, per question and under over-confidence: sqrt(p/n) (J(lam) - S(lam)), positive
+    exactly where lam < lam*. Its mean predicts |Sem1-ECE - ECE*| - |Sem2-ECE - ECE*| for
+    questions that are all Jensen-dominated. `selection_n` as in `predicted_gaps`.
+
+    Examples
+    --------
+    >>> oracle_advantage([0.0, 0.3], [1.0, 1.0], 50).round(4).tolist()
+    [0.0564, -0.0042]
+    """
+    all_n = np.asarray(n, dtype=np.float64)
+    chosen_n = all_n if selection_n is None else np.asarray(selection_n, dtype=np.float64)
+    mass = np.asarray(mass, dtype=np.float64)
+    upward = np.sqrt(mass / all_n) * jensen_bias(standardised_margin(margin, mass, n) / 2)
+    downward = np.sqrt(mass / chosen_n) * selection_bias(
+        standardised_margin(margin, mass, chosen_n) / 2
+    )
+    advantage: Floats = upward - downward
+    return advantage
 
 
 def regimes(
@@ -112,11 +160,36 @@ def selection_error_bound(
 ) -> Floats:
     """Return (K - 1) exp(-n D^2 / (2 p)), a bound on choosing another class than the mode.
 
-    It may exceed 1, where it says nothing; it is not cut.
+    It bounds a probability, so it is cut at 1, where it says nothing.
     """
     standard = standardised_margin(margin, mass, n)
     bound: Floats = (np.asarray(classes, dtype=np.float64) - 1) * np.exp(-(standard**2) / 2)
-    return bound
+    return np.minimum(bound, 1.0)
+
+
+def pointwise_bias_bound(
+    margin: npt.ArrayLike,
+    mass: npt.ArrayLike,
+    classes: npt.ArrayLike,
+    n: npt.ArrayLike,
+    *,
+    held_out: bool = False,
+) -> Floats:
+    """Return the bound of Theorem 5.1 on |E[c] - c*| of each question, cut at 1.
+
+    The smaller of C sqrt(log(2K) / (2n)) and the selection-error bound. The constant is 1 for
+    Sem1 and 2 for Sem2 (`held_out`): the selected class falls short by at most two deviations of
+    a frequency.
+
+    Examples
+    --------
+    >>> pointwise_bias_bound([0.0, 0.8], [0.8, 0.9], [5, 3], 50).round(4).tolist()
+    [0.1517, 0.0]
+    """
+    constant = 2.0 if held_out else 1.0
+    count = np.asarray(n, dtype=np.float64)
+    uniform = constant * np.sqrt(np.log(2 * np.asarray(classes, dtype=np.float64)) / (2 * count))
+    return np.minimum(uniform, selection_error_bound(margin, mass, classes, n))
 
 
 def confidence_error_bound(
@@ -129,6 +202,8 @@ def confidence_error_bound(
     evaluation_n: npt.ArrayLike | None = None,
 ) -> Floats:
     """Return the bound on E|c - c*|: Theorem 5.3 (Sem1), or 5.4 with `evaluation_n` (Sem2).
+
+    Both are cut at 1, the largest error that a frequency can have.
 
     Parameters
     ----------
@@ -144,10 +219,10 @@ def confidence_error_bound(
     by_margin: Floats = np.sqrt(p1 * (1 - p1) / size)
     by_margin = by_margin + selection_error_bound(margin, mass, classes, n)
     if evaluation_n is not None:
-        return by_margin
+        return np.minimum(by_margin, 1.0)
     uniform = np.sqrt(np.log(2 * np.asarray(classes, dtype=np.float64)) / (2 * np.asarray(n)))
     smaller: Floats = np.minimum(uniform, by_margin)
-    return smaller
+    return np.minimum(smaller, 1.0)
 
 
 def binned_ece_bound(

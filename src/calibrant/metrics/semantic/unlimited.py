@@ -1,0 +1,251 @@
+"""The calibration error with unlimited draws: a model-based estimate, with its refusals.
+
+Sem1 and Sem2 measure the number of draws at hand. This looks through the draws: a mixture over
+how much mass the right class has and how the rest is split says where the leading answer of each
+question would settle. It is a model: it can miss where correctness depends sharply on which
+answer leads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.semantic.partitions import SPLITTERS, largest_share, log_partition
+from calibrant.metrics.semantic.pool import DrawPool
+from calibrant.stats.binning import width_edges
+from calibrant.stats.splits import sample_splits
+
+__all__ = ["CAUTION", "UnlimitedDraws", "unlimited_draws_ece"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+CAUTION = "model-based; can miss where correctness depends sharply on which answer leads"
+LEAST_DRAWS, LEAST_QUESTIONS, MOST_TIED = 20, 200, 0.5
+# Mass of the right class: none, all, and twenty values between.
+_RIGHT = np.concatenate([[0.0], (np.arange(20) + 0.5) / 20, [1.0]])
+# Stopping the mixture's fit here is what keeps it smooth; more steps fit noise.
+_STEPS = 20
+_STEPS_SEVERAL = 200
+_ROWS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class UnlimitedDraws:
+    """The estimate, or why there is none.
+
+    Parameters
+    ----------
+    ece
+        Calibration error of the answer that leads with unlimited draws; None where refused.
+    over_confidence
+        Its mean confidence minus accuracy, the same.
+    refused
+        Why there is no estimate.
+    caution
+        What it can miss.
+    """
+
+    ece: Estimate | None
+    over_confidence: Estimate | None
+    refused: str | None
+    caution: str = CAUTION
+
+
+class _Kinds(NamedTuple):
+    """Distinct questions: right and wrong counts, share of draws that hold an answer."""
+
+    right: Ints
+    wrong: Ints
+    answered: Floats
+    times: Floats
+
+
+def unlimited_draws_ece(
+    pool: DrawPool,
+    *,
+    bins: int = 10,
+    level: float = 0.95,
+    resamples: int = 100,
+    rng: RngLike = 0,
+) -> UnlimitedDraws:
+    """Return the calibration error that unlimited draws would show, with its interval.
+
+    Parameters
+    ----------
+    pool
+        The draws: at least 20 per question and 200 questions, with tied leaders in at most half
+        of the half-splits. Otherwise the result says why it is refused.
+    bins
+        Equal-width bins.
+    level
+        Nominal coverage; the interval is widened by 0.03 sqrt(20 / n) for what the model leaves
+        out.
+    resamples
+        Bootstrap resamples over questions, the mixture fitted anew in each.
+    rng
+        Seed or generator.
+
+    Examples
+    --------
+    >>> from calibrant.metrics.semantic import pool_draws
+    >>> few = pool_draws(["a"] * 4, [0, 0, 1, 1], [1, 1, 0, 0])
+    >>> unlimited_draws_ece(few).refused
+    'it needs at least 20 draws per question; there are 4'
+    """
+    generator = as_generator(rng)
+    reason = _refusal(pool, generator)
+    if reason is not None:
+        return UnlimitedDraws(None, None, reason)
+    kinds = _kinds(pool)
+    questions = pool.ids.size
+    weights = np.vstack(
+        [kinds.times, generator.multinomial(questions, kinds.times / questions, size=resamples)]
+    )
+    sums = _bin_sums(kinds, weights, bins, generator)
+    slack = 0.03 * float(np.sqrt(20 / np.median(pool.size)))
+    value, low, high = _inverted(sums[0], sums[1:], level)
+    shift = -sums.sum(axis=1)
+    below, above = np.quantile(shift[1:], [(1 - level) / 2, (1 + level) / 2])
+    return UnlimitedDraws(
+        _estimate(value, max(low - slack, 0.0), high + slack, questions, level),
+        _estimate(shift[0], below - slack, above + slack, questions, level),
+        None,
+    )
+
+
+def _estimate(value: float, low: float, high: float, n: int, level: float) -> Estimate:
+    return Estimate(
+        float(value), float(low), float(min(high, 1.0)), int(n), level, interval="model-based"
+    )
+
+
+def _refusal(pool: DrawPool, rng: np.random.Generator) -> str | None:
+    draws, questions = int(np.median(pool.size)), pool.ids.size
+    if draws < LEAST_DRAWS:
+        return f"it needs at least {LEAST_DRAWS} draws per question; there are {draws}"
+    if questions < LEAST_QUESTIONS:
+        return f"it needs at least {LEAST_QUESTIONS} questions; there are {questions}"
+    if ((pool.answers > 0) & (pool.labels > 0) & (pool.labels < 1)).any():
+        return "it needs grades of 0 or 1; some classes have a grade between"
+    half = np.maximum(pool.size // 2, 1)
+    law = sample_splits(pool.counts, half, splits=20, rng=rng, selectable=pool.attempted)
+    tied = float(law.tied.mean())
+    if tied > MOST_TIED:
+        return f"several answers lead together in {tied:.0%} of half-splits, more than half"
+    return None
+
+
+def _kinds(pool: DrawPool) -> _Kinds:
+    answers = pool.answers
+    right = np.where(np.nan_to_num(pool.labels) == 1, answers, 0)
+    silent = pool.size - answers.sum(axis=1)
+    key = np.column_stack([silent, -np.sort(-right, axis=1), -np.sort(right - answers, axis=1)])
+    _, first, inverse = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    times = np.bincount(inverse.reshape(-1)).astype(np.float64)
+    share = answers.sum(axis=1) / pool.size
+    return _Kinds(right[first], (answers - right)[first], share[first], times)
+
+
+def _bin_sums(kinds: _Kinds, weights: Floats, bins: int, rng: np.random.Generator) -> Floats:
+    """Return sums of E[(a* - c*) 1{c* in bin}] per question, (1 + resamples, bins)."""
+    likelihood = _likelihood(kinds)
+    share = weights / weights.sum(axis=1, keepdims=True)
+    mixture = _fitted(likelihood, share, _STEPS)
+    lean = share / (mixture @ likelihood.T)
+    lead = _right_leaders(kinds, rng)
+    sums = np.zeros((len(weights), bins))
+    for start in range(0, len(likelihood), _ROWS):
+        rows = np.arange(start, min(start + _ROWS, len(likelihood)))
+        residual = _residuals(kinds, rows, lead[rows], bins, rng)
+        for place in range(bins):
+            weighted = likelihood[rows] * residual[:, :, place]
+            sums[:, place] += ((lean[:, rows] @ weighted) * mixture).sum(axis=1)
+    return sums
+
+
+def _likelihood(kinds: _Kinds) -> Floats:
+    """Return the likelihood of each kind under each atom (mass of the right class, splitter)."""
+    right, wrong = kinds.right.sum(axis=1)[:, None], kinds.wrong.sum(axis=1)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mass = np.where(right > 0, right * np.log(_RIGHT), 0.0)
+        mass = mass + np.where(wrong > 0, wrong * np.log1p(-_RIGHT), 0.0)
+    split = log_partition(kinds.wrong)
+    first, second = (np.exp(part - part.max(axis=1, keepdims=True)) for part in (mass, split))
+    table: Floats = first[:, :, None] * second[:, None, :]
+    return table.reshape(len(first), -1)
+
+
+def _fitted(likelihood: Floats, share: Floats, steps: int) -> Floats:
+    """Return EM weights of the atoms for each row of shares, from equal weights."""
+    table = likelihood.astype(np.float32)
+    wanted = share.astype(np.float32)
+    mixture = np.full((len(share), table.shape[1]), 1 / table.shape[1], dtype=np.float32)
+    for _ in range(steps):
+        fit = np.maximum(mixture @ table.T, 1e-30)
+        mixture = mixture * ((wanted / fit) @ table)
+    weights: Floats = mixture.astype(np.float64)
+    return weights
+
+
+_DRAWN = 10
+
+
+def _right_leaders(kinds: _Kinds, rng: np.random.Generator) -> Floats:
+    """Return draws of the leading right class's share of the right mass, (kinds, drawn).
+
+    It is 1 where no question has several right classes; otherwise a second mixture splits the
+    right mass.
+    """
+    several = (kinds.right > 0).sum(axis=1) > 1
+    if not several.any():
+        return np.ones((len(kinds.times), _DRAWN))
+    logs = log_partition(kinds.right)
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    some = kinds.right.sum(axis=1) > 0
+    share = kinds.times[some][None, :] / kinds.times[some].sum()
+    mixture = _fitted(likelihood[some], share, _STEPS_SEVERAL)[0]
+    posterior = likelihood * mixture
+    upper = np.cumsum(posterior / posterior.sum(axis=1, keepdims=True), axis=1)
+    drawn = rng.random((len(upper), _DRAWN, 1))
+    splitter = (drawn > upper[:, None, :]).sum(axis=2).clip(max=len(SPLITTERS) - 1)
+    return largest_share(kinds.right, splitter, rng)
+
+
+def _residuals(
+    kinds: _Kinds, rows: Ints, lead: Floats, bins: int, rng: np.random.Generator
+) -> Floats:
+    """Return E[(a* - c*) 1{c* in bin}] for each kind and atom, (kinds, atoms, bins)."""
+    number = len(SPLITTERS)
+    splitter = np.tile(np.arange(number).repeat(_DRAWN), (rows.size, 1))
+    share = largest_share(kinds.wrong[rows], splitter, rng).reshape(-1, 1, number, _DRAWN)
+    mass = _RIGHT[None, :, None, None]
+    wrong, right = (1 - mass) * share, mass * lead[:, None, None, :]
+    leads = right >= wrong
+    confidence = kinds.answered[rows, None, None, None] * np.maximum(right, wrong)
+    place = np.searchsorted(width_edges(bins)[1:-1], confidence + 1e-9, side="right")
+    atoms = rows.size * _RIGHT.size * number
+    cell = np.arange(atoms).repeat(_DRAWN) * bins + place.ravel()
+    weight = ((leads - confidence) / _DRAWN).ravel()
+    sums = np.bincount(cell, weights=weight, minlength=atoms * bins).astype(np.float64)
+    return sums.reshape(rows.size, -1, bins)
+
+
+def _inverted(sums: Floats, resampled: Floats, level: float) -> tuple[float, float, float]:
+    """Return median-unbiased estimate and interval of sum |m| from inverting a test along m."""
+    observed = float(np.abs(sums).sum())
+    noise = resampled - resampled.mean(axis=0)
+    scale = np.linspace(0, 2, 81)
+    drawn = np.abs(scale[:, None, None] * sums + noise).sum(axis=2)
+    low, middle, high = np.quantile(drawn, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=1)
+    inside = np.flatnonzero(low <= observed)
+    upper = max(float(scale[inside[-1]]) if inside.size else 0.0, float(scale[1]))
+    lower = float(scale[np.argmax(high >= observed)])
+    value = float(scale[np.argmax(middle >= observed)])
+    return value * observed, lower * observed, upper * observed
