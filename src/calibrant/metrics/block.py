@@ -44,6 +44,7 @@ class Block(BlockData):
         )
 
     def _undefined(self, name: str, reason: str) -> Estimate:
+        self.undefined[name] = reason
         nan = undefined(name, reason)
         return self._wrap(nan, nan, nan, "undefined")
 

@@ -49,6 +49,11 @@ SMOOTH_METRICS = frozenset({*_MEANS, *_RANKING, "e_aurc"})
 class BlockData:
     """One block of rows: its units, the sums that metrics need, and how rows pull on them."""
 
+    @cached_property
+    def undefined(self) -> dict[str, str]:
+        """Metrics that are undefined here, with the reason; filled as they are asked for."""
+        return {}
+
     def __init__(
         self,
         confidence: ArrayLike,

@@ -108,6 +108,15 @@ class CellBlock(Block):
         """Mean confidence of each cell and outcome by itself."""
         return self._inside(self.confidence_sums[self.outcome, self.cell] / self.counts, self.cell)
 
+    # What a block of rows is asked, too: here every row is one right or wrong answer to a question.
+    probability = True
+    independent = True
+
+    @property
+    def questions(self) -> int:
+        """Questions; every row is one."""
+        return self.n
+
     @property
     def width(self) -> float:
         """Width of a cell."""

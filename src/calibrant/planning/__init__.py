@@ -8,7 +8,7 @@ from calibrant.core.lazy import lazy_exports
 from calibrant.planning.leaderboard import leaderboard
 
 if TYPE_CHECKING:
-    from calibrant.planning.block import verification_block
+    from calibrant.planning.block import verification_block, verification_of
     from calibrant.planning.designs import DEFAULT_DESIGN, DESIGNS, LabelPool, choose_batch
     from calibrant.planning.formulas import (
         Dynamics,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from calibrant.planning.presets import PRESETS, Preset
     from calibrant.planning.refusal import require_labels
     from calibrant.planning.sequential import SequentialAudit
-    from calibrant.planning.verdict import claim_verdict, verdict_word
     from calibrant.stats.floors import (
         accuracy_floor,
         active_floor,
@@ -54,7 +53,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".block": ("verification_block",),
+            ".block": ("verification_block", "verification_of"),
             ".designs": ("DEFAULT_DESIGN", "DESIGNS", "LabelPool", "choose_batch"),
             ".formulas": (
                 "Dynamics",
@@ -77,7 +76,6 @@ else:
             ".presets": ("PRESETS", "Preset"),
             ".refusal": ("require_labels",),
             ".sequential": ("SequentialAudit",),
-            ".verdict": ("claim_verdict", "verdict_word"),
             "calibrant.stats.floors": (
                 "accuracy_floor",
                 "active_floor",
@@ -111,7 +109,6 @@ __all__ = [
     "active_floor",
     "active_gain",
     "choose_batch",
-    "claim_verdict",
     "data_rate",
     "deepest_pipeline",
     "detection_labels",
@@ -137,9 +134,9 @@ __all__ = [
     "stop_decision",
     "tie_groups",
     "transfer_labels",
-    "verdict_word",
     "verification_block",
     "verification_dynamics",
     "verification_horizon",
+    "verification_of",
     "verified_region",
 ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +13,15 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.refusal import require_labels
-from calibrant.planning.verdict import verdict_word
 from calibrant.stats import floors
 from calibrant.stats.binning import width_index
 from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
-__all__ = ["miscalibration_verdict", "verification_block"]
+if TYPE_CHECKING:
+    from calibrant.metrics.row_block import RowBlock
+    from calibrant.metrics.streamed import CellBlock
+
+__all__ = ["verification_block", "verification_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -59,7 +61,7 @@ def verification_block(
     resamples: int = 150,
     rng: RngLike = 0,
 ) -> dict[str, Any]:
-    """Say what these labels can show: error rate, steepness of the gap, floors, verdict.
+    """Say how precise these labels let one be: error rate, steepness of the gap, worst cases.
 
     Parameters
     ----------
@@ -81,16 +83,16 @@ def verification_block(
     dict
         ``error_rate``, ``lipschitz``, ``passive_floor``, ``active_floor``, ``accuracy_floor``
         (estimates), ``lipschitz_resolutions`` (one entry per binning), ``lipschitz_note`` (why
-        it cannot be estimated, or None), ``optimal_bins``, ``resolution`` (what this very data
-        resolves), ``verdict`` on the claim 'the model is miscalibrated', and ``text``.
+        it cannot be estimated, or None), ``optimal_bins`` and ``resolution`` (what this very
+        data resolves).
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.5, 1.0, size=5000)
     >>> block = verification_block(p, rng.uniform(size=p.size) < p - 0.2)
-    >>> block["verdict"], round(block["error_rate"].value, 2)
-    ('verified', 0.46)
+    >>> round(block["error_rate"].value, 2)
+    0.46
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
     generator = as_generator(rng)
@@ -101,21 +103,67 @@ def verification_block(
         if plain
         else _resample_rows(p, y, w, u, resamples, generator)
     )
-    labels = _label_count(w, u)
+    return _found(observed, draws, _label_count(w, u), plain, (p, w), generator)
+
+
+def verification_of(block: RowBlock | CellBlock, *, rng: RngLike = 0) -> dict[str, Any]:
+    """Return the verification block of rows or of merged sums."""
+    from calibrant.metrics.row_block import RowBlock
+
+    if isinstance(block, RowBlock):
+        return verification_block(
+            *block.given, weights=block.given_weights, units=block.given_units, rng=rng
+        )
+    return _from_cells(**block.verification_sums(), rng=rng)
+
+
+def _from_cells(
+    *,
+    rows: Floats,
+    hits: Floats,
+    confidence: Floats,
+    means: Floats,
+    counts: Floats,
+    resamples: int = 150,
+    rng: RngLike = 0,
+) -> dict[str, Any]:
+    """Return what `verification_block` returns, for rows that are units of their own.
+
+    Parameters
+    ----------
+    rows, hits, confidence
+        Rows, right answers and summed confidence in each of 60 equal cells.
+    means, counts
+        Confidences and how many rows each stands for.
+    resamples, rng
+        As for `verification_block`.
+    """
+    n, generator = int(rows.sum()), as_generator(rng)
+    observed = _Cells(rows[None], hits[None], confidence[None])
+    draws = _resample_cells(observed, n, resamples, generator)
+    return _found(observed, draws, n, True, (means, counts), generator)
+
+
+def _found(
+    observed: _Cells,
+    draws: _Cells,
+    labels: int,
+    plain: bool,
+    rows: tuple[Floats, Floats],
+    generator: np.random.Generator,
+) -> dict[str, Any]:
     error_rate = _error_rate(observed, draws, labels, plain)
     slopes, note = _lipschitz(observed, draws, labels)
-    lipschitz: Estimate = slopes["estimate"]
-    resolution = _resolution(p, w, observed, draws, error_rate, generator)
-    block: dict[str, Any] = {
+    resolution = _resolution(*rows, observed, draws, error_rate, generator)
+    return {
         "labels": labels,
         "error_rate": error_rate,
-        "lipschitz": lipschitz,
+        "lipschitz": slopes["estimate"],
         "lipschitz_resolutions": slopes["resolutions"],
         "lipschitz_note": note,
-        **_floors(error_rate, lipschitz, labels),
+        **_floors(error_rate, slopes["estimate"], labels),
         "resolution": resolution,
     }
-    return block | _verdict(block)
 
 
 def _checked(
@@ -332,50 +380,3 @@ def _resolution(
         "half_width": float(high - low) / 2,
         "if_calibrated": float(np.quantile(null.sum(axis=1) / labels, 0.95)),
     }
-
-
-_PHRASES = {
-    "verified": "miscalibration is verified",
-    "tie": "no miscalibration is shown (a tie with perfect calibration)",
-    "unverifiable": "miscalibration is unverifiable",
-}
-
-
-def _verdict(block: dict[str, Any]) -> dict[str, Any]:
-    resolution = block["resolution"]
-    return miscalibration_verdict(
-        block, shown=resolution["ece"].value > resolution["if_calibrated"]
-    )
-
-
-def miscalibration_verdict(
-    block: Mapping[str, Any], *, shown: bool, tests: int = 1
-) -> dict[str, Any]:
-    """Return verdict and text on 'the model is miscalibrated'.
-
-    Parameters
-    ----------
-    block
-        A verification block.
-    shown
-        Whether this very data show it, by whatever tests were made.
-    tests
-        For how many tests `shown` is corrected; 1 is the ECE alone, looked at alone.
-    """
-    resolution, labels = block["resolution"], block["labels"]
-    ece, null = resolution["ece"].value, resolution["if_calibrated"]
-    floor, name = block["passive_floor"].value, "worst-case floor"
-    if floor != floor:
-        floor, name = block["active_floor"].value, "floor for an unknown steepness"
-    above = bool(ece > floor)
-    word = verdict_word(shown=shown, above_floor=above)
-    chance = f"{'more' if ece > null else 'not more'} than chance would give a calibrated model"
-    seen = f"{chance} ({null:.3f})"
-    if shown != (ece > null):
-        seen += ", but the mean gap is," if shown else f", though not once {tests} tests count,"
-    text = (
-        f"{_PHRASES[word]} with {labels:,} labels: the ECE {ece:.3f} is {seen} and "
-        f"{'above' if above else 'below'} the {name} {floor:.3f} (a rate with "
-        f"constant 1); on this data the ECE is resolved to +/- {resolution['half_width']:.3f}"
-    )
-    return {"verdict": word, "text": text}

@@ -90,7 +90,7 @@ def ece_upper(gap: Floats, error: Floats, weight: Floats, z: float, unseen: floa
         middle = (low + high) / 2
         held = bool(claim_holds(total, mean, square, z, np.array([middle]))[0])
         low, high = (low, middle) if held else (middle, high)
-    return min(1.0, low + unseen)
+    return float(min(1.0, low + unseen))
 
 
 def claim_z(gap: Floats, error: Floats, weight: Floats, threshold: float) -> float:
@@ -103,7 +103,7 @@ def claim_z(gap: Floats, error: Floats, weight: Floats, threshold: float) -> flo
     --------
     >>> one = np.array([1.0])
     >>> round(claim_z(np.array([0.1]), np.array([0.02]), one, 0.1329), 2)
-    1.64
+    1.65
     """
     scale = max(float(weight @ error), 1e-12)
     c = np.array([max(threshold, 0.0) / scale])

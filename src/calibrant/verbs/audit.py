@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
+from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.cell_source import cell_source
 from calibrant.inputs.streaming import is_streamed
-from calibrant.verbs.streamed_audit import streamed_audit
+from calibrant.verbs._options import (
+    AnswerColumn,
+    Bins,
+    By,
+    ConfidenceColumn,
+    Data,
+    Engine,
+    Graded,
+    Level,
+    Margin,
+    MethodColumn,
+    ModelColumn,
+    OnInvalidByInput,
+    OutcomesOrColumn,
+    QuestionColumn,
+    Resamples,
+    Scale,
+    Seed,
+    WeightsColumn,
+)
 
 if TYPE_CHECKING:
     from calibrant.report.result import Result
@@ -15,27 +35,40 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 
+@verb(
+    example="calibrant audit scores.csv --by domain --html audit.html",
+    outputs=("json", "html", "fail_if", "junit"),
+)
 def audit(
-    data: Any,
-    correct: Any = None,
+    data: Data,
+    correct: OutcomesOrColumn = None,
     *,
-    confidence: str | None = None,
-    model: str | None = None,
-    method: str | None = None,
-    question: str | None = None,
-    answer: str | None = None,
-    weights: str | None = None,
-    by: Sequence[str] = (),
-    bins: int = 15,
-    level: float = 0.95,
-    resamples: int = 1000,
-    recalibrate: str | None = None,
-    on_invalid: str | None = None,
-    graded: bool = False,
-    scale: str = "fraction",
-    repeats: bool = False,
-    engine: str | None = None,
-    seed: int = 0,
+    confidence: ConfidenceColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    weights: WeightsColumn = None,
+    by: By = (),
+    bins: Bins = 15,
+    level: Level = 0.95,
+    resamples: Resamples = 1000,
+    margin: Margin = 0.02,
+    recalibrate: Annotated[
+        str | None,
+        Option(
+            "Recalibrate first, cross-fitted: temperature, platt, isotonic, beta, histogram.",
+            metavar="NAME",
+        ),
+    ] = None,
+    on_invalid: OnInvalidByInput = None,
+    graded: Graded = False,
+    scale: Scale = "fraction",
+    repeats: Annotated[
+        bool, Option("Rows of one question are repeated answers to it.", group=INPUT)
+    ] = False,
+    engine: Engine = None,
+    seed: Seed = 0,
 ) -> Result:
     """Audit confidences against outcomes.
 
@@ -56,6 +89,8 @@ def audit(
         Coverage of the intervals.
     resamples
         Bootstrap resamples behind them.
+    margin
+        Calibration errors and mean gaps below it do not matter: two percentage points.
     recalibrate
         Recalibrate each (model, method) first, cross-fitted: temperature, platt, isotonic, beta
         or histogram. Needed for scores that are not probabilities.
@@ -110,14 +145,12 @@ def audit(
     )
     whole = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
     if is_streamed(data, engine, whole):
-        return streamed_audit(data, options)
-    # Imported here: what a table in memory needs takes a second to load, a streamed one is read
-    # meanwhile.
-    from threadpoolctl import threadpool_limits
+        source = cell_source(data, options)
+    else:
+        # Loaded here: a table in memory needs much that a streamed one does without.
+        from calibrant.inputs.row_source import row_source
 
-    from calibrant.verbs.audit_rows import audit_rows
+        source = row_source(data, None if isinstance(correct, str) else correct, options)
+    from calibrant.verbs.audit_document import audit_document
 
-    # The algebra library adds up in another order on another number of threads: with one, the
-    # last digits do not depend on the machine, nor on how calibrant was called.
-    with threadpool_limits(1):
-        return audit_rows(data, None if isinstance(correct, str) else correct, options)
+    return audit_document(source, options, margin)

@@ -4,51 +4,105 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from calibrant.core.errors import InputError
+from calibrant.claims.margins import ERROR_MARGIN
+from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.core.errors import InputError, UndefinedMetricWarning
+from calibrant.core.hints import Hint
 from calibrant.core.naming import naming
+from calibrant.core.rng import as_generator
+from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.metrics import confidence_gap
+from calibrant.metrics.row_block import RowBlock
 from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
 from calibrant.planning.plan import parse_stages
-from calibrant.records import Scores, load_scores, source_name
+from calibrant.records import Block, Scores, load_scores, source_name
 from calibrant.report.result import Result
-from calibrant.verbs.audit_block import block_tests
+from calibrant.verbs._options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Seed,
+)
 from calibrant.verbs.groups import scores_source
-from calibrant.verbs.significance import correct_for_number
 
 __all__ = ["plan"]
 
 _LEAST_SHARE = 1e-9
+_STEEPEST = 1e6
 # Bins of the ECE that the verification block speaks of.
 _BINS = 15
 
 
+@verb(example="calibrant plan --precision 0.05 --error-rate 0.2")
 def plan(
-    scores: Any = None,
+    scores: Annotated[
+        Any,
+        Option(
+            "Scores to measure error rate and steepness on.",
+            metavar="[TABLE..]",
+            group=INPUT,
+            argument=True,
+            kind="several",
+            place="read",
+        ),
+    ] = None,
     *,
-    precision: float | None = None,
-    labels: int | None = None,
-    error_rate: float | None = None,
-    lipschitz: float | None = None,
-    models: int = 1,
-    groups: int = 1,
-    smallest_share: float = 1.0,
-    stages: str | Sequence[float] = (),
-    preset: str | None = None,
-    drift: float | None = None,
-    per: str = "month",
-    start: dt.date | str | None = None,
-    rank: str | None = None,
-    seed: int = 0,
-    **columns: Any,
+    precision: Annotated[
+        float | None,
+        Option("Precision of the calibration error wanted.", metavar="D", max=1),
+    ] = None,
+    labels: Annotated[int | None, Option("Labels at hand: what do they show?", metavar="M")] = None,
+    error_rate: Annotated[float | None, Option("Share of wrong answers.", metavar="E")] = None,
+    lipschitz: Annotated[
+        float | None,
+        Option("Steepness of the gap; 1 if not measured.", metavar="L", max=1e6),
+    ] = None,
+    model_count: Annotated[
+        int, Option("2 for a comparison of two models.", metavar="N", formerly=("models",))
+    ] = 1,
+    groups: Annotated[int, Option("Groups that must each be verified.", metavar="N")] = 1,
+    smallest_share: Annotated[
+        float, Option("Share of the smallest group.", metavar="PI", min=_LEAST_SHARE, max=1)
+    ] = 1.0,
+    stages: Annotated[
+        str | Sequence[float],
+        Option("Steepness of a pipeline's stages; inf if jumpy.", metavar="L,L,..", group=ADVANCED),
+    ] = (),
+    preset: Annotated[
+        str | None, Option("eu-ai-act, nist-ai-rmf or fda-samd.", metavar="NAME")
+    ] = None,
+    drift: Annotated[
+        float | None,
+        Option("Drift of the calibration error per unit of time.", metavar="RATE", max=1e6),
+    ] = None,
+    per: Annotated[str, Option("hour, day, week, month or year.", metavar="UNIT")] = "month",
+    start: Annotated[
+        dt.date | str | None,
+        Option("Day of the verification: when it expires.", metavar="DATE", kind="date"),
+    ] = None,
+    rank: Annotated[
+        str | None,
+        Option("Leaderboard with ties: accuracy, brier or ece.", metavar="METRIC"),
+    ] = None,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    on_invalid: OnInvalid = "error",
+    seed: Seed = 0,
 ) -> Result:
     """Plan labels, in both directions.
 
@@ -61,7 +115,7 @@ def plan(
         Precision wanted, or labels at hand.
     error_rate, lipschitz
         eps and L, where they are not measured; L is 1 by default, as in published tables.
-    models, groups, smallest_share, stages
+    model_count, groups, smallest_share, stages
         A comparison, groups that must each be verified, a pipeline (``"2,2"``).
     preset
         ``eu-ai-act``, ``nist-ai-rmf`` or ``fda-samd``.
@@ -69,10 +123,10 @@ def plan(
         Drift of the ECE per unit of time, and the day of the verification: when it expires.
     rank
         Add a leaderboard with its ties: accuracy, brier or ece.
+    confidence, correct, model, method, question, on_invalid
+        Column names and rules of the table, see `calibrant.records.load_scores`.
     seed
         The same seed gives the same bytes.
-    columns
-        Column names and rules of the table, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -85,20 +139,16 @@ def plan(
     >>> result["passive_labels"], result["active_labels"]
     (50000, 500)
     """
-    stages = parse_stages(stages)
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question, "on_invalid": on_invalid}
+    stages = _stages(stages)
     if scores is None:
         _refuse_without_table({"rank": rank, **columns})
-    _check_range("precision", precision, 1.0)
     for name, size in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
         # Below, the labels needed are more than a number can hold.
         if size is not None and 0 < size < _LEAST_SHARE:
-            raise InputError(f"{name} is 0 or from {_LEAST_SHARE:g} on, got {size:g}")
-    _check_range("drift", drift, 1e6)
-    if not _LEAST_SHARE <= smallest_share <= 1:
-        raise InputError(f"smallest_share is from {_LEAST_SHARE:g} to 1, got {smallest_share:g}")
-    _check_range("the Lipschitz constant", lipschitz, 1e6)
-    for stage in stages:
-        _check_range("the steepness of --stages", None if stage == math.inf else stage, 1e6)
+            rule = "{" + name + "} is 0 or from {0} on, got {1}"
+            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{size:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with naming(source):
         table = None if scores is None else load_scores(scores_source(scores), **columns)
@@ -113,20 +163,20 @@ def plan(
     if error_rate is None and preset is None:
         raise InputError(
             "a plan needs the error rate of the model",
-            hint="give --error-rate, a table to measure it on, or a --preset",
+            hint=Hint("give {error_rate}, a table to measure it on, or a {preset}"),
         )
     goal = Goal(
         error_rate=error_rate or 0.0,
         lipschitz=1.0 if lipschitz is None else lipschitz,
         precision=precision,
         labels=labels,
-        models=models,
+        models=model_count,
         groups=groups,
         smallest_share=smallest_share,
         stages=stages,
         drift=drift,
         per=per,
-        start=_date(start),
+        start=start if isinstance(start, dt.date) else None,
     )
     settings = {**asdict(goal), "preset": preset, "rank": rank, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)
@@ -143,17 +193,25 @@ def _refuse_without_table(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over: they are about a table."""
     given = [name for name, value in options.items() if value not in (None, "error", "drop")]
     if given:
+        rule = "{" + given[0] + "} is about a table, and none is given, got {0}"
         raise InputError(
-            f"--{given[0].replace('_', '-')} is about a table, and none is given, got "
-            f"{options[given[0]]!r}",
+            Hint(rule, repr(options[given[0]])),
             hint="give a table of scores, or leave the option out",
         )
 
 
-def _check_range(name: str, value: float | None, most: float) -> None:
-    """Refuse what is no size; what is too small is refused where it is used."""
-    if value is not None and not value <= most:
-        raise InputError(f"{name} is a number up to {most:g}, got {value:g}")
+def _stages(given: str | Sequence[float]) -> tuple[float, ...]:
+    """Return the steepness of each stage; an infinite one is a jump."""
+    parts = given.split(",") if isinstance(given, str) and given.strip() else ()
+    if not all(part.strip() for part in parts):
+        rule = "{stages} is a list of numbers separated by commas, got {0}"
+        raise InputError(Hint(rule, repr(given)))
+    found = tuple(parse_stages(given))
+    for stage in found:
+        if stage != math.inf and not stage <= _STEEPEST:
+            rule = "the steepness of {stages} is a number up to {0}, got {1}"
+            raise InputError(Hint(rule, f"{_STEEPEST:g}", f"{stage:g}"))
+    return found
 
 
 def _need(block: dict[str, Any]) -> float:
@@ -172,10 +230,7 @@ def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
         )
         steep = found["lipschitz"].value
         need = found["error_rate"].value * (steep if np.isfinite(steep) else 1.0)
-        gap = confidence_gap(
-            block.confidence, block.correct, weights=block.weights, units=block.units
-        )
-        tests = block_tests(block, gap, _BINS)
+        tests = _tests(block, seed)
         blocks.append(
             {
                 **block.keys,
@@ -187,8 +242,26 @@ def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
             }
         )
     # The same tests, with the same correction, as in an audit of the table.
-    correct_for_number(blocks)
+    adjust_p_values(blocks)
     return blocks
+
+
+def _tests(block: Block, seed: int) -> dict[str, Any]:
+    rng = as_generator(seed)
+    rows = RowBlock(
+        block.confidence,
+        block.correct,
+        block.weights,
+        block.units,
+        probability=True,
+        bins=_BINS,
+        level=0.95,
+        resamples=2,
+        rng=rng,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return block_tests(rows, rows.estimates(("auroc",)), rng, ERROR_MARGIN)
 
 
 def _leaderboard(table: Scores, metric: str, seed: int) -> dict[str, Any]:
@@ -197,7 +270,7 @@ def _leaderboard(table: Scores, metric: str, seed: int) -> dict[str, Any]:
     if len(methods) > 1:
         raise InputError(
             f"a leaderboard compares one method, got {', '.join(map(str, sorted(methods)))}",
-            hint="choose one with --confidence",
+            hint=Hint("choose one with {confidence}"),
         )
     names = frame["model"].unique(maintain_order=True).to_list()
     counts = frame.group_by("question_id").len()
@@ -211,12 +284,3 @@ def _leaderboard(table: Scores, metric: str, seed: int) -> dict[str, Any]:
         for rows in [part.filter(part["model"] == name)]
     }
     return leaderboard(arrays, metric=metric, seed=seed)
-
-
-def _date(start: dt.date | str | None) -> dt.date | None:
-    if start is None or isinstance(start, dt.date):
-        return start
-    try:
-        return dt.date.fromisoformat(start)
-    except ValueError:
-        raise InputError(f"a date is written like 2026-01-31, got {start!r}") from None

@@ -30,17 +30,17 @@ from calibrant.comparison.resampled import resample_counts
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
+from calibrant.inputs.cell_source import sum_table
 from calibrant.inputs.engines import engine_named
 from calibrant.inputs.footers import streamed_input
 from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streaming import Streamed, staged, sum_plan
 from calibrant.metrics.streamed import CellBlock
-from calibrant.planning.streamed import verification_from_cells
+from calibrant.planning import verification_of
 from calibrant.records.batches import parquet_files, partition_of, table_parts
 from calibrant.records.part_sums import Key, PartSums, model_blocks
 from calibrant.report.result import Result
 from calibrant.stats.mergeable import CellSums
-from calibrant.verbs.streamed_audit import summed
 
 __all__ = ["streamed_compare"]
 
@@ -112,7 +112,7 @@ def streamed_compare(
             )
         parts = table_parts(source, streamed.plan.columns)
         files = streamed_input(str(data), source, parts)
-        total = summed(parts, streamed.plan, runner, shown=str(data), staged=source)
+        total = sum_table(parts, streamed.plan, runner, shown=str(data), staged=source)
         cuts = _cuts(total, models, str(data))
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
         one = partial(
@@ -313,7 +313,7 @@ def _entries(
             resamples=options["resamples"],
             rng=stream,
         )
-        entry["verification"] = verification_from_cells(**block.verification_sums(), rng=stream)
+        entry["verification"] = verification_of(block, rng=stream)
     for name in ("results", "pairs"):
         found[name] = [{**cut.keys, **entry} for entry in found[name]]
     left_out = {name: int(n) for name, n in zip(cut.models, sums.left_out, strict=True)}

@@ -6,18 +6,31 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from scipy import special
 
+from calibrant.claims.claim import ALPHA
+from calibrant.claims.margins import error_within, gap_within
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import CalibrationTest
-from calibrant.planning.block import miscalibration_verdict
+from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.streamed import CellBlock
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["ALPHA", "CONTROL", "correct_for_number", "gap_p_value", "own_tests", "tests_of_rows"]
+__all__ = [
+    "CONTROL",
+    "adjust_p_values",
+    "gap_p_value",
+    "own_tests",
+    "separation_test",
+    "tests_of_rows",
+]
 
-ALPHA = 0.05
 CONTROL = "holm"
+_NOTHING_TESTED = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}
 _TESTS = ("calibration", "gap")
+_BESIDE = ("within_margin", "separation")
+SEPARATION_MARGIN = 0.05
 
 
 def gap_p_value(gap: Estimate, exact: CalibrationTest | None = None) -> float | None:
@@ -84,12 +97,12 @@ def own_tests(entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def correct_for_number(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def adjust_p_values(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Give every test of every entry its adjusted p-value, in place, and say what was done.
 
     The confidences of whole models are one family and those of groups another, so that looking
     into groups does not blur what is known of the whole. In each family the chance of any false
-    claim is at most 5 %. What a verification block says follows the corrected tests.
+    claim is at most 5 %.
 
     Returns
     -------
@@ -103,7 +116,7 @@ def correct_for_number(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
     ...      "significance": {"calibration": {"p_value": p}, "gap": None}}
     ...     for p in (0.01, 0.04)
     ... ]
-    >>> correct_for_number(entries)["whole"]
+    >>> adjust_p_values(entries)["whole"]
     {'confidences': 2, 'tests': 2}
     >>> [entry["significance"]["calibration"]["p_adjusted"] for entry in entries]
     [0.02, 0.04]
@@ -122,13 +135,63 @@ def correct_for_number(entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def _family(entries: Sequence[dict[str, Any]]) -> dict[str, int]:
     found = [own_tests(entry) for entry in entries]
     tests = [test for own in found for test in own.values()]
+    _adjust(tests)
+    for entry, own in zip(entries, found, strict=True):
+        more = {name: entry["significance"].get(name) for name in _BESIDE}
+        entry["significance"] = {name: own.get(name) for name in _TESTS} | {"tests": len(tests)}
+        entry["significance"] |= {name: test for name, test in more.items() if test is not None}
+    # Being within a margin and separating answers are questions of their own: families of theirs.
+    margins = [entry["significance"].get("within_margin") or {} for entry in entries]
+    _adjust([test for margin in margins for test in margin.values() if test is not None])
+    _adjust([t for entry in entries if (t := entry["significance"].get("separation"))])
+    return {"confidences": sum(bool(own) for own in found), "tests": len(tests)}
+
+
+def _adjust(tests: Sequence[dict[str, Any]]) -> None:
     for test, p_adjusted in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
         test["p_adjusted"] = float(p_adjusted)
-    for entry, own in zip(entries, found, strict=True):
-        entry["significance"] = {name: own.get(name) for name in _TESTS} | {"tests": len(tests)}
-        if "verification" in entry:
-            # The block judged this confidence alone; both verdicts must say the same.
-            shown = any(test["p_adjusted"] <= ALPHA for test in own.values())
-            verdict = miscalibration_verdict(entry["verification"], shown=shown, tests=len(tests))
-            entry["verification"] = {**entry["verification"], **verdict}
-    return {"confidences": sum(bool(own) for own in found), "tests": len(tests)}
+
+
+def block_tests(
+    block: RowBlock | CellBlock, metrics: Mapping[str, Any], rng: np.random.Generator, margin: float
+) -> dict[str, Any]:
+    """Return the tests of perfect calibration, of the mean gap and of being within a margin."""
+    gap = metrics["confidence_gap"]
+    if block.independent:
+        test, mean = (block.calibration_test(bins, rng) for bins in (block.bins, 1))
+        found = tests_of_rows(test, mean, gap)
+    else:
+        shown = {"calibration": None, "gap": {"p_value": gap_p_value(gap)}}
+        found = {"calibration_test": dict(_NOTHING_TESTED), "significance": shown}
+    within = gap_within(gap, margin)
+    error = error_within(block.gaps.residual, block.gaps.error(), margin)
+    found["significance"] |= {
+        "within_margin": {
+            "gap": None if within is None else {"p_value": within},
+            "error": error if block.independent else None,
+        },
+        "separation": separation_test(metrics["auroc"]),
+    }
+    return found
+
+
+def separation_test(auroc: Estimate, margin: float = SEPARATION_MARGIN) -> dict[str, Any] | None:
+    """Return the p-values of 'the AUROC is not 0.5' and of 'it is within a margin of 0.5'.
+
+    Both follow from the interval of the AUROC, taken as normal on the logit scale.
+
+    Examples
+    --------
+    >>> found = separation_test(Estimate(0.7, 0.65, 0.745, n=500))
+    >>> found["p_value"] < 1e-9, found["p_within"] > 0.99
+    (True, True)
+    """
+    ends = (auroc.value, auroc.low, auroc.high)
+    if not all(map(math.isfinite, ends)) or not 0 < auroc.low < auroc.high < 1:
+        return None
+    quantile = float(special.ndtri((1 + auroc.level) / 2))
+    at, low, high = (float(special.logit(min(max(end, 1e-9), 1 - 1e-9))) for end in ends)
+    error = max((high - low) / (2 * quantile), 1e-12)
+    reach = float(special.logit(0.5 + margin))
+    within = max(special.ndtr(-(reach - at) / error), special.ndtr(-(reach + at) / error))
+    return {"p_value": 2 * float(special.ndtr(-abs(at) / error)), "p_within": float(within)}

@@ -1,9 +1,10 @@
-"""An audit in memory: the whole table, with units, weights, grades and recalibration."""
+"""Arrays, tables, studies and logs as blocks of rows, read into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,25 +22,28 @@ from calibrant.inputs.audit_input import (
     rules_of,
 )
 from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.logs import foreign_tables
+from calibrant.inputs.audit_source import AuditSource, SourceBlock
+from calibrant.inputs.coverage import coverage_document, table_coverage
+from calibrant.inputs.draws import draws_with_classes, question_texts
+from calibrant.inputs.logs import ForeignTables, foreign_tables
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
 from calibrant.metrics import PlattCalibrator, calibrator_from_dict, cross_fitted
-from calibrant.records import Scores
+from calibrant.metrics.row_block import RowBlock
+from calibrant.records import Block, Scores
 from calibrant.records.convert import ReadOptions
-from calibrant.report.result import Result
-from calibrant.verbs.audit_block import audit_block
-from calibrant.verbs.semantic import draws_with_classes, question_texts, semantic_blocks
-from calibrant.verbs.significance import correct_for_number
-from calibrant.verbs.verdict import audit_verdict
 
-__all__ = ["audit_rows"]
+__all__ = ["row_source"]
 
 _ARRAYS = "arrays in memory"
+_IN_MEMORY = {"way": "in memory"}
+_REPEATED = (
+    "rows of one question depend on each other: perfect calibration is not tested, the mean gap is"
+)
 
 
-def audit_rows(data: Any, outcomes: Any, options: AuditOptions) -> Result:
-    """Audit confidences against outcomes.
+def row_source(data: Any, outcomes: Any, options: AuditOptions) -> AuditSource:
+    """Open what an audit was given.
 
     Parameters
     ----------
@@ -56,72 +60,55 @@ def audit_rows(data: Any, outcomes: Any, options: AuditOptions) -> Result:
     if not is_array(data):
         log = foreign_tables(data, options=ReadOptions(scale=options.scale), ranked=True)
     options = rules_of(data, log, options)
-    meanings = [] if is_array(data) else _meanings(data if log is None else log, options)
+    draws = None if is_array(data) else draws_with_classes(data if log is None else log)
+    texts = None if draws is None else question_texts(data if log is None else log, draws)
     head = _head(data, options)
     if log is not None:
         require_usable(log)
-    elif meanings and has_no_scores(data, options.columns["confidence"]):
-        empty: dict[str, Any] = {"dropped": {}, "dropped_rows": {}, "results": []}
-        return Result({**head, **empty, "sem_ece": meanings})
+    elif draws is not None and has_no_scores(data, options.columns["confidence"]):
+        nothing = partial(coverage_document, [], rows=0, rows_read=0)
+        return AuditSource(head, _IN_MEMORY, lambda: iter(()), nothing, draws=draws, texts=texts)
     raw = {} if log is not None or is_study(data) else _raw_scores(data, options)
-    ranking = frozenset(entry["name"] for entry in methods() if not entry["probability"])
-    ranking |= raw.keys() | (frozenset() if log is None else log.ranking)
-    scores = load_rows(data if log is None else log, outcomes, options, ranking)
+    rankings = frozenset(entry["name"] for entry in methods() if not entry["probability"])
+    rankings |= raw.keys() | (frozenset() if log is None else log.ranking)
+    scores = load_rows(data if log is None else log, outcomes, options, rankings)
     if options.recalibrate is not None:
         with naming(head["source"]):
             scores = _recalibrated(scores, options.recalibrate, options.seed, raw)
-        ranking = frozenset()
-    notes = {
+        rankings = frozenset()
+    return AuditSource(
+        head,
+        _IN_MEMORY,
+        partial(_blocks, scores, options, rankings, _notes(log), _raw_notes(raw, options)),
+        partial(table_coverage, scores),
+        dict(scores.dropped),
+        dict(scores.dropped_rows),
+        scores.emptied,
+        draws,
+        texts,
+    )
+
+
+def _notes(log: ForeignTables | None) -> Sequence[str]:
+    return [] if log is None else log.notes
+
+
+def _raw_notes(raw: dict[str, int], options: AuditOptions) -> dict[str, str]:
+    return {
         name: f"{count:,} of the scores of {name} lie outside [0, 1]: they are taken as scores, "
         f"and {options.recalibrate} turns them into probabilities"
         for name, count in raw.items()
     }
-    blocks = _blocks(scores, options, ranking, [] if log is None else log.notes, notes)
-    multiplicity = correct_for_number(blocks)
-    return Result(
-        {
-            **head,
-            "multiplicity": multiplicity,
-            "dropped": dict(scores.dropped),
-            "dropped_rows": dict(scores.dropped_rows),
-            "emptied_models": scores.emptied,
-            "results": [{**entry, "verdict": audit_verdict(entry)} for entry in blocks],
-            "sem_ece": meanings,
-        }
-    )
 
 
 def _head(data: Any, options: AuditOptions) -> dict[str, Any]:
-    """Return the head of the document; what readers have long found at the top stays there."""
     arrays = is_array(data)
-    return {
-        **document_head(
-            "audit",
-            None if arrays else data,
-            seed=options.seed,
-            settings=options.settings,
-            source=_ARRAYS if arrays else None,
-        ),
-        "level": options.level,
-        "bins": options.bins,
-        "resamples": options.resamples,
-        "recalibrated": options.recalibrate,
-        "reading": {"way": "in memory"},
-    }
-
-
-def _meanings(tables: Any, options: AuditOptions) -> list[dict[str, Any]]:
-    """Return the calibration over meanings, where the data holds draws with their classes."""
-    draws = draws_with_classes(tables)
-    if draws is None:
-        return []
-    return semantic_blocks(
-        draws,
-        engine=options.engine,
-        texts=question_texts(tables, draws),
-        level=options.level,
-        resamples=options.resamples,
+    return document_head(
+        "audit",
+        None if arrays else data,
         seed=options.seed,
+        settings=options.settings,
+        source=_ARRAYS if arrays else None,
     )
 
 
@@ -141,17 +128,33 @@ def _raw_scores(data: Any, options: AuditOptions) -> dict[str, int]:
 def _blocks(
     scores: Scores,
     options: AuditOptions,
-    ranking: Collection[str],
+    rankings: Collection[str],
     notes: Sequence[str],
     notes_by_method: dict[str, str],
-) -> list[dict[str, Any]]:
-    blocks = []
+) -> Iterator[SourceBlock]:
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
-        entry = audit_block(block, probability=method not in ranking, **options.metrics)
-        own = [notes_by_method[method]] if method in notes_by_method else []
-        blocks.append({**entry, "notes": [*entry["notes"], *notes, *own]})
-    return blocks
+        probability = method not in rankings
+        own = [_REPEATED] if probability and block.units is not None else []
+        own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
+        made = partial(_block, block, options, probability)
+        yield SourceBlock(block.keys, made, own)
+
+
+def _block(
+    block: Block, options: AuditOptions, probability: bool, rng: np.random.Generator
+) -> RowBlock:
+    return RowBlock(
+        block.confidence,
+        block.correct,
+        block.weights,
+        block.units,
+        probability=probability,
+        bins=options.bins,
+        level=options.level,
+        resamples=options.resamples,
+        rng=rng,
+    )
 
 
 def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) -> Scores:

@@ -1,0 +1,182 @@
+"""What a claim is: an outcome of a declared test about a named part of the data, and its sentence.
+
+Every sentence that calibrant says about data is made by a `ClaimRule`. The rule states the
+hypothesis, the test, the correction for number and the margin, and holds one sentence for each
+outcome. How often each sentence is false was measured by simulation; see `docs/claims.md`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+__all__ = ["ALPHA", "OUTCOMES", "Claim", "ClaimRule", "Facts", "Outcome", "declare", "declared"]
+
+Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
+OUTCOMES: tuple[str, ...] = get_args(Outcome)
+# The most often that any one sentence may be false.
+ALPHA = 0.05
+
+# What a sentence is made of: numbers and names of the document, nothing else.
+Facts: TypeAlias = Mapping[str, Any]
+Sentence: TypeAlias = Callable[[Facts], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of a document.
+
+    Parameters
+    ----------
+    id
+        Rule that made it, for example ``audit.over_confident``.
+    subject
+        What it is about: model, method, group, pair.
+    outcome
+        ``shown``, ``equivalent`` (within the margin), ``undecided`` or ``depends``.
+    text
+        The sentence.
+    value, low, high
+        The quantity and its interval, where there is one.
+    p_adjusted
+        P-value, corrected for the number of claims of its family.
+    margin
+        Differences below it do not matter; part of the sentence.
+    n
+        Questions (or rows, where each is one) behind it.
+
+    Examples
+    --------
+    >>> claim = Claim("audit.over_confident", {"model": "a"}, "shown", "Over-confident.", 0.1)
+    >>> claim.to_dict()["value"], claim.to_dict()["low"]
+    (0.1, None)
+    """
+
+    id: str
+    subject: Mapping[str, Any]
+    outcome: Outcome
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_adjusted: float | None = None
+    margin: float | None = None
+    n: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form, keys in the order that the documents promise."""
+        return {
+            "id": self.id,
+            "subject": dict(self.subject),
+            "outcome": self.outcome,
+            "value": _number(self.value),
+            "low": _number(self.low),
+            "high": _number(self.high),
+            "p_adjusted": _number(self.p_adjusted),
+            "margin": _number(self.margin),
+            "n": self.n,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRule:
+    """A declared kind of claim.
+
+    Parameters
+    ----------
+    id
+        Verb and name, ``audit.over_confident``.
+    question
+        What a reader asks, in plain words.
+    hypothesis
+        What the claim says when it is shown, in symbols.
+    test
+        How that is decided.
+    correction
+        What is done about many claims of this kind in one document.
+    sentences
+        A sentence per outcome, made from the facts of the document.
+    margin
+        Default margin, where the rule has one.
+    """
+
+    id: str
+    question: str
+    hypothesis: str
+    test: str
+    correction: str
+    sentences: Mapping[Outcome, Sentence]
+    margin: float | None = None
+    worlds: tuple[str, ...] = field(default=())
+
+    def claim(
+        self,
+        outcome: Outcome,
+        facts: Facts,
+        *,
+        subject: Mapping[str, Any],
+        estimate: Mapping[str, Any] | None = None,
+        p_adjusted: float | None = None,
+        margin: float | None = None,
+        n: int | None = None,
+    ) -> Claim:
+        """Return a claim of this kind with its sentence.
+
+        Parameters
+        ----------
+        outcome
+            What the test said.
+        facts
+            What the sentence is made of.
+        subject
+            What it is about.
+        estimate
+            ``value``, ``low``, ``high`` and ``n`` of the quantity.
+        p_adjusted, margin, n
+            As in `Claim`; n is that of the estimate unless given.
+        """
+        if outcome not in self.sentences:
+            raise KeyError(f"{self.id} has no sentence for the outcome {outcome!r}")
+        found = estimate or {}
+        return Claim(
+            self.id,
+            subject,
+            outcome,
+            " ".join(self.sentences[outcome](facts).split()),
+            found.get("value"),
+            found.get("low"),
+            found.get("high"),
+            p_adjusted,
+            margin,
+            found.get("n") if n is None else n,
+        )
+
+
+_RULES: dict[str, ClaimRule] = {}
+
+
+def declare(rule: ClaimRule) -> ClaimRule:
+    """Add a rule to the list of everything that calibrant may say.
+
+    Examples
+    --------
+    >>> from calibrant.claims import audit, declared
+    >>> "audit.over_confident" in {rule.id for rule in declared()}
+    True
+    """
+    if rule.id in _RULES:
+        raise ValueError(f"the claim {rule.id} is declared twice")
+    _RULES[rule.id] = rule
+    return rule
+
+
+def declared() -> Iterator[ClaimRule]:
+    """Yield every rule that is loaded, in order of its id."""
+    yield from (_RULES[name] for name in sorted(_RULES))
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,138 @@
+"""What is to be known about the data before any claim: missing, one-sided, with few values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from calibrant.claims.words import count, joined, percent
+
+__all__ = ["FEW_VALUES", "LEAST_ONE_SIDED", "MUCH_MISSING", "data_warnings"]
+
+# Fewer rows may all be right or all wrong by chance.
+LEAST_ONE_SIDED = 30
+MUCH_MISSING = 0.2
+FEW_VALUES = 5
+# Below the share that always counts, missing rows count where they differ from the others.
+_SOME_MISSING = 0.01
+_RELATED = 0.01
+
+
+def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return warnings about the data, the gravest first, each with an id and a sentence.
+
+    Parameters
+    ----------
+    models
+        Coverage by model and method, see `calibrant.inputs.coverage`.
+
+    Examples
+    --------
+    >>> entry = {"model": "a", "method": "p", "n": 900, "accuracy": 0.0, "answers_empty": 900}
+    >>> [(found["id"], found["text"]) for found in data_warnings([entry])]
+    [('data.never_right', 'a is never right: all 900 of its answers are empty. It is left out.')]
+    """
+    return [
+        *_emptied(models),
+        *_one_sided(models),
+        *_missing(models),
+        *_few_values(models),
+        *_repeated(models),
+    ]
+
+
+def _warning(name: str, models: Iterable[str], text: str) -> dict[str, Any]:
+    return {"id": f"data.{name}", "subject": {"models": list(models)}, "text": text}
+
+
+def _names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(str(entry["model"]) for entry in entries))
+
+
+def _emptied(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """Yield models of which no row is left in any method."""
+    left = {entry["model"] for entry in models if entry["n"]}
+    gone = _names(entry for entry in models if not entry["n"] and entry["model"] not in left)
+    if gone:
+        verb = "has" if len(gone) == 1 else "have"
+        text = f"{joined(gone)} {verb} no usable row: nothing is said about {_it(gone)}."
+        yield _warning("emptied", gone, text)
+
+
+def _it(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _one_sided(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for end, word in ((0.0, "never right"), (1.0, "always right")):
+        found: dict[str, Mapping[str, Any]] = {}
+        for entry in models:
+            if entry["n"] >= LEAST_ONE_SIDED and entry["accuracy"] == end:
+                found.setdefault(str(entry["model"]), entry)
+        for name, entry in found.items():
+            called = name if name != "model" else "The model"
+            empty = entry.get("answers_empty") or 0
+            why = f" ({count(entry['n'], 'answer')})"
+            if empty == entry["n"]:
+                why = f": all {empty:,} of its answers are empty"
+            text = f"{called} is {word}{why}. It is left out."
+            yield _warning(word.replace(" ", "_"), [name], text)
+
+
+def _missing(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """Yield one warning for all models of a method that lack rows, the worst as an example."""
+    by_method: dict[str, list[tuple[float, bool, Mapping[str, Any]]]] = {}
+    for entry in models:
+        share, related = _missing_share(entry)
+        if share > MUCH_MISSING or related:
+            by_method.setdefault(str(entry["method"]), []).append((share, related, entry))
+    for method, found in by_method.items():
+        worst = max(found, key=lambda item: item[0])
+        names = _names(entry for _, _, entry in found)
+        text = _missing_text(worst, len(names), method)
+        yield _warning("missing", names, text)
+
+
+def _missing_share(entry: Mapping[str, Any]) -> tuple[float, bool]:
+    """Return the share of rows that are missing, and whether they differ from the others."""
+    lost, whole = entry.get("dropped", 0) + entry.get("missing", 0), entry.get("expected", 0)
+    if not entry["n"] or not whole or not lost:
+        return 0.0, False
+    share, p_value = lost / whole, entry.get("missing_p")
+    return share, p_value is not None and p_value < _RELATED and share >= _SOME_MISSING
+
+
+def _missing_text(worst: tuple[float, bool, Mapping[str, Any]], many: int, method: str) -> str:
+    share, related, entry = worst
+    column = "" if entry.get("only_method", True) else f" ({method})"
+    name = entry["model"] if entry["model"] != "model" else "the table"
+    text = f"{percent(share)} of the rows of {name}{column} are missing or unusable."
+    if many > 1:
+        text = f"{many} models{column} lack rows or have unusable ones, up to {percent(share)} ({name})."
+    if entry.get("missing_p") is None:
+        return text
+    lost, kept = percent(entry["missing_accuracy"]), percent(entry["kept_accuracy"])
+    if related:
+        where = "There, lost" if many > 1 else "Lost"
+        return f"{text} {where} rows differ from the rest: {lost} right against {kept}."
+    return f"{text} They are about as often right as the rest ({lost} against {kept})."
+
+
+def _few_values(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    found: dict[tuple[int, str], list[str]] = {}
+    for entry in models:
+        values = entry.get("values")
+        if values is not None and entry["n"] >= LEAST_ONE_SIDED and values < FEW_VALUES:
+            found.setdefault((values, str(entry["method"])), []).append(str(entry["model"]))
+    for (values, method), names in found.items():
+        who = "The confidence" if names == ["model"] else f"{method} of {joined(names)}"
+        how = "is always the same" if values == 1 else f"has only {values} different values"
+        yield _warning("few_values", names, f"{who} {how}.")
+
+
+def _repeated(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    twice = [entry for entry in models if entry.get("repeated_texts")]
+    if twice:
+        most = max(int(entry["repeated_texts"]) for entry in twice)
+        text = f"{count(most, 'question')} stand in the data more than once, with the same text."
+        yield _warning("duplicates", _names(twice), text)

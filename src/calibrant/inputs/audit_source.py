@@ -1,0 +1,72 @@
+"""The input of an audit, opened once: blocks of rows or of sums, and what was left out.
+
+Rows and sums answer the same questions, so that whoever builds a document need not know which
+they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrant.core.rng import named_stream
+from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.streamed import CellBlock
+
+__all__ = ["AuditSource", "SourceBlock"]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBlock:
+    """One model, method and perhaps group: its keys, its numbers, notes about its rows."""
+
+    keys: Mapping[str, str]
+    made: Callable[[np.random.Generator], RowBlock | CellBlock]
+    notes: Sequence[str] = ()
+
+    @property
+    def group(self) -> dict[str, str] | None:
+        """Column and value of the group, or None for the whole model."""
+        found = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
+        return found or None
+
+    def stream(self, seed: int) -> np.random.Generator:
+        """Return the stream of random numbers of this block, whatever else is audited."""
+        return named_stream(seed, *self.keys.items())
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSource:
+    """What an audit works on.
+
+    Parameters
+    ----------
+    head
+        Schema, version, source, input files, seed and settings of the document.
+    reading
+        How the table was read.
+    blocks
+        Yields the blocks, each whole model before its groups.
+    dropped, dropped_rows, emptied
+        Rows that break a rule: counts, the first few, models that lost all of theirs.
+    coverage
+        What the data covers, with warnings, see `calibrant.inputs.coverage`; made when asked.
+    draws, texts
+        Draws with their meanings, and the questions' texts, where there are any.
+    parallel
+        Whether blocks may be worked on side by side.
+    """
+
+    head: Mapping[str, Any]
+    reading: Mapping[str, Any]
+    blocks: Callable[[], Iterator[SourceBlock]]
+    coverage: Callable[[], dict[str, Any]]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    emptied: Sequence[str] = ()
+    draws: Any = None
+    texts: Any = None
+    parallel: bool = False

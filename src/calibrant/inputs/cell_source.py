@@ -1,0 +1,185 @@
+"""A table of any size as blocks of sums: parts are summed by an engine, the sums are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import calibrant
+from calibrant.core.errors import InputError
+from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.engines import Engine, LocalEngine, engine_named
+from calibrant.inputs.footers import streamed_input
+from calibrant.inputs.repeated import refuse_repeats
+from calibrant.inputs.streaming import staged, sum_plan
+from calibrant.records.batches import Part, table_parts
+from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
+from calibrant.stats.mergeable import CellSums
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from calibrant.inputs.audit_source import AuditSource, SourceBlock
+    from calibrant.metrics.streamed import CellBlock
+
+__all__ = ["cell_source", "sum_table"]
+
+
+def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
+    """Sum a table in one pass over its parts; the sums do not depend on the engine.
+
+    Parameters
+    ----------
+    data
+        A parquet file, a folder or glob of them, a URL, or a csv or jsonl file.
+    options
+        The options of `audit`.
+    """
+    options = replace(options, on_invalid=options.on_invalid or "error")
+    runner = engine_named(options.engine)
+    with staged(str(data)) as source:
+        streamed = sum_plan(
+            source,
+            bins=options.bins,
+            by=options.by,
+            percent=options.scale == "percent",
+            drop=options.on_invalid == "drop",
+            columns=options.columns,
+        )
+        parts = table_parts(source, streamed.plan.columns)
+        if not parts:
+            raise InputError("the table has no rows", source=str(data))
+        files = streamed_input(str(data), source, parts)
+        total = sum_table(parts, streamed.plan, runner, shown=str(data), staged=source)
+        if not total.blocks:
+            counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
+            raise InputError(f"no row keeps the rules: {counts}", source=str(data))
+        _refuse_scores(total, str(data))
+        refuse_repeats(streamed, total.rows)
+    return _source(str(data), files, total, streamed.plan, len(parts), options)
+
+
+def _source(
+    shown: str,
+    files: list[dict[str, Any]],
+    total: PartSums,
+    plan: SumPlan,
+    parts: int,
+    options: AuditOptions,
+) -> AuditSource:
+    # Loaded here: the parts are read first, and reading needs none of it.
+    from calibrant.inputs.audit_source import AuditSource
+
+    head = {
+        "schema": "calibrant.audit/1",
+        "version": calibrant.__version__,
+        "source": shown,
+        "input": files,
+        "seed": options.seed,
+        "settings": options.settings,
+    }
+    reading = {"way": "streamed", "rows": total.rows, "parts": parts, "cells": plan.grid.cells}
+    return AuditSource(
+        head,
+        reading,
+        partial(_blocks, total, plan, options),
+        partial(_coverage, total, plan),
+        total.dropped,
+        total.dropped_rows,
+        sorted(total.thinned - {key[0] for key in total.blocks}),
+        parallel=True,
+    )
+
+
+def sum_table(
+    parts: list[Part], plan: SumPlan, engine: Engine, *, shown: str, staged: str
+) -> PartSums:
+    """Return the sums of all parts; rows of a rewritten text table are named after the table."""
+    total = PartSums()
+    try:
+        if isinstance(engine, LocalEngine):
+            sums = ThreadSums(plan)
+            for part in engine.map(sums, parts):
+                total.add(part)
+            total.add_blocks(sums.blocks())
+        else:
+            for part in engine.map(partial(sum_part, plan=plan), parts):
+                total.add(part)
+    except InputError as error:
+        source = shown if error.source == staged else error.source
+        raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
+    if staged != shown and shown not in staged:
+        total.dropped_rows = {
+            rule: [name.replace(staged, shown, 1) for name in names]
+            for rule, names in total.dropped_rows.items()
+        }
+    return total
+
+
+def _refuse_scores(total: PartSums, source: str) -> None:
+    """Refuse methods that rank answers without being a probability."""
+    named = {key[1] for key in total.blocks} - {"confidence"}
+    if not named:
+        return
+    from calibrant.confidence import methods
+
+    ranking = {entry["name"] for entry in methods() if not entry["probability"]}
+    found = sorted(named & ranking)
+    if found:
+        raise InputError(
+            f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",
+            source=source,
+            hint="leave its rows out, or audit it in memory, without --engine",
+        )
+
+
+def _keyed_sums(total: PartSums, plan: SumPlan) -> Iterator[tuple[dict[str, str], CellSums]]:
+    """Yield the sums of every (model, method), each followed by its groups."""
+    for (model, method), sums in model_blocks(total.blocks, plan.by, plan.grid).items():
+        keys = {"model": model, "method": method}
+        yield keys, sums
+        for column in plan.by:
+            for key, found in sorted(total.blocks.items(), key=lambda item: item[0]):
+                if key[:3] == (model, method, column):
+                    yield {**keys, column: key[3]}, found
+
+
+def _blocks(total: PartSums, plan: SumPlan, options: AuditOptions) -> Iterator[SourceBlock]:
+    from calibrant.inputs.audit_source import SourceBlock
+
+    note = (
+        f"streamed: every row is one question, and confidences within 1/{plan.grid.cells:,} of "
+        "each other are ranked as equal; sketch_error bounds what that can change"
+    )
+    for keys, sums in _keyed_sums(total, plan):
+        yield SourceBlock(keys, partial(_block, sums, plan, options), (note,))
+
+
+def _block(
+    sums: CellSums, plan: SumPlan, options: AuditOptions, rng: np.random.Generator
+) -> CellBlock:
+    from calibrant.metrics.streamed import CellBlock
+
+    return CellBlock(sums, plan.grid, level=options.level, resamples=options.resamples, rng=rng)
+
+
+def _coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
+    """Return what the sums say about the data; which questions are missing they do not know."""
+    from calibrant.inputs.coverage import coverage_document
+
+    models: list[dict[str, Any]] = []
+    for keys, sums in _keyed_sums(total, plan):
+        if len(keys) > 2:
+            continue
+        n, right = int(sums.rows.sum()), int(sums.rows[1].sum())
+        models.append(
+            {**keys, "n": n, "questions": n, "accuracy": right / n if n else None}
+            | {"values": int((sums.rows.sum(axis=0) > 0).sum())}
+        )
+    for name in sorted(total.thinned - {key[0] for key in total.blocks}):
+        models.append({"model": name, "method": "", "n": 0, "questions": 0, "accuracy": None})
+    kept = sum(int(entry["n"]) for entry in models)
+    return coverage_document(models, rows=kept, rows_read=total.rows)

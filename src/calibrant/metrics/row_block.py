@@ -1,0 +1,124 @@
+"""One block of rows that answers what an audit asks; `CellBlock` answers the same from sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core.estimate import Estimate
+from calibrant.metrics.binned import ReliabilityBins, reliability_bins
+from calibrant.metrics.block import Block
+from calibrant.metrics.corp import ReliabilityCurve, reliability_curve
+from calibrant.metrics.estimates import DEFAULT
+from calibrant.metrics.gap import confidence_gap
+from calibrant.metrics.inputs import check_bins, check_level
+from calibrant.metrics.perfect import CalibrationTest, calibration_test
+from calibrant.stats.bootstrap import check_resamples
+
+__all__ = ["RANKING_METRICS", "RowBlock"]
+
+# What can be said of a score that is no probability.
+RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
+
+
+class RowBlock(Block):
+    """One block of rows: metrics, tests of calibration and the reliability diagram.
+
+    Parameters
+    ----------
+    confidence, correct, weights, units
+        As for `calibrant.metrics.metric_estimates`.
+    probability
+        Whether the scores are probabilities.
+    bins, level, resamples, rng
+        How numbers and intervals are made.
+    """
+
+    def __init__(
+        self,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        weights: ArrayLike | None,
+        units: ArrayLike | None,
+        *,
+        probability: bool,
+        bins: int,
+        level: float,
+        resamples: int,
+        rng: np.random.Generator,
+    ) -> None:
+        super().__init__(
+            confidence,
+            correct,
+            weights,
+            units,
+            probability=probability,
+            bins=check_bins(bins),
+            level=check_level(level),
+            resamples=check_resamples(resamples),
+            rng=rng,
+        )
+        self.probability = probability
+        self.given = (np.asarray(confidence), np.asarray(correct))
+        self.given_weights, self.given_units = weights, units
+        # How far the values may be from those of the rows themselves: these are the rows.
+        self.errors: dict[str, float] = {}
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return int(self.given[0].size)
+
+    @cached_property
+    def questions(self) -> int:
+        """Questions: rows, unless a question has several."""
+        units = self.given_units
+        return self.n if units is None else int(np.max(np.asarray(units))) + 1
+
+    @property
+    def independent(self) -> bool:
+        """Whether every row is one draw of a right or wrong answer.
+
+        A grade between 0 and 1 is a mean over splits, and rows of one question depend on each
+        other: the law of perfect calibration says nothing about either.
+        """
+        return self.given_units is None and not self.graded
+
+    def estimates(self, names: Sequence[str] | None = None) -> dict[str, Estimate]:
+        """Return metrics with their intervals; of a score that is no probability, rankings."""
+        wanted = names or (DEFAULT if self.probability else RANKING_METRICS)
+        found = {name: self.estimate(name) for name in wanted}
+        if self.probability:
+            found["confidence_gap"] = confidence_gap(
+                *self.given, level=self.level, weights=self.given_weights, units=self.given_units
+            )
+        return found
+
+    def calibration_test(self, bins: int, rng: np.random.Generator) -> CalibrationTest:  # noqa: ARG002
+        """Return the test of perfect calibration; its law is exact and draws nothing."""
+        return calibration_test(*self.given, bins=bins, weights=self.given_weights)
+
+    def reliability_bins(self) -> ReliabilityBins:
+        """Return the bins of the reliability diagram."""
+        return reliability_bins(
+            *self.given, bins=self.bins, weights=self.given_weights, level=self.level
+        )
+
+    def reliability_curve(self, points: int, rng: np.random.Generator) -> ReliabilityCurve:
+        """Return the curve by isotonic regression, with the band of perfect calibration."""
+        return reliability_curve(
+            *self.given, points=points, rng=rng, weights=self.given_weights, level=self.level
+        )
+
+    def histogram(self, bins: int) -> list[int]:
+        """Return rows per bin of equal width."""
+        counts, _ = np.histogram(self.given[0], bins=bins, range=(0, 1))
+        found: list[int] = counts.tolist()
+        return found
+
+    def distinct_values(self) -> int:
+        """Return how many different confidences there are."""
+        return int(np.unique(self.given[0]).size)

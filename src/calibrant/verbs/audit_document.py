@@ -1,0 +1,126 @@
+"""The document of an audit: one entry per block, then corrections, claims and the head."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from calibrant.claims.audit import audit_claims, calibration_word, nothing_claimed
+from calibrant.claims.claim import Claim
+from calibrant.claims.next_step import next_step
+from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.core.document import plain
+from calibrant.core.errors import UndefinedMetricWarning
+from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.audit_source import AuditSource, SourceBlock
+from calibrant.inputs.engines import LocalEngine
+from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.streamed import CellBlock
+from calibrant.planning import verification_of
+from calibrant.report.result import Result
+from calibrant.verbs.semantic import semantic_blocks
+
+__all__ = ["audit_document"]
+
+_CURVE_POINTS = 100
+_HISTOGRAM_BINS = 20
+
+
+def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> Result:
+    """Build the document of an audit from its opened input."""
+    meanings = [] if source.draws is None else _meanings(source, options)
+    entries = _entries(source, options, margin)
+    multiplicity = adjust_p_values(entries)
+    data = source.coverage()
+    told = plain(entries)
+    claims = audit_claims(told, margin)
+    head = {
+        **source.head,
+        "level": options.level,
+        "bins": options.bins,
+        "resamples": options.resamples,
+        "recalibrated": options.recalibrate,
+        "reading": source.reading,
+        "data": data,
+        "claims": [claim.to_dict() for claim in claims],
+        "next": next_step("audit", source.head, claims),
+        "multiplicity": multiplicity,
+        "dropped": dict(source.dropped),
+        "dropped_rows": dict(source.dropped_rows),
+        "emptied_models": list(source.emptied),
+    }
+    results = [{**entry, "verdict": _verdict(entry, claims)} for entry in told]
+    return Result({**head, "results": results, "sem_ece": meanings})
+
+
+def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
+    """Return the calibration over meanings, where the data holds draws with their classes."""
+    return semantic_blocks(
+        source.draws,
+        engine=options.engine,
+        texts=source.texts,
+        level=options.level,
+        resamples=options.resamples,
+        seed=options.seed,
+    )
+
+
+def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
+    made = partial(_entry, options=options, margin=margin)
+    runner = LocalEngine().map if source.parallel else map
+    # One thread per block: the algebra library adds up in another order on another number of
+    # threads, and the last digits must not depend on the machine. What is undefined is noted.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return list(runner(made, source.blocks()))
+
+
+def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[str, Any]:
+    """Return the metrics, the evidence and the verification of one block."""
+    stream = found.stream(options.seed)
+    block = found.made(stream)
+    metrics = block.estimates()
+    entry: dict[str, Any] = {
+        "model": found.keys["model"],
+        "method": found.keys["method"],
+        "group": found.group,
+        "n": block.n,
+        "questions": block.questions,
+        "probability": block.probability,
+        "metrics": metrics,
+    }
+    if block.errors:
+        entry["sketch_error"] = block.errors
+    if block.probability:
+        entry |= block_tests(block, metrics, stream, margin)
+        entry["reliability"] = _reliability(block, stream)
+        entry["verification"] = verification_of(block, rng=stream)
+    undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
+    return {**entry, "notes": [*sorted(undefined), *found.notes]}
+
+
+def _reliability(block: RowBlock | CellBlock, rng: np.random.Generator) -> dict[str, Any]:
+    """Return what a reliability diagram shows."""
+    return {
+        "bins": block.reliability_bins().to_dict(),
+        "curve": block.reliability_curve(_CURVE_POINTS, rng).to_dict(),
+        "histogram": block.histogram(_HISTOGRAM_BINS),
+    }
+
+
+def _verdict(entry: Mapping[str, Any], claims: Iterable[Claim]) -> dict[str, str]:
+    """Return the verdict of an entry: a word for programs, and its sentences."""
+    own = _own_claims(entry, claims)
+    word = calibration_word(own) if entry["probability"] else "not-a-probability"
+    texts = [claim.text for claim in own] or [nothing_claimed(entry)]
+    return {"calibration": word, "how": texts[0], "sure": " ".join(texts[1:])}
+
+
+def _own_claims(entry: Mapping[str, Any], claims: Iterable[Claim]) -> Sequence[Claim]:
+    keys = ("model", "method", "group")
+    return [c for c in claims if all(c.subject.get(key, 0) == entry[key] for key in keys)]
