@@ -10,15 +10,14 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
-from calibrant.sources.mace.builtin import BUILTIN
 from calibrant.sources.mace.choose import Embed, choose, without_duplicates
 from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
 from calibrant.sources.mace.owners import foreign_entities
 from calibrant.sources.mace.question import Question
+from calibrant.sources.mace.shipped import SHIPPED
 from calibrant.sources.mace.unions import union_candidates
 from calibrant.sources.mace.windows import window_candidates
-from calibrant.sources.mace.wording import WORDINGS
 
 __all__ = ["DOMAINS", "Benchmark", "build_benchmark"]
 
@@ -71,7 +70,7 @@ def build_benchmark(
     split_entities
         Give every entity to one domain, so that no answer is right in two of them.
     """
-    _check(domains, ks, per_k)
+    _check(domains, ks, per_k, own=[name for name in facts or {} if name not in DOMAINS])
     known = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
     foreign = foreign_entities(known) if split_entities and len(known) > 1 else {}
     found: list[Question] = []
@@ -115,10 +114,13 @@ def _filters(facts: FactSet) -> dict[str, Any]:
     }
 
 
-def _check(domains: Sequence[str], ks: Sequence[int], per_k: int) -> None:
+def _check(
+    domains: Sequence[str], ks: Sequence[int], per_k: int, *, own: Sequence[str] = ()
+) -> None:
+    known = [*DOMAINS, *own]
     for name in domains:
-        if name not in DOMAINS:
-            raise InputError(f"there is no domain {name!r}", hint=did_you_mean(name, list(DOMAINS)))
+        if name not in known:
+            raise InputError(f"there is no domain {name!r}", hint=did_you_mean(name, known))
     if len(set(domains)) < len(domains) or not domains:
         raise InputError(f"name every domain once, got {', '.join(domains) or 'none'}")
     if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
@@ -130,8 +132,8 @@ def _check(domains: Sequence[str], ks: Sequence[int], per_k: int) -> None:
 def _facts_of(name: str, facts: Mapping[str, Sequence[FactSet]]) -> Sequence[FactSet]:
     if name in facts:
         return facts[name]
-    if name in BUILTIN:
-        return BUILTIN[name]()
+    if name in SHIPPED:
+        return SHIPPED[name]()
     raise InputError(
         f"no facts for the domain {name!r} ship with the package",
         hint="give facts with --triples FILE or FOLDER (csv, jsonl, parquet, SPARQL JSON)",
@@ -148,7 +150,8 @@ def _pools(
     for k in ks:
         pool: list[Question] = []
         for facts in sets:
-            builder = window_candidates if WORDINGS[facts.relation].unit else union_candidates
+            facts.require_complete()
+            builder = window_candidates if facts.wording.bounded else union_candidates
             rng = named_stream(seed, "candidates", facts.domain, facts.relation, k)
             pool.extend(builder(facts, k, share, foreign=foreign, rng=rng))
         pools[k], repeated = without_duplicates(pool)
@@ -176,6 +179,7 @@ def _statistics(
     return {
         "domain": name,
         "source": "; ".join(dict.fromkeys(f.source for f in sets)) or MATH_SOURCE,
+        "relations": [_declaration(facts) for facts in sets],
         "available": dict(available),
         "subjects": len(subjects),
         "objects": len({answer for question in questions for answer in question.answers}),
@@ -191,4 +195,16 @@ def _statistics(
             }
             for k, chosen in by_k.items()
         ],
+    }
+
+
+def _declaration(facts: FactSet) -> dict[str, Any]:
+    """Return what a relation declares about itself."""
+    return {
+        "relation": facts.relation,
+        "source": facts.source,
+        "date": facts.date,
+        "complete": facts.complete,
+        "completeness": facts.completeness,
+        "subjects": len(facts.facts),
     }

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from calibrant.sources.mace.builtin import BUILTIN
 from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.math_rule import NUMBER_NAMES
 from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.numbers import KINDS, members
 from calibrant.sources.mace.published import read_published
 from calibrant.sources.mace.question import Question
+from calibrant.sources.mace.second_look import second_look
+from calibrant.sources.mace.second_look.retired import retired_wording
+from calibrant.sources.mace.shipped import SHIPPED
 from calibrant.sources.mace.triples import DOMAIN_RELATION
 from calibrant.sources.mace.windows import inside
-from calibrant.sources.mace.wording import WORDINGS, Bounds, Parsed, read_math, read_text
+from calibrant.sources.mace.wording import Bounds, Parsed, read_math
 
 __all__ = ["check_questions"]
 
@@ -53,7 +55,8 @@ def check_questions(
 
     Checked are, from the text that a model sees: that it can be read; that exactly the
     references answer it; that no question comes twice, word for word or nearly; and that no
-    answer entity belongs to two domains.
+    answer entity belongs to two domains. A second look does not use the facts: other sources
+    and rules of plausibility must not contradict a question.
 
     Parameters
     ----------
@@ -77,10 +80,11 @@ def check_questions(
             row[found.problem] += 1
             findings.append(found)
     duplicates = list(_duplicates(questions))
+    second = second_look(questions)
     shared = _shared(questions)
     return {
         "schema": "calibrant.bench_check/1",
-        "ok": not findings and not duplicates and not shared,
+        "ok": not findings and not duplicates and not shared and not second["findings"],
         "questions": len(questions),
         "results": [_row(domain, counts) for domain, counts in rows.items()],
         "duplicates": {
@@ -89,6 +93,8 @@ def check_questions(
                        for item in duplicates[:_LISTED]],
         },
         "shared_entities": shared,
+        "second_look": {**second, "findings": second["findings"][:_LISTED],
+                        "number": len(second["findings"])},
         "findings": {
             "number": len(findings),
             "listed": [
@@ -113,6 +119,7 @@ _PROBLEMS = (
     "reference is not an answer",
     "answer is missing from the references",
     "both wrong and missing references",
+    "wording that no complete list supports",
 )
 
 
@@ -135,9 +142,9 @@ class _Facts:
         self._loaded: set[str] = set()
 
     def get(self, domain: str, relation: str) -> FactSet | None:
-        if relation not in self._sets and domain in BUILTIN and domain not in self._loaded:
+        if relation not in self._sets and domain in SHIPPED and domain not in self._loaded:
             self._loaded.add(domain)
-            for facts in BUILTIN[domain]():
+            for facts in SHIPPED[domain]():
                 self._sets.setdefault(facts.relation, facts)
         return self._sets.get(relation)
 
@@ -161,7 +168,10 @@ def _derive_math(question: Question) -> _Derived:
 
 def _derive(question: Question, known: _Facts) -> _Derived:
     relation = question.subtype or DOMAIN_RELATION.get(question.domain, "")
-    facts = known.get(question.domain, relation) if relation in WORDINGS else None
+    retired = retired_wording(question.text)
+    if retired is not None:
+        return _Derived(None, "wording that no complete list supports")
+    facts = known.get(question.domain, relation)
     if facts is None:
         return _Derived(None, "subject not in the facts")
     parsed = _parse(question, facts)
@@ -179,7 +189,7 @@ def _derive(question: Question, known: _Facts) -> _Derived:
 
 
 def _window(facts: FactSet, subject: str, bounds: Bounds) -> _Derived:
-    touching = WORDINGS[facts.relation].unit != "area"
+    touching = facts.wording.unit != "area"
     keys = inside(facts.facts[subject], bounds, touching=touching)
     if keys is None:
         return _Derived(None, "value across a bound")
@@ -188,7 +198,7 @@ def _window(facts: FactSet, subject: str, bounds: Bounds) -> _Derived:
 
 
 def _parse(question: Question, facts: FactSet) -> Parsed | None:
-    return read_text(question.text, facts.relation, facts.facts) or read_published(
+    return facts.wording.read(question.text, facts.facts) or read_published(
         question.text, facts.relation, facts.facts
     )
 

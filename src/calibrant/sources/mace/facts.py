@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
+from calibrant.core.errors import InputError
 from calibrant.sources.mace.names import normalised
+from calibrant.sources.mace.wording import WORDINGS, Wording
 
 __all__ = ["Fact", "FactSet"]
+
+_MOST_SIBLINGS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,13 @@ class FactSet:
         Stage, then reason, then number of subjects dropped.
     stages
         Stage, then number of subjects left after it.
+    date
+        When the facts were written down.
+    complete, completeness
+        Whether every right answer of every subject is listed, and why that is so. Only complete
+        relations are asked for 'exactly k'.
+    own_wording
+        The frame of the questions; None: the one registered for the relation.
     """
 
     domain: str
@@ -56,6 +68,49 @@ class FactSet:
     facts: Mapping[str, tuple[Fact, ...]]
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     stages: Mapping[str, int] = field(default_factory=dict)
+    date: str = ""
+    complete: bool = True
+    completeness: str = "complete as given: whoever gives the facts vouches for them"
+    own_wording: Wording | None = None
+
+    @property
+    def wording(self) -> Wording:
+        """The frame of the questions."""
+        return self.own_wording or WORDINGS[self.relation]
+
+    def require_complete(self) -> None:
+        """Refuse a relation whose lists of answers may have gaps: 'exactly k' would be false."""
+        if not self.complete:
+            raise InputError(
+                f"the relation {self.relation!r} is declared incomplete ({self.completeness}), "
+                "so 'exactly k right answers' would be false",
+                source=self.source,
+                hint="set complete = true once every right answer of every subject is listed",
+            )
+
+    def siblings(self, right: Collection[str], near: Collection[str] = ()) -> tuple[str, ...]:
+        """Return other objects of this relation, known not to be among the `right` keys.
+
+        An object that shares a name with a right answer is left out. At most 24: objects of the
+        subjects `near` first, then those with the most subjects, because a model confuses them
+        with the right ones.
+        """
+        names = self._object_names()
+        taken = {normalised(name) for key in right for name in names[key]}
+        close = {fact.key for subject in near for fact in self.facts[subject]}
+        ranked = sorted(
+            self.entities().items(), key=lambda item: (item[0] not in close, -item[1], item[0])
+        )
+        free = (key for key, _ in ranked if not {normalised(n) for n in names[key]} & taken)
+        return tuple(names[key][0] for key in islice(free, _MOST_SIBLINGS))
+
+    def _object_names(self) -> dict[str, tuple[str, ...]]:
+        names: dict[str, tuple[str, ...]] = {}
+        for facts in self.facts.values():
+            for fact in facts:
+                known = names.get(fact.key, ())
+                names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
+        return names
 
     def answers(self, subject: str) -> dict[str, tuple[str, ...]]:
         """Return the subject's objects by key, each with all its names."""

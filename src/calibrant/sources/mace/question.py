@@ -33,6 +33,10 @@ class Question:
         Where the ground truth comes from, in words.
     kind
         ``number`` or ``open``: how an answer is to be compared with the references.
+    known_wrong
+        Answers of the same type that are known to be wrong: other objects of the relation.
+    date
+        When the ground truth was written down.
     meta
         What the builder knew: subjects and bounds. `bench check` does not trust it.
 
@@ -50,6 +54,8 @@ class Question:
     source: str
     kind: str = "open"
     meta: Mapping[str, Any] = field(default_factory=dict)
+    known_wrong: tuple[str, ...] = ()
+    date: str = ""
 
     @property
     def k(self) -> int:
@@ -78,6 +84,8 @@ class Question:
             "subtype": self.subtype,
             "kind": self.kind,
             "source": self.source,
+            "source_date": self.date,
+            "known_wrong": list(self.known_wrong),
             "meta": orjson.dumps(dict(self.meta)).decode(),
         }
 
@@ -136,4 +144,6 @@ def _question(record: Mapping[str, Any], text: str, source: str, row: int) -> Qu
         source=record.get("source") or source,
         kind=record.get("kind") or "open",
         meta=orjson.loads(meta) if isinstance(meta, str) else meta,
+        known_wrong=tuple(record.get("known_wrong") or ()),
+        date=record.get("source_date") or "",
     )

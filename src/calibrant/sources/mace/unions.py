@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.question import Question
-from calibrant.sources.mace.wording import WORDINGS
 
 __all__ = ["union_candidates"]
 
@@ -85,10 +84,12 @@ def _disjoint(sets: dict[str, frozenset[str]], subjects: tuple[str, ...]) -> boo
 def _question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
     references = [names for subject in subjects for names in facts.answers(subject).values()]
     return Question(
-        text=WORDINGS[facts.relation].union_text(subjects),
+        text=facts.wording.union_text(subjects),
         references=tuple(sorted(references)),
         domain=facts.domain,
         subtype=facts.relation,
         source=facts.source,
+        known_wrong=facts.siblings([k for s in subjects for k in facts.answers(s)]),
+        date=facts.date,
         meta={"subjects": list(subjects)},
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.question import Question
-from calibrant.sources.mace.wording import WORDINGS, Bounds
+from calibrant.sources.mace.wording import Bounds
 
 __all__ = ["inside", "window_candidates"]
 
@@ -68,7 +68,7 @@ def window_candidates(
 
 def _windows(facts: FactSet, subject: str, k: int, foreign: frozenset[str]) -> Iterator[Bounds]:
     members = facts.facts[subject]
-    touching = WORDINGS[facts.relation].unit != "area"
+    touching = facts.wording.unit != "area"
     lows = sorted({_span(fact)[0] for fact in members})
     highs = sorted({_span(fact)[1] for fact in members})
     for lower in lows:
@@ -95,14 +95,16 @@ def _span(fact: Fact) -> Bounds:
 
 
 def _question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
-    touching = WORDINGS[facts.relation].unit != "area"
+    touching = facts.wording.unit != "area"
     keys = inside(facts.facts[subject], bounds, touching=touching) or set()
     names = facts.answers(subject)
     return Question(
-        text=WORDINGS[facts.relation].window_text(subject, bounds),
+        text=facts.wording.window_text(subject, bounds),
         references=tuple(sorted(names[key] for key in keys)),
         domain=facts.domain,
         subtype=facts.relation,
         source=facts.source,
+        known_wrong=facts.siblings(keys, [subject]),
+        date=facts.date,
         meta={"subjects": [subject], "lower": bounds[0], "upper": bounds[1]},
     )

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from calibrant.core.registry import Registry
 
-__all__ = ["WORDINGS", "Bounds", "Parsed", "Wording", "read_math", "read_text", "split_subjects"]
+__all__ = [
+    "WORDINGS",
+    "Bounds",
+    "Parsed",
+    "Unit",
+    "Wording",
+    "read_math",
+    "read_text",
+    "split_subjects",
+]
 
 Bounds = tuple[float, float]
 
@@ -40,6 +49,10 @@ class Wording:
         ``year``, ``area`` or ``letter`` for a window; None for a union of subjects.
     article
         What stands before each subject.
+    joiner
+        What stands before the last of several subjects.
+    own_unit
+        How bounds are written in a domain of one's own.
     """
 
     relation: str
@@ -47,22 +60,33 @@ class Wording:
     frame: str
     unit: str | None = None
     article: str = ""
+    joiner: str = " or "
+    own_unit: Unit | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether questions ask about one subject within bounds."""
+        return self.unit is not None
+
+    def _unit(self) -> Unit | None:
+        return self.own_unit or (_UNITS[self.unit] if self.unit else None)
 
     def union_text(self, subjects: Sequence[str]) -> str:
         """Return the question about one to three subjects."""
         named = [self.article + subject for subject in subjects]
         head, last = named[:-1], named[-1]
-        return self.frame.format(subjects=f"{', '.join(head)} or {last}" if head else last)
+        return self.frame.format(subjects=", ".join(head) + self.joiner + last if head else last)
 
     def window_text(self, subject: str, bounds: Bounds) -> str:
         """Return the question about one subject within bounds, both included."""
-        unit = _UNITS[str(self.unit)]
+        unit = self._unit()
+        assert unit is not None
         return self.frame.format(subjects=self.article + subject, bounds=unit.write(*bounds))
 
     def read(self, text: str, subjects: Collection[str]) -> Parsed | None:
         """Return what `text` asks for, or None when it is not of this frame."""
         pattern = re.escape(self.frame).replace(r"\{subjects\}", "(?P<subjects>.+)")
-        unit = _UNITS[self.unit] if self.unit else None
+        unit = self._unit()
         if unit is not None:
             pattern = pattern.replace(r"\{bounds\}", f"(?P<bounds>{unit.pattern})")
         match = re.fullmatch(pattern, text)
@@ -73,17 +97,19 @@ class Wording:
         found = (
             (named.removeprefix(self.article),)
             if unit is not None
-            else split_subjects(named, self.article, frozenset(subjects))
+            else split_subjects(named, self.article, frozenset(subjects), self.joiner)
         )
         return Parsed(self.relation, found, bounds) if found else None
 
 
-def split_subjects(text: str, article: str, subjects: frozenset[str]) -> tuple[str, ...]:
+def split_subjects(
+    text: str, article: str, subjects: frozenset[str], joiner: str = " or "
+) -> tuple[str, ...]:
     """Split 'A, B or C' into known subjects; names may hold commas and 'or' themselves."""
     whole = text.removeprefix(article)
     if whole in subjects:
         return (whole,)
-    for match in re.finditer(r" or |, or ", text):
+    for match in re.finditer(rf"{re.escape(joiner)}|,{re.escape(joiner)}", text):
         last = text[match.end() :].removeprefix(article)
         if last not in subjects:
             continue
@@ -99,7 +125,9 @@ def split_subjects(text: str, article: str, subjects: frozenset[str]) -> tuple[s
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class Unit:
+    """How bounds are written, recognised and read back."""
+
     write: Callable[[float, float], str]
     pattern: str
     read: Callable[[str], Bounds]
@@ -127,15 +155,13 @@ def _read_letters(text: str) -> Bounds:
 
 
 _UNITS = {
-    "year": _Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", _read_numbers),
-    "area": _Unit(
+    "year": Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", _read_numbers),
+    "area": Unit(
         lambda low, high: f"{low:.15g} to {high:.15g} square kilometres",
         r"[\d.]+ to [\d.]+ square kilometres",
         _read_numbers,
     ),
-    "letter": _Unit(
-        _write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters
-    ),
+    "letter": Unit(_write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters),
 }
 
 _FRAMES = {
@@ -149,19 +175,19 @@ _FRAMES = {
         "region",
         "Name one {subjects} whose name in ISO 3166-2 begins with {bounds}.",
     ),
-    "spoken_in": ("language", "Name one country where native speakers of {subjects} live."),
-    "official_in": (
+    "spoken_in": (
         "language",
-        "Name one country or territory where {subjects} is an official language, "
-        "in law or in fact.",
+        "Name one country where {subjects} is predominantly spoken by native speakers.",
     ),
-    "official_of": (
+    "official_nationwide_in": (
         "language",
-        "Name one language that is official, in law or in fact, in {subjects}.",
+        "Name one member state of the United Nations where {subjects} is an official language "
+        "nationwide, by law or, where no law names one, in practice.",
     ),
-    "majority_in": (
+    "official_nationwide_of": (
         "language",
-        "Name one country or territory where more than half of the people speak {subjects}.",
+        "Name one spoken language that is official nationwide in {subjects}, by law or, where no "
+        "law names one, in practice.",
     ),
     "flows_through": ("river", "Name one country that {subjects} flows through."),
 }

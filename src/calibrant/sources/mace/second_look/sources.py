@@ -1,0 +1,157 @@
+"""Other sources than the one that the questions were made from.
+
+Each look returns None where it agrees, a sentence where it contradicts, and 'not covered' where
+the source knows nothing about the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from calibrant.sources.mace.names import ascii_fold, normalised
+from calibrant.sources.mace.question import Question
+from calibrant.sources.mace.shipped.language import cldr_official, language_names, state_names
+from calibrant.sources.mace.shipped.lists import listed_divisions, official_languages
+
+__all__ = ["look_at_divisions", "look_at_languages", "look_at_numbers"]
+
+_UNSEEN = "not covered"
+_OF = re.compile(r"^Name one (?:spoken )?language that is official[^.]*? in (?P<names>[^.]+?)"
+                 r"(?:, by law.*)?\.$")  # fmt: skip
+_IN = re.compile(r"^Name one (?:country|member state|state)[^.]* where (?P<names>[^.]+?) is an? "
+                 r"official language.*\.$")  # fmt: skip
+_LETTERS = re.compile(r"^Name one (?P<kind>.+?) of (?P<country>.+?) whose name in ISO 3166-2 "
+                      r"begins with (?:the letter (?P<one>[A-Z])|a letter from (?P<low>[A-Z]) to "
+                      r"(?P<high>[A-Z]))\.$")  # fmt: skip
+_SPAN = re.compile(r"(\d+)\D+(\d+)")
+
+
+def look_at_languages(question: Question) -> str | None:
+    """Compare with Unicode CLDR and with the list by hand: both must have every right answer."""
+    if match := _OF.match(question.text):
+        return _languages_of(question, match["names"])
+    if match := _IN.match(question.text):
+        return _states_with(question, match["names"])
+    return _UNSEEN
+
+
+def _languages_of(question: Question, text: str) -> str | None:
+    states = [code for code, _ in _found_names(text, _state_keys())]
+    if not states:
+        return _UNSEEN
+    listed = official_languages()
+    if out := [code for code in states if code in listed.left_out]:
+        return f"the official languages of {state_names()[out[0]][0]} are not certain"
+    answers = {_language_keys().get(normalised(n), "") for r in question.references for n in r}
+    answers.discard("")
+    for known in (listed.states, cldr_official()):
+        expected = frozenset().union(*(known.get(code, frozenset()) for code in states))
+        if problem := _differ(answers, expected, language_names()):
+            return problem
+    return None
+
+
+def _states_with(question: Question, text: str) -> str | None:
+    tongues = {code for code, _ in _found_names(text, _language_keys())}
+    if not tongues:
+        return _UNSEEN
+    listed = official_languages()
+    if out := sorted(c for c, found in listed.left_out.items() if found & tongues):
+        return f"not certain whether it is official in {state_names()[out[0]][0]}"
+    answers = {_state_keys().get(normalised(n), "") for r in question.references for n in r}
+    answers.discard("")
+    official = cldr_official()
+    for known in (listed.states, {code: official.get(code, frozenset()) for code in listed.states}):
+        expected = frozenset(code for code, found in known.items() if found & tongues)
+        names = {code: found[0] for code, found in state_names().items()}
+        if problem := _differ(answers, expected, names):
+            return problem
+    return None
+
+
+def _differ(answers: set[str], expected: frozenset[str], names: dict[str, str]) -> str | None:
+    wrong, missing = sorted(answers - expected), sorted(expected - answers)
+    parts = [
+        f"{word} {', '.join(names.get(code, code) for code in codes)}"
+        for word, codes in (("another source does not have", wrong), ("it also has", missing))
+        if codes
+    ]
+    return "; ".join(parts) or None
+
+
+def _found_names(text: str, keys: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the codes of the names that 'A, B or C' consists of; all must be known."""
+    whole = keys.get(normalised(text))
+    if whole is not None:
+        return [(whole, text)]
+    parts = [part.strip() for part in re.split(r", | or ", text)]
+    codes = [(keys.get(normalised(part), ""), part) for part in parts]
+    return codes if all(code for code, _ in codes) else []
+
+
+@lru_cache(maxsize=1)
+def _state_keys() -> dict[str, str]:
+    return {normalised(name): code for code, names in state_names().items() for name in names}
+
+
+@lru_cache(maxsize=1)
+def _language_keys() -> dict[str, str]:
+    names = {normalised(name): code for code, name in language_names().items() if "_" not in code}
+    for code, others in official_languages().also_called.items():
+        names.update({normalised(name): code for name in others})
+    return names
+
+
+def look_at_divisions(question: Question) -> str | None:
+    """Compare with the divisions that were written down by hand."""
+    match = _LETTERS.match(question.text)
+    if match is None:
+        return _UNSEEN
+    lists = {(one.country, one.kind): one.names for one in listed_divisions()[1]}
+    names = lists.get((match["country"], match["kind"].lower()))
+    if names is None:
+        return _UNSEEN
+    low, high = (match["one"], match["one"]) if match["one"] else (match["low"], match["high"])
+    answers = {normalised(name) for reference in question.references for name in reference}
+    inside = [entity for entity in names if low <= ascii_fold(entity[0])[0].upper() <= high]
+    missing = [e[0] for e in inside if not {normalised(name) for name in e} & answers]
+    known = {normalised(name) for entity in inside for name in entity}
+    wrong = [r[0] for r in question.references if not {normalised(n) for n in r} & known]
+    parts = [f"another source does not have {', '.join(wrong)}" if wrong else "",
+             f"it also has {', '.join(missing)}" if missing else ""]  # fmt: skip
+    return "; ".join(part for part in parts if part) or None
+
+
+def look_at_numbers(question: Question) -> str | None:
+    """Test every number of a Math question by the definition of its kind, one by one."""
+    span = _SPAN.search(question.text)
+    kind = next((name for name in _DEFINITIONS if name in question.text.lower()), None)
+    if span is None or kind is None or int(span[2]) - int(span[1]) > _LONGEST_SPAN:
+        return _UNSEEN
+    holds = _DEFINITIONS[kind]
+    expected = {n for n in range(int(span[1]), int(span[2]) + 1) if holds(n)}
+    answers = {int(names[0]) for names in question.references if names[0].isdecimal()}
+    if answers != expected or len(answers) != question.k:
+        return f"by definition the answers are {sorted(expected)}"
+    return None
+
+
+def _root(number: int, power: int) -> bool:
+    near = round(number ** (1 / power))
+    return any(root**power == number for root in (near - 1, near, near + 1) if root >= 0)
+
+
+def _prime(number: int) -> bool:
+    return number > 1 and all(number % part for part in range(2, int(number**0.5) + 1))
+
+
+_LONGEST_SPAN = 20_000
+_DEFINITIONS: dict[str, Callable[[int], bool]] = {
+    "prime": _prime,
+    "square": lambda n: _root(n, 2),
+    "cube": lambda n: _root(n, 3),
+    "fibonacci": lambda n: _root(5 * n * n + 4, 2) or _root(5 * n * n - 4, 2),
+    "triangular": lambda n: _root(8 * n + 1, 2),
+}
