@@ -1,0 +1,172 @@
+"""The claims of an audit in worlds whose truth is known."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from calibrant.claims.audit import audit_claims
+from calibrant.claims.margins import ERROR_MARGIN
+from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.core.document import plain
+from calibrant.metrics.row_block import RowBlock
+from simulations.claims.harness import Said, World
+
+NEEDED = ("ece", "auroc", "accuracy", "mean_confidence")
+MANY = 2_000_000
+BINS = 15
+
+
+def spread(rng, n):
+    return rng.beta(4, 2, n)
+
+
+def ties(rng, n):
+    return rng.choice([0.6, 0.8, 0.95], n, p=[0.2, 0.3, 0.5])
+
+
+def sure(rng, n):
+    return rng.choice([0.95, 0.98, 0.99, 1.0], n, p=[0.3, 0.3, 0.2, 0.2])
+
+
+def constant(rng, n):
+    return np.full(n, 0.8)
+
+
+# Confidence, and the chance of being right given it.
+TRUTHS = {
+    "calibrated": (spread, lambda c, rng: c),
+    "calibrated, heavy ties": (ties, lambda c, rng: c),
+    "calibrated, rare errors": (sure, lambda c, rng: np.minimum(c, 0.995)),
+    "over by 2 points (the margin)": (spread, lambda c, rng: c - 0.02 * c * (1 - c) / 0.1905),
+    "over by 4 points": (spread, lambda c, rng: c - 0.04 * c * (1 - c) / 0.1905),
+    "over by 10 points": (spread, lambda c, rng: c - 0.10 * c * (1 - c) / 0.1905),
+    "under by 4 points": (spread, lambda c, rng: c + 0.04 * c * (1 - c) / 0.1905),
+    "under by 10 points": (spread, lambda c, rng: np.minimum(c + 0.1 * c * (1 - c) / 0.1905, 1)),
+    "mixed by group, calibrated at each confidence": (
+        spread,
+        lambda c, rng: np.clip(c + np.where(rng.random(c.size) < 0.5, 0.1, -0.1), 0, 1),
+    ),
+    "wavy: right on average, wrong along the scale": (
+        spread,
+        lambda c, rng: np.clip(c + 0.08 * np.sin(4 * np.pi * c), 0, 1),
+    ),
+    "confidence is noise": (spread, lambda c, rng: np.full(c.size, 0.667)),
+    "constant confidence, right": (constant, lambda c, rng: c),
+}
+SIZES = (30, 200, 2_000)
+
+
+def cells(c):
+    return np.minimum((c * BINS).astype(int), BINS - 1)
+
+
+def truth_of(name):
+    """Return the mean gap, the binned error and the AUROC that endless data would show."""
+    rng = np.random.default_rng(7)
+    said, chance = TRUTHS[name]
+    c = said(rng, MANY)
+    q = np.clip(chance(c, rng), 0, 1)
+    error = np.abs(np.bincount(cells(c), c - q, BINS)).sum() / MANY
+    gap = float((c - q).mean())
+    if abs(gap) < 5e-4:
+        gap = 0.0
+    if error < 2e-3:
+        error = 0.0
+    return gap, error, name in ("confidence is noise", "constant confidence, right")
+
+
+def said_of(parts, seed_rng, margin=ERROR_MARGIN):
+    """Return the claims of an audit of these models, without what no claim rests on."""
+    entries = []
+    for number, (c, y, units) in enumerate(parts):
+        block = RowBlock(
+            c, y, None, units, probability=True, bins=BINS, level=0.95, resamples=200, rng=seed_rng
+        )
+        metrics = block.estimates(NEEDED)
+        entries.append(
+            {
+                "model": f"m{number}",
+                "method": "confidence",
+                "group": None,
+                "n": block.n,
+                "questions": block.questions,
+                "probability": True,
+                "metrics": metrics,
+                **block_tests(block, metrics, seed_rng, margin),
+            }
+        )
+    adjust_p_values(entries)
+    return audit_claims(plain(entries), margin)
+
+
+def judged(claims, truths, margin=ERROR_MARGIN):
+    for claim in claims:
+        if claim.id == "audit.all_over_confident":
+            false = any(gap <= 0 for gap, _, _ in truths)
+            yield Said(claim.id, True, false)
+            continue
+        gap, error, random = truths[int(claim.subject["model"][1:])]
+        false = {
+            ("audit.over_confident", "shown"): gap <= 0,
+            ("audit.over_confident", "equivalent"): abs(gap) > margin * 1.001,
+            ("audit.under_confident", "shown"): gap >= 0,
+            ("audit.under_confident", "equivalent"): abs(gap) > margin * 1.001,
+            ("audit.miscalibrated", "shown"): error == 0,
+            ("audit.miscalibrated", "equivalent"): error > margin * 1.001,
+            ("audit.separates", "shown"): random,
+            ("audit.separates", "equivalent"): not random,
+        }.get((claim.id, claim.outcome), False)
+        yield Said(claim.id, claim.outcome != "undecided", false)
+
+
+def one_model(rng, *, name, n, truth):
+    said, chance = TRUTHS[name]
+    c = said(rng, n)
+    y = (rng.random(n) < chance(c, rng)).astype(float)
+    return judged(said_of([(c, y, None)], rng), [truth])
+
+
+def repeated(rng, *, sizes, truth):
+    """Several rows per question, with a question's own difficulty; calibrated on average."""
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    base = spread(rng, len(sizes))
+    c = base[codes]
+    own = rng.beta(base * 2, (1 - base) * 2)
+    y = (rng.random(codes.size) < own[codes]).astype(float)
+    return judged(said_of([(c, y, codes)], rng), [truth])
+
+
+def many_models(rng, *, shifts, n, truths):
+    parts = []
+    for a, b in shifts:
+        c = rng.beta(a, b, n)
+        parts.append((c, (rng.random(n) < c).astype(float), None))
+    return judged(said_of(parts, rng), truths)
+
+
+def worlds():
+    for name in TRUTHS:
+        truth = truth_of(name)
+        power = {
+            "over by 4 points": ("audit.over_confident",),
+            "under by 4 points": ("audit.under_confident",),
+            "wavy: right on average, wrong along the scale": ("audit.miscalibrated",),
+            "calibrated": ("audit.separates",),
+        }.get(name, ())
+        for n in SIZES:
+            yield World(
+                f"{name}, n = {n:,}", partial(one_model, name=name, n=n, truth=truth), power
+            )
+    zero = (0.0, 0.0, False)
+    for label, sizes in (
+        ("5 rows for each of 200 questions", [5] * 200),
+        ("200 rows for each of 5 questions, 1 for 300", [200] * 5 + [1] * 300),
+    ):
+        yield World(label, partial(repeated, sizes=sizes, truth=zero))
+    beta_of = [(2, 2), (3, 1), (1, 3), (6, 2)]
+    yield World(
+        "four calibrated models of unequal accuracy, n = 500",
+        partial(many_models, shifts=beta_of, n=500, truths=[zero] * 4),
+    )

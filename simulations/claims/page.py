@@ -1,0 +1,74 @@
+"""The page of claims: every sentence, its test, and how often it is false."""
+
+from __future__ import annotations
+
+from benchmarks.harness import ROOT
+
+from calibrant.claims import catalogue, declared
+from simulations.claims.harness import rate_interval, stored
+
+PAGE = ROOT / "docs" / "claims.md"
+HEAD = """# Every claim, and how often it is false
+
+calibrant says a sentence about data only as the outcome of a declared test. This page lists every
+such claim: the question, the hypothesis, the test, and the share of simulated data sets in which
+the claim was made although it is false. The worlds are made, so their truth is known. It is
+written by `make simulate claims`; a claim that is not on it cannot be printed.
+
+A claim has one of four outcomes. **Shown**: the test rejects the opposite at 5 %, after correction
+for the number of claims. **Equivalent**: the difference is below the margin, by two one-sided
+tests. **Undecided**: neither; the sentence says what would decide it. **Depends**: the answer
+changes with a choice that the data cannot settle.
+"""
+
+
+def written() -> str:
+    catalogue.load()
+    results = stored()
+    parts = [HEAD]
+    for rule in declared():
+        rows = results.get(rule.id, [])
+        parts.append(_section(rule, rows))
+    return "\n".join(parts)
+
+
+def _section(rule, rows) -> str:
+    lines = [
+        f"## `{rule.id}`",
+        "",
+        f"**Question.** {rule.question}",
+        "",
+        f"**Hypothesis.** {rule.hypothesis}",
+        "",
+        f"**Test.** {_sentence(rule.test)} Correction for number: {rule.correction}.",
+        "",
+    ]
+    if rule.margin is not None:
+        lines += [f"**Margin.** {100 * rule.margin:g} points unless `--margin` says otherwise.", ""]
+    if not rows:
+        return "\n".join([*lines, "Not simulated.", ""])
+    worst = max(rows, key=lambda row: row["false"] / row["runs"])
+    low, high = rate_interval(worst["false"], worst["runs"])
+    power = [row for row in rows if row["power"]]
+    said = ", ".join(f"{row['world']}: {100 * row['true'] / row['runs']:.0f} %" for row in power)
+    lines.append(
+        f"**False at most in {100 * worst['false'] / worst['runs']:.1f} %** of runs "
+        f"(95 % interval {100 * low:.1f} to {100 * high:.1f}; world: {worst['world']})."
+        + (f" Made where it is true: {said}." if power else "")
+    )
+    lines += [
+        "",
+        "| world | runs | false claims | interval | true claims |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for row in rows:
+        low, high = rate_interval(row["false"], row["runs"])
+        lines.append(
+            f"| {row['world']} | {row['runs']:,} | {100 * row['false'] / row['runs']:.1f} % "
+            f"| {100 * low:.1f} to {100 * high:.1f} % | {100 * row['true'] / row['runs']:.0f} % |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."

@@ -1,0 +1,24 @@
+"""All rules of all verbs, for pages and tests that list them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import calibrant.claims
+
+__all__ = ["load"]
+
+
+def load() -> None:
+    """Load every file of the package, so that `declared` lists all rules.
+
+    Examples
+    --------
+    >>> from calibrant.claims import catalogue, declared
+    >>> catalogue.load()
+    >>> "audit.miscalibrated" in [rule.id for rule in declared()]
+    True
+    """
+    for module in pkgutil.iter_modules(calibrant.claims.__path__):
+        importlib.import_module(f"calibrant.claims.{module.name}")
