@@ -30,30 +30,30 @@ def sure(rng, n):
     return rng.choice([0.95, 0.98, 0.99, 1.0], n, p=[0.3, 0.3, 0.2, 0.2])
 
 
-def constant(rng, n):
+def constant(_, n):
     return np.full(n, 0.8)
 
 
 # Confidence, and the chance of being right given it.
 TRUTHS = {
-    "calibrated": (spread, lambda c, rng: c),
-    "calibrated, heavy ties": (ties, lambda c, rng: c),
-    "calibrated, rare errors": (sure, lambda c, rng: np.minimum(c, 0.995)),
-    "over by 2 points (the margin)": (spread, lambda c, rng: c - 0.02 * c * (1 - c) / 0.1905),
-    "over by 4 points": (spread, lambda c, rng: c - 0.04 * c * (1 - c) / 0.1905),
-    "over by 10 points": (spread, lambda c, rng: c - 0.10 * c * (1 - c) / 0.1905),
-    "under by 4 points": (spread, lambda c, rng: c + 0.04 * c * (1 - c) / 0.1905),
-    "under by 10 points": (spread, lambda c, rng: np.minimum(c + 0.1 * c * (1 - c) / 0.1905, 1)),
+    "calibrated": (spread, lambda c, _: c),
+    "calibrated, heavy ties": (ties, lambda c, _: c),
+    "calibrated, rare errors": (sure, lambda c, _: np.minimum(c, 0.995)),
+    "over by 2 points (the margin)": (spread, lambda c, _: c - 0.02 * c * (1 - c) / 0.1905),
+    "over by 4 points": (spread, lambda c, _: c - 0.04 * c * (1 - c) / 0.1905),
+    "over by 10 points": (spread, lambda c, _: c - 0.10 * c * (1 - c) / 0.1905),
+    "under by 4 points": (spread, lambda c, _: c + 0.04 * c * (1 - c) / 0.1905),
+    "under by 10 points": (spread, lambda c, _: np.minimum(c + 0.1 * c * (1 - c) / 0.1905, 1)),
     "mixed by group, calibrated at each confidence": (
         spread,
         lambda c, rng: np.clip(c + np.where(rng.random(c.size) < 0.5, 0.1, -0.1), 0, 1),
     ),
     "wavy: right on average, wrong along the scale": (
         spread,
-        lambda c, rng: np.clip(c + 0.08 * np.sin(4 * np.pi * c), 0, 1),
+        lambda c, _: np.clip(c + 0.08 * np.sin(4 * np.pi * c), 0, 1),
     ),
-    "confidence is noise": (spread, lambda c, rng: np.full(c.size, 0.667)),
-    "constant confidence, right": (constant, lambda c, rng: c),
+    "confidence is noise": (spread, lambda c, _: np.full(c.size, 0.667)),
+    "constant confidence, right": (constant, lambda c, _: c),
 }
 SIZES = (30, 200, 2_000)
 
@@ -146,6 +146,14 @@ def many_models(rng, *, shifts, n, truths):
     return judged(said_of(parts, rng), truths)
 
 
+def over_and_right(rng, *, n, truths):
+    parts = []
+    for gap, _, _ in truths:
+        c = rng.uniform(0.4, 0.95, n)
+        parts.append((c, (rng.random(n) < c - gap).astype(float), None))
+    return judged(said_of(parts, rng), truths)
+
+
 def worlds():
     for name in TRUTHS:
         truth = truth_of(name)
@@ -165,6 +173,15 @@ def worlds():
         ("200 rows for each of 5 questions, 1 for 300", [200] * 5 + [1] * 300),
     ):
         yield World(label, partial(repeated, sizes=sizes, truth=zero))
+    yield World(
+        "one model over by 15 points, one calibrated, n = 500",
+        partial(over_and_right, n=500, truths=[(0.15, 0.15, False), zero]),
+    )
+    yield World(
+        "two models over by 15 points, n = 500",
+        partial(over_and_right, n=500, truths=[(0.15, 0.15, False)] * 2),
+        ("audit.all_over_confident",),
+    )
     beta_of = [(2, 2), (3, 1), (1, 3), (6, 2)]
     yield World(
         "four calibrated models of unequal accuracy, n = 500",

@@ -108,7 +108,8 @@ def _missing_text(worst: tuple[float, bool, Mapping[str, Any]], many: int, metho
     name = entry["model"] if entry["model"] != "model" else "the table"
     text = f"{percent(share)} of the rows of {name}{column} are missing or unusable."
     if many > 1:
-        text = f"{many} models{column} lack rows or have unusable ones, up to {percent(share)} ({name})."
+        most = f"up to {percent(share)} ({name})"
+        text = f"{many} models{column} lack rows or have unusable ones, {most}."
     if entry.get("missing_p") is None:
         return text
     lost, kept = percent(entry["missing_accuracy"]), percent(entry["kept_accuracy"])
