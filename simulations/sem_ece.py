@@ -178,7 +178,8 @@ def main() -> None:
         "# Sem-ECE in worlds with known truth",
         "",
         f"Written by `python -m simulations sem_ece` on {machine()}; "
-        f"{versions(['numpy', 'scipy'])}. {STAR_RUNS} runs per cell for the error with unlimited draws, {RUNS:,} for the test.",
+        f"{versions(['numpy', 'scipy'])}. {STAR_RUNS} runs per cell for the error with "
+        f"unlimited draws, {RUNS:,} for the test.",
         "",
         *test_rates(),
         "",
