@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from calibrant.claims.checks import failed_claims, parse_claim
+from calibrant.claims.checks import checked_blocks, failed_checks, parse_check
 from calibrant.core.errors import InputError
 from calibrant.core.output import writing
 from calibrant.report.exports import (
@@ -151,11 +151,12 @@ def to_junit(result: Result, claims: Sequence[str], path: str | Path | None = No
     True
     """
     checks = []
-    for entry in result["results"]:
-        group = (entry.get("group") or {}).values()
-        place = " / ".join([entry["model"], entry["method"], *group])
+    for place, metrics, told in checked_blocks(result):
         for text in claims:
-            failures = failed_claims([entry], [parse_claim(text)])
+            check = parse_check(text)
+            if check.metric not in metrics and not (check.of_claims and told):
+                continue
+            failures = [line for line in failed_checks(result, [check]) if line.startswith(place)]
             checks.append(Check(place, f"not {text}", failures[0] if failures else None))
     xml = junit_xml(checks, suite=f"calibrant {result['source']}")
     if path is not None:
