@@ -1,0 +1,211 @@
+"""For whom is a confidence off, beyond what is wrong with it overall?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.stats import norm
+
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.epistemic.checks import checked_pair
+from calibrant.epistemic.features import as_frame
+from calibrant.epistemic.linear.basis import ConfidenceBasis
+from calibrant.epistemic.segments.candidates import Candidates, candidate_rules
+from calibrant.epistemic.segments.conditions import Rule, parse_rule
+from calibrant.epistemic.segments.corrector import GroupCorrector, fit_corrector
+from calibrant.epistemic.segments.differences import Difference, differences
+from calibrant.epistemic.segments.group import Group, describe
+from calibrant.epistemic.segments.search import Finding, Search, rule_sums, search_groups
+
+__all__ = ["ConfidenceGroups"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+
+class ConfidenceGroups:
+    """Find groups that are over- or under-confident beyond the overall error.
+
+    All values, octile cuts and pairs of the features are candidates. Each is compared with rows
+    of equal confidence, so a model that is over-confident everywhere raises no flag. Intervals
+    and flags hold for all candidates at once.
+
+    Parameters
+    ----------
+    min_group
+        Fewest rows of a group.
+    alpha
+        Chance that anything is flagged where no group differs.
+    named
+        Rules to look at in any case, such as ``"age<25 and sex=F"``; a name may stand in front,
+        followed by a colon. Differences of all pairs of them are reported.
+    level
+        Coverage of the other intervals.
+    seed
+        Seed of the redrawn outcomes.
+
+    Attributes
+    ----------
+    groups_ : list of Group
+        Flagged groups, strongest first, then the named ones, then single values.
+    differences_ : list of Difference
+        Named groups against each other.
+    corrector_ : GroupCorrector
+        The corrected confidence.
+    tested_ : int
+        Number of rules looked at.
+    left_out_ : int
+        Rows left out because their unit (question) has a row already.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> topic, size = rng.choice(["law", "art", "maths"], 4000), rng.random(4000)
+    >>> said = rng.uniform(0.5, 1.0, 4000)
+    >>> right = rng.random(4000) < said - 0.1 - 0.2 * (topic == "law")
+    >>> found = ConfidenceGroups().fit({"topic": topic, "size": size}, said, right)
+    >>> [group.rule for group in found.groups_ if group.flagged]
+    ['topic = law']
+    """
+
+    groups_: list[Group]
+    differences_: list[Difference]
+    corrector_: GroupCorrector
+    search_: Search
+    tested_: int
+    left_out_: int
+
+    def __init__(
+        self,
+        *,
+        min_group: int = 50,
+        alpha: float = 0.05,
+        named: Sequence[str] = (),
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> None:
+        if min_group < 2:
+            raise InputError(f"min_group must be at least 2, got {min_group}")
+        self.min_group = min_group
+        self.alpha = alpha
+        self.named = tuple(named)
+        self.level = level
+        self.seed = seed
+
+    def fit(
+        self,
+        features: Any,
+        confidence: npt.ArrayLike,
+        correct: npt.ArrayLike,
+        *,
+        units: npt.NDArray[np.int64] | None = None,
+    ) -> ConfidenceGroups:
+        """Search the groups; of several rows of one unit (question) one is drawn."""
+        frame = as_frame(features)
+        f, y = checked_pair(confidence, correct, frame)
+        if len(f) < 2 * self.min_group:
+            raise InputError(
+                f"groups need at least {2 * self.min_group} labelled rows; there are {len(f)}",
+                hint="label more rows, or lower the smallest group",
+            )
+        frame, f, y = self._one_per_unit(frame, f, y, units)
+        rules = candidate_rules(frame, self.min_group)
+        columns = ConfidenceBasis().fit(f).transform(f)
+        self.search_ = search_groups(
+            rules,
+            columns,
+            y,
+            min_group=self.min_group,
+            rng=named_stream(self.seed, "groups"),
+            alpha=self.alpha,
+        )
+        self.tested_, self.pairs_dropped_ = len(rules), rules.dropped
+        own = [parse_rule(text, frame) for text in self.named]
+        masks = [rule.mask(frame) for rule in own]
+        self.groups_ = [
+            *self._found(rules, f, y),
+            *(
+                self._named(rule, mask, columns, f, y)
+                for rule, mask in zip(own, masks, strict=True)
+            ),
+            *self._values(rules, f, y),
+        ]
+        self.differences_ = differences(own, masks, f, y, level=self.level)
+        chosen = [finding.rule for finding in self.search_.selected]
+        self.corrector_ = fit_corrector(chosen, frame, f, y)
+        return self
+
+    def _one_per_unit(
+        self,
+        frame: pl.DataFrame,
+        f: Floats,
+        y: Floats,
+        units: npt.NDArray[np.int64] | None,
+    ) -> tuple[pl.DataFrame, Floats, Floats]:
+        self.left_out_ = 0
+        if units is None or len(np.unique(units)) == len(units):
+            return frame, f, y
+        order = named_stream(self.seed, "groups", "units").permutation(len(units))
+        _, first = np.unique(units[order], return_index=True)
+        rows = np.sort(order[first])
+        self.left_out_ = len(units) - len(rows)
+        return frame[rows], f[rows], y[rows]
+
+    def _found(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
+        return [
+            describe(
+                finding, "found", rules.mask(finding.position), f, y, level=self.level, flagged=True
+            )
+            for finding in self.search_.selected
+        ]
+
+    def _values(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
+        """Return the single conditions that are not flagged themselves, largest gap first."""
+        taken = {finding.position for finding in self.search_.selected}
+        singles = [at for at in range(len(rules.conditions)) if at not in taken]
+        singles.sort(key=lambda at: -abs(float(self.search_.first.statistic[at])))
+        made = []
+        for at in singles:
+            finding = self.search_.finding(rules, at)
+            mask = rules.mask(at)
+            echo = self._echo_of(rules, mask) if finding.stands_out else None
+            made.append(
+                describe(
+                    finding, "value", mask, f, y, level=self.level, flagged=False, echo_of=echo
+                )
+            )
+        return made
+
+    def _echo_of(self, rules: Candidates, mask: Mask) -> str | None:
+        """Return the flagged group that overlaps most with a group that is unusual without it."""
+        overlaps = [
+            (float((mask & other).sum() / (mask | other).sum()), finding.rule.label)
+            for finding in self.search_.selected
+            for other in [rules.mask(finding.position)]
+        ]
+        return max(overlaps)[1] if overlaps else None
+
+    def _named(self, rule: Rule, mask: Mask, columns: Floats, f: Floats, y: Floats) -> Group:
+        """Judge a group that was named beforehand: it is corrected for the named ones alone."""
+        if not 2 <= mask.sum() <= len(mask) - 2:
+            raise InputError(f"the group {rule.text!r} has {int(mask.sum())} of {len(mask)} rows")
+        single = Candidates((), mask[None, :], np.zeros(1, int), np.zeros(1, int), 0)
+        sums = rule_sums(single, columns, y)
+        critical = float(norm.isf(self.alpha / 2 / len(self.named)))
+        statistic = float(sums.statistic[0])
+        p = float(2 * norm.sf(abs(statistic)))
+        finding = Finding(
+            rule,
+            0,
+            float(sums.gap[0]),
+            float(sums.error[0]),
+            statistic,
+            critical,
+            min(1.0, p * len(self.named)),
+        )
+        return describe(finding, "named", mask, f, y, level=self.level, flagged=finding.stands_out)

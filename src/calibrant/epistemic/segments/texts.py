@@ -1,0 +1,161 @@
+"""Groups of texts: by closeness of their vectors, named by typical words and by examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+
+__all__ = ["TextGroups", "text_groups", "vector_matrix", "word_vectors"]
+
+Floats = npt.NDArray[np.float64]
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_TYPICAL = 3
+_EXAMPLES = 3
+_ROWS_PER_GROUP = 150
+_MOST_GROUPS = 16
+_COMPONENTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TextGroups:
+    """Which group each row belongs to, and what the groups are about.
+
+    Parameters
+    ----------
+    label
+        Name of the group per row: its typical words, or its number where there are no texts.
+    about
+        Per label: typical words, up to three examples and the number of rows.
+    """
+
+    label: list[str]
+    about: dict[str, dict[str, Any]]
+
+
+def vector_matrix(column: pl.Series) -> Floats:
+    """Return a column of vectors (embeddings, hidden states) as a matrix.
+
+    Examples
+    --------
+    >>> vector_matrix(pl.Series("v", [[1.0, 2.0], [3.0, 4.0]])).shape
+    (2, 2)
+    """
+    if not isinstance(column.dtype, pl.List | pl.Array):
+        raise InputError(f"{column.name!r} holds {column.dtype}, not vectors of numbers")
+    lengths = column.list.len() if isinstance(column.dtype, pl.List) else None
+    if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
+        raise InputError(f"the vectors of {column.name!r} must all be there and of one length")
+    matrix = np.asarray(column.to_list(), dtype=np.float64)
+    if matrix.ndim != 2 or not np.isfinite(matrix).all():
+        raise InputError(f"the vectors of {column.name!r} must hold finite numbers")
+    return matrix
+
+
+def word_vectors(texts: Sequence[str], *, seed: int = 0) -> Floats:
+    """Return vectors from the words alone, for tables without an embedding.
+
+    Examples
+    --------
+    >>> word_vectors(["red green", "red blue", "old town", "new town"]).shape[0]
+    4
+    """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    table = TfidfVectorizer(stop_words="english", min_df=1, sublinear_tf=True).fit_transform(texts)
+    width = min(_COMPONENTS, min(table.shape) - 1)
+    if width < 1:
+        raise InputError("the texts have too few different words to be grouped")
+    points: Floats = TruncatedSVD(width, random_state=seed).fit_transform(table)
+    return points
+
+
+def text_groups(
+    vectors: Floats,
+    texts: Sequence[str] | None = None,
+    *,
+    count: int | None = None,
+    seed: int = 0,
+) -> TextGroups:
+    """Group rows whose vectors are close; no outcome enters.
+
+    Parameters
+    ----------
+    vectors
+        One vector per row.
+    texts
+        Text per row, for names and examples.
+    count
+        Number of groups; by default one per 150 rows, from 2 to 16.
+    seed
+        Seed of the grouping.
+
+    Examples
+    --------
+    >>> texts = ["capital of france", "capital of spain"] * 40 + ["seven plus two"] * 40
+    >>> found = text_groups(word_vectors(texts), texts, count=2)
+    >>> sorted(item["n"] for item in found.about.values())
+    [40, 80]
+    """
+    from sklearn.cluster import KMeans
+
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    points = vectors / np.where(norms > 0, norms, 1.0)
+    if count is None:
+        count = min(_MOST_GROUPS, max(2, len(points) // _ROWS_PER_GROUP))
+    made = KMeans(count, n_init=4, random_state=seed).fit(points)
+    code = made.labels_
+    near = np.linalg.norm(points - made.cluster_centers_[code], axis=1)
+    names = _names(code, texts, count)
+    about = {}
+    for number, name in enumerate(names):
+        rows = np.flatnonzero(code == number)
+        closest = rows[np.argsort(near[rows], kind="stable")]
+        about[name] = {
+            "words": name.split(", ") if texts is not None else [],
+            "examples": _examples(closest, texts),
+            "n": len(rows),
+        }
+    return TextGroups([names[number] for number in code], about)
+
+
+def _examples(rows: npt.NDArray[np.int64], texts: Sequence[str] | None) -> list[str]:
+    if texts is None:
+        return []
+    return list(dict.fromkeys(texts[row] for row in rows))[:_EXAMPLES]
+
+
+def _names(code: npt.NDArray[Any], texts: Sequence[str] | None, count: int) -> list[str]:
+    """Name each group by the words that set it apart from the others."""
+    if texts is None:
+        return [f"cluster {number + 1}" for number in range(count)]
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    seen: dict[str, Floats] = {}
+    sizes = np.bincount(code, minlength=count).astype(np.float64)
+    for number, text in zip(code, texts, strict=True):
+        for word in set(_WORD.findall(text.lower())) - ENGLISH_STOP_WORDS:
+            seen.setdefault(word, np.zeros(count))[number] += 1
+    names: list[str] = []
+    for number in range(count):
+        score = {word: _typical(counts, sizes, number) for word, counts in seen.items()}
+        best = sorted(score, key=lambda word: (-score[word], word))[:_TYPICAL]
+        name = ", ".join(best) or f"group {number + 1}"
+        names.append(name if name not in names else f"{name}, group {number + 1}")
+    return names
+
+
+def _typical(counts: Floats, sizes: Floats, number: int) -> float:
+    """Weigh how common a word is in the group by how much rarer it is elsewhere."""
+    inside = (counts[number] + 0.5) / (sizes[number] + 1)
+    others = (counts.sum() - counts[number] + 0.5) / (sizes.sum() - sizes[number] + 1)
+    return float(inside * np.log(inside / others))
