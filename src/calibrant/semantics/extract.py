@@ -11,19 +11,19 @@ import orjson
 
 from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.stated import parse_stated
-from calibrant.semantics.text.encoding import clean_text
+from calibrant.semantics.text.encoding import clean_text, squeeze
 
 __all__ = ["Extraction", "extract_answer", "extract_letter", "parse_vote"]
 
 _TAGGED = re.compile(r"<\s*answer\s*>(.*?)(?:<\s*/\s*answer\s*>|$)", re.IGNORECASE | re.DOTALL)
-_THINKING = re.compile(r"<\s*(think|thinking)\s*>.*?<\s*/\s*\1\s*>", re.IGNORECASE | re.DOTALL)
+_THINKING = re.compile(r"<\s{0,4}(/?)\s{0,4}(think|thinking)\s{0,4}>", re.IGNORECASE)
 _LABELLED = re.compile(
     r"(?:^|\n|[.!?:;)]\s+|\*\*|\s-\s)\s*(?:so,?\s+|thus,?\s+|therefore,?\s+|hence,?\s+|#+\s*)?"
     r"(?:\*\*|__)?(?:the\s+)?(?:final\s+|correct\s+|best\s+|my\s+)?(?:answer|guess)"
     r"(?:\s+is\s*:?|\s*\*\*\s*:|\s*:)\s*(?:\*\*|__)?[ \t]*(?P<answer>[^\n]+|\n\s*[^\n]+)",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.IGNORECASE | re.DOTALL)
+_FENCE = "```"
 _JSON_KEYS = ("final_answer", "answer", "guess", "response", "result", "prediction")
 _LETTER_ALONE = re.compile(r"^\W*(?:option|choice|answer)?\W*([A-Z])\W*$", re.IGNORECASE)
 _LETTER_FRONT = re.compile(r"^\W*(?:option|choice)?\s*\(?([A-Z])\s*[).:\]-]+\s*(\S.*)?$", re.DOTALL)
@@ -94,7 +94,7 @@ def extract_answer(
     0.92
     """
     plain, notes = clean_text(text)
-    plain = _THINKING.sub("", plain) if "<" in plain else plain
+    plain = _without_thinking(plain) if "<" in plain else plain
     confidence = None
     if stated or (stated is None and _STATES.search(plain)):
         both = parse_stated(plain)
@@ -113,6 +113,30 @@ def extract_answer(
     return Extraction(answer, "attempted", rule, confidence, notes)
 
 
+def _without_thinking(text: str) -> str:
+    """Return the text without what stands between a thinking tag and the next one that ends it.
+
+    Tags are paired from the left in one pass: thousands of open tags take no longer than text.
+    """
+    tags = list(_THINKING.finditer(text))
+    ends: dict[str, list[re.Match[str]]] = {}
+    for tag in reversed(tags):
+        if tag[1]:
+            ends.setdefault(tag[2].lower(), []).append(tag)
+    kept: list[str] = []
+    place = 0
+    for tag in tags:
+        if tag[1] or tag.start() < place:
+            continue
+        later = ends.get(tag[2].lower(), [])
+        while later and later[-1].start() < tag.end():
+            later.pop()
+        if later:
+            kept.append(text[place : tag.start()])
+            place = later[-1].end()
+    return "".join(kept) + text[place:]
+
+
 def _find(plain: str) -> tuple[str, str]:
     if "boxed" in plain:
         boxed = _last_boxed(plain)
@@ -126,7 +150,7 @@ def _find(plain: str) -> tuple[str, str]:
         value = _json_answer(plain)
         if value is not None:
             return value, "json"
-    labelled = list(_LABELLED.finditer(plain[-_LONG:])) if len(plain) > 7 else []
+    labelled = list(_LABELLED.finditer(squeeze(plain[-_LONG:]))) if len(plain) > 7 else []
     if labelled:
         return _trim(labelled[-1]["answer"]), "label"
     return _trim(plain), "whole"
@@ -155,10 +179,11 @@ def _last_boxed(text: str) -> str | None:
 
 
 def _json_answer(text: str) -> str | None:
-    fenced = _FENCE.findall(text)
+    fenced = [part.strip() for part in text.split(_FENCE)[1:-1]]
+    fenced = [part[4:].lstrip() if part[:4].lower() == "json" else part for part in fenced]
     start, end = text.find("{"), text.rfind("}")
-    for candidate in [*fenced, text[start : end + 1] if end > start else ""]:
-        if not candidate:
+    for candidate in [*fenced, text[start : end + 1]]:
+        if not candidate.startswith("{"):
             continue
         try:
             value: Any = orjson.loads(candidate)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from calibrant.core import InputError
-from calibrant.semantics.text.encoding import clean_text
+from calibrant.semantics.text.encoding import clean_text, squeeze
 from calibrant.semantics.text.numbers import digits_for_words
 
 __all__ = ["CONFIDENCE_WORDS", "Stated", "parse_confidence", "parse_stated", "parse_top_k"]
@@ -63,9 +63,10 @@ _LABEL = re.compile(
     r"(?:\s*\([^)\n]{0,40}\))?[\s*_\"'`]*(?:is|of|:|=|-|\|)?[\s*_\"'`:]*",
     re.IGNORECASE,
 )
-_BOXED = re.compile(r"\\boxed\s*\{\s*([^{}]*)\}")
-_BAR = re.compile(r"^(?P<answer>.+?)\s*[|\t]\s*(?P<rest>[^|\n]{0,60})$")
-_DASHED = re.compile(r"^(?P<answer>.+?)\s*(?::|-|–|—|\()\s*(?P<rest>[^:()\n]{1,30}?)\)?\s*$")
+_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_REST = 60
+# Used where runs of blanks are one blank.
+_DASHED = re.compile(r"^(?P<answer>.+?)\s?(?::|-|–|—|\()\s?(?P<rest>[^:()\n]{1,30}?)\)?\s?$")
 _BULLET = re.compile(
     r"^\s*(?:(?:\(?\d{1,2}[.):]|[-*•])\s+|(?:G\d{1,2}|Guess\s*\d{0,2}|Answer\s*\d{0,2})\s*[:.)]\s*)",
     re.IGNORECASE,
@@ -172,17 +173,31 @@ def parse_stated(text: str, *, scale: str = "auto", words: bool = True) -> State
     plain = clean_text(text)[0].strip()
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     for line in lines:
-        bar = _BAR.match(line.strip("\"'` "))
+        bar = _at_bar(line.strip("\"'` "))
         if bar:
-            value = _read(_LABEL.sub("", bar["rest"]), scale, words)
+            value = _read(_LABEL.sub("", bar[1]), scale, words)
             if value is not None:
-                return Stated(_tidy(bar["answer"]) or None, value)
+                return Stated(_tidy(bar[0]) or None, value)
     labels = list(_LABEL.finditer(plain))
     if not labels:
         return Stated(_tidy(plain) or None, None)
     confidence = parse_confidence(plain, scale=scale, words=words)
     before = plain[: labels[-1].start()].rstrip(' \t\n(,;|-*_[{"')
     return Stated(_tidy(before) or None, confidence)
+
+
+def _at_bar(line: str) -> tuple[str, str] | None:
+    """Return what stands before and after the last bar (or a tab near the end) of a line."""
+    place = line.rfind("|")
+    if place < 0:
+        place = line.find("\t", max(0, len(line) - _REST - 1))
+    answer, rest = line[: max(0, place)].rstrip(), line[place + 1 :].lstrip()
+    return (answer, rest) if answer and len(rest) <= _REST else None
+
+
+def _at_dash(line: str) -> tuple[str, str] | None:
+    match = _DASHED.match(line)
+    return None if match is None else (match["answer"], match["rest"])
 
 
 def _tidy(text: str) -> str:
@@ -200,18 +215,18 @@ def parse_top_k(text: str, *, scale: str = "auto", words: bool = True) -> list[S
     [Stated(answer='Paris', confidence=0.7), Stated(answer='Lyon', confidence=0.2)]
     """
     plain = clean_text(text)[0]
-    lines = [line.strip().strip("\"'`") for line in plain.splitlines() if line.strip()]
+    lines = [squeeze(line).strip().strip("\"'`") for line in plain.splitlines() if line.strip()]
     pairs = _guess_pairs(lines, scale, words)
     if pairs:
         return pairs
     found = []
     for line in lines:
         body = _BULLET.sub("", line)
-        match = _BAR.match(body) or _DASHED.match(body)
-        if match is None:
+        parts = _at_bar(body) or _at_dash(body)
+        if parts is None:
             continue
-        value = _read(_LABEL.sub("", match["rest"]), scale, words)
-        answer = _tidy(match["answer"])
+        value = _read(_LABEL.sub("", parts[1]), scale, words)
+        answer = _tidy(parts[0])
         if answer and (value is not None or "|" in body):
             found.append(Stated(answer, value))
     return found

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from calibrant.semantics.grading.phrase_model import INTERCEPT, WEIGHTS
 from calibrant.semantics.same.forms import STOP_WORDS
+from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import near_word, word_list
 
@@ -36,6 +37,7 @@ _UNSURE = re.compile(
 _GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
 # A footnote mark is often glued to a year ('20102').
 _GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")
+_MOST_READ = 6000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class BagReader:
         return bag
 
     def _read(self, text: str) -> Bag:
-        key = self.normaliser(text[:6000])
+        text = squeeze(text[:_MOST_READ])
+        key = self.normaliser(text)
         words: list[str] = []
         for word in _TOKEN.findall(key):
             if not (word in _ENDINGS and words and words[-1].isdigit()):
@@ -80,7 +83,7 @@ class BagReader:
         known = set(words) | {word[:4] for word in words if _GLUED_YEAR.match(word)}
         if _GLUED_WORD.search(text):
             # 'wasByron': a missing space hides both words.
-            known.update(_TOKEN.findall(self.normaliser(_GLUED_WORD.sub(" ", text[:6000]))))
+            known.update(_TOKEN.findall(self.normaliser(_GLUED_WORD.sub(" ", text))))
         content = tuple(word for word in words if word not in STOP_WORDS) or tuple(words)
         by_letter: dict[str, list[str]] = {}
         for word in known:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from calibrant.semantics.text.dates import Date, parse_date
+from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser, strip_lead_in
 from calibrant.semantics.text.numbers import Quantity, parse_quantity
 from calibrant.semantics.text.words import word_list
@@ -110,8 +111,9 @@ class FormReader:
                 self._known[text] = found
         return found
 
-    def _read(self, text: str) -> Form:
-        key = self.normaliser(text)
+    def _read(self, given: str) -> Form:
+        key = self.normaliser(given)
+        text = squeeze(given)
         words = tuple(key.split())
         content = tuple(word for word in words if word not in STOP_WORDS) or words
         bare = key
@@ -128,7 +130,7 @@ class FormReader:
         told = strip_lead_in(text) if short and "lead-ins" in self.normaliser.steps else text
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         form = Form(
-            raw=text,
+            raw=given,
             key=key,
             words=words,
             content=content,

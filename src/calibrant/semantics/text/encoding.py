@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean_text", "repair_mojibake", "strip_accents", "unify_unicode"]
+__all__ = ["clean_text", "repair_mojibake", "squeeze", "strip_accents", "unify_unicode"]
 
 # A UTF-8 text read as Windows-1252 shows these pairs; plain text almost never does.
 _MOJIBAKE = re.compile(
@@ -13,6 +13,7 @@ _MOJIBAKE = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b-\u200f\u2060\ufeff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_BLANKS = re.compile(r"\s{2,}")
 _LOOKALIKES = str.maketrans(
     {
         "\u2018": "'",
@@ -97,6 +98,24 @@ def clean_text(value: str | bytes | None) -> tuple[str, tuple[str, ...]]:
         notes.append("control characters removed")
         text = _CONTROL.sub("", text)
     return text, tuple(notes)
+
+
+def squeeze(text: str) -> str:
+    r"""Return the text with every run of blanks as one: a line break where the run holds one.
+
+    Patterns that allow blanks in several places take time that grows with the square of a run's
+    length; after this no run is longer than one.
+
+    Examples
+    --------
+    >>> squeeze("a \t b  \r\n\n c")
+    'a b\nc'
+    """
+    return _BLANKS.sub(_one_blank, text)
+
+
+def _one_blank(run: re.Match[str]) -> str:
+    return "\n" if "\n" in run[0] or "\r" in run[0] else run[0][0]
 
 
 def repair_mojibake(text: str) -> str:

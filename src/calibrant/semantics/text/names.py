@@ -57,7 +57,8 @@ _FRONT_TITLE = re.compile(
     r"^(?:(?:" + "|".join(sorted(HONORIFICS, key=len, reverse=True)) + r")\b\.?\s+)+(?=\w{3})",
     re.IGNORECASE,
 )
-_INITIAL_RUN = re.compile(r"\b((?:[A-Z]\.[ ]?){2,})(?=[A-Z][a-z])")
+# Only from the first initial of a run, so that a long run is read once and not from each letter.
+_INITIAL_RUN = re.compile(r"(?<![A-Z]\.)(?<![A-Z]\. )\b((?:[A-Z]\.[ ]?){2,})(?=[A-Z][a-z])")
 _VOWELS = frozenset("aeiouy")
 
 
@@ -115,12 +116,14 @@ def spelling_variant(a: str, b: str) -> bool:
     short, long = (a, b) if len(a) < len(b) else (b, a)
     if len(long) - len(short) != 1:
         return False
-    for index in range(len(long)):
-        if long[:index] + long[index + 1 :] == short:
-            letter = long[index]
-            neighbours = long[max(0, index - 1) : index] + long[index + 1 : index + 2]
-            return letter in neighbours or letter == "h"
-    return False
+    index = next(
+        (i for i, (x, y) in enumerate(zip(long, short, strict=False)) if x != y), len(short)
+    )
+    if long[index + 1 :] != short[index:]:
+        return False
+    letter = long[index]
+    neighbours = long[max(0, index - 1) : index] + long[index + 1 : index + 2]
+    return letter in neighbours or letter == "h"
 
 
 def _same_given(a: str, b: str) -> bool:

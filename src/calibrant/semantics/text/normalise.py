@@ -11,6 +11,7 @@ from calibrant.semantics.text.dates import unify_dates, unify_years
 from calibrant.semantics.text.encoding import (
     clean_text,
     repair_mojibake,
+    squeeze,
     strip_accents,
     unify_unicode,
 )
@@ -144,7 +145,7 @@ class Normaliser:
         return found
 
     def _compute(self, text: str) -> str:
-        value = clean_text(text)[0]
+        value = squeeze(clean_text(text)[0])
         for function in self._functions:
             value = function(value)
         return " ".join(value.split()) or " ".join(text.casefold().split())

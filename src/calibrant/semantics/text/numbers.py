@@ -64,6 +64,7 @@ _MAYBE_WORDS = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z]+", re.IGNORECASE)
+_MOST_WORDS = 20
 _THOUSANDS = re.compile(r"(?<![\d.,])(\d{1,3})((?:[,' ]\d{3})+)(?![\d])")
 _DOTTED = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3}){2,})(?!\d|[.,]\d)")
 _SCALED = re.compile(
@@ -155,7 +156,8 @@ def _scaled(match: re.Match[str]) -> str:
 def _run(match: re.Match[str]) -> str:
     words = [word.lower() for word in _WORD.findall(match[0]) if word.lower() != "and"]
     # 'seconds' after a number are a unit of time, not an order.
-    if words == ["second"] and re.search(r"\d\s*$", match.string[: match.start()]):
+    before = match.string[max(0, match.start() - 8) : match.start()].rstrip()
+    if words == ["second"] and before[-1:].isdigit():
         return match[0]
     ordinal = words[-1] in _ORDINALS
     if len(words) > 1 and words[-1] == "second" and words[-2] not in _TENS:
@@ -165,6 +167,9 @@ def _run(match: re.Match[str]) -> str:
 
 
 def _value(words: list[str]) -> int | str:
+    # Nobody writes a number in so many words; 'hundred' said often would be one of many digits.
+    if len(words) > _MOST_WORDS:
+        return _side_by_side(words)
     total = current = 0
     previous = math.inf
     for word in words:

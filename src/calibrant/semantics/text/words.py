@@ -72,21 +72,21 @@ def within_edits(a: str, b: str, limit: int) -> bool:
     """
     if abs(len(a) - len(b)) > limit:
         return False
-    # Most pairs differ early and late: what they share at both ends decides nothing.
-    while a and b and a[-1] == b[-1]:
-        a, b = a[:-1], b[:-1]
-    if not a or not b:
-        return True
-    previous = list(range(len(b) + 1))
+    # Only cells near the diagonal can stay within the limit; the others count as too far.
+    far = limit + 1
+    previous = {column: column for column in range(min(len(b), limit) + 1)}
     for row, letter in enumerate(a, start=1):
-        current = [row]
-        for column, other in enumerate(b, start=1):
-            change = previous[column - 1] + (letter != other)
-            current.append(min(previous[column] + 1, current[-1] + 1, change))
-        if min(current) > limit:
+        current: dict[int, int] = {}
+        for column in range(max(0, row - limit), min(len(b), row + limit) + 1):
+            best = previous.get(column, far) + 1
+            if column:
+                change = previous.get(column - 1, far) + (letter != b[column - 1])
+                best = min(best, current.get(column - 1, far) + 1, change)
+            current[column] = best
+        if min(current.values()) > limit:
             return False
         previous = current
-    return previous[-1] <= limit
+    return previous[len(b)] <= limit
 
 
 def near_word(word: str, others: list[str]) -> bool:
