@@ -42,6 +42,16 @@ TRIVIA = {
     "question_id": "tc_1",
     "answer": {"aliases": ["Paris", "City of Light"], "value": "Paris", "type": "WikipediaEntity"},
 }
+HLE = {
+    "id": "668825f8",
+    "question": "Which flag is oldest?\n\nAnswer Choices:\nA. Denmark\nB. Chad",
+    "image": "",
+    "answer": "A",
+    "answer_type": "multipleChoice",
+    "rationale": "It is from the thirteenth century.",
+    "raw_subject": "Vexillology",
+    "category": "Humanities/Social Science",
+}
 POPQA = (
     "id\tsubj\tprop\tobj\ts_pop\to_pop\tquestion\tpossible_answers\n"
     '12\tX\tcapital\tY\t100\t200\tWhat is the capital of X?\t"[""Y"", ""Y City""]"\n'
@@ -57,6 +67,12 @@ def write(folder, name, rows):
 @pytest.mark.parametrize(
     ("layout", "row", "references", "others"),
     [
+        (
+            "hle",
+            HLE,
+            [["A", "Denmark"]],
+            {"question_id": "hle-668825f8", "subject": "Vexillology", "has_image": False, "k": 1},
+        ),
         ("mmlu_pro", MMLU_PRO, [["C", "23"]], {"question_id": "mmlu-pro-70", "domain": "math"}),
         (
             "mmlu",
@@ -251,7 +267,7 @@ def test_real_files(shared_data, name, count, layout):
 
 def test_every_layout_has_a_test():
     tested = {
-        "questions", "popqa", "mmlu_pro", "mmlu", "mmlu_csv", "gpqa", "truthfulqa_mc",
+        "questions", "popqa", "hle", "mmlu_pro", "mmlu", "mmlu_csv", "gpqa", "truthfulqa_mc",
         "truthfulqa", "truthfulqa_csv", "freshqa", "triviaqa", "triviaqa_json", "ambignq",
         "webquestions", "coverageqa", "webquestions_hub", "simpleqa_csv", "nq_open", "simpleqa",
     }  # fmt: skip

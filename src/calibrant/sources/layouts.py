@@ -8,6 +8,7 @@ open, because their number of right answers is not known.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -351,6 +352,25 @@ def _simpleqa_csv(row: Row) -> dict[str, Any]:
         "references": one_answer([row["answer"]]),
         "domain": metadata.get("topic"),
         "answer_type": metadata.get("answer_type"),
+        "k": 1,
+    }
+
+
+@_layout(
+    "hle", "Humanity's Last Exam (Phan et al.)", "question", "answer", "answer_type", "raw_subject"
+)
+def _hle(row: Row) -> dict[str, Any]:
+    # Multiple-choice questions list their options in the text; the answer is the letter.
+    listed = re.findall(r"^([A-Z])[.)]\s+(.+?)\s*$", str(row["question"]), re.MULTILINE)
+    options = dict(listed) if row["answer_type"] == "multipleChoice" else {}
+    return {
+        "question_id": f"hle-{row['id']}" if row.get("id") is not None else None,
+        "text": row["question"],
+        "references": one_answer([row["answer"], options.get(str(row["answer"]).strip())]),
+        "domain": row.get("category"),
+        "subject": row["raw_subject"],
+        "answer_type": row["answer_type"],
+        "has_image": bool(row.get("image")),
         "k": 1,
     }
 
