@@ -1,13 +1,16 @@
 """Options with values that make no sense: a message that names them, never a traceback."""
 
+import importlib
 import json
 import random
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from calibrant.cli.main import app
+from calibrant.core.verb import declaration
 from cli.fuzz_options import (
+    LONG_WORK,
     Case,
     names_the_option,
     no_work,
@@ -32,8 +35,10 @@ def folder(tmp_path_factory):
 def here(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "100")
-    for place in ("calibrant.cli.demo.demo", "calibrant.cli.models.fetch_model"):
-        monkeypatch.setattr(place, no_work)
+    for place in LONG_WORK:
+        module, _, name = place.partition(":")
+        function = getattr(importlib.import_module(module), name)
+        monkeypatch.setattr(declaration(function), "function", no_work)
     return folder
 
 
@@ -46,7 +51,7 @@ REFUSED = {
     "audit --html": ("-", "--html names a file or a folder; only --json goes to standard output"),
     "audit --by": ("nothing", "there is no column 'nothing' for a group or a feature"),
     "compare --models": ("small,,large", "--models is a list of names separated by commas"),
-    "compare --lipschitz": ("1e308", "lipschitz is from 0 to 1e+06, got 1e+308"),
+    "compare --lipschitz": ("1e308", "--lipschitz is a number from 0 to 1,000,000, got 1e+308"),
     "groups --models": (",", "--models is a list of names separated by commas, got ','"),
     "groups --features": ("correct", "the outcome 'correct' cannot be a feature"),
     "groups --costs": ("c10=1,c10=2", "--costs gives one name several numbers"),
@@ -58,30 +63,30 @@ REFUSED = {
     "cascade --max-depth": ("0", "--max-depth"),
     "plan --confidence": ("p", "--confidence is about a table, and none is given, got 'p'"),
     "plan --rank": ("ece", "--rank is about a table, and none is given"),
-    "plan --smallest-share": ("1e-320", "smallest_share is from 1e-09 to 1"),
+    "plan --smallest-share": ("1e-320", "--smallest-share is a number from 1e-09 to 1, got"),
     "label status --precision": ("nan", "--precision lies between 0 and 1, got nan"),
     "label add --threshold": ("inf", "--threshold lies between 0 and 1, got inf"),
     "label next --out": (" ", "--out is a path to write to, got ' '"),
-    "monitor --follow": ("nan", "--follow is a number of seconds above 0, got nan"),
-    "monitor --drift": ("inf", "drift, per day, is from 0 to 1, got inf"),
+    "monitor --follow": ("nan", "--follow is a number of seconds above 0, up to 1,000,000,000, got nan"),
+    "monitor --drift": ("inf", "--drift is a number from 0 to 1, got inf"),
     "monitor --precision": ("2", "precision lies between 0 and 1, got 2"),
     "monitor --baseline-rows": ("-1", "--baseline-rows"),
     "bench mace --kinds": ("\n", "--kinds is a list of names"),
     "bench mace --out": ("loop", "loop: cannot be written: Too many levels of symbolic links"),
-    "bench evaluate --coverage-mass": ("x", "--coverage-mass is one of frequency, probability"),
+    "bench evaluate --coverage-mass": ("x", "--coverage-mass is frequency or probability, got"),
     "bench evaluate --reference": ("x", "--reference is a method of the table, got 'x'"),
     "bench evaluate --questions": ("", "--questions: the path of an input is empty"),
     "audit --on-invalid": ("", "--on-invalid is error or drop, got ''"),
     "groups --on-invalid": ("keep", "--on-invalid is error or drop, got 'keep'"),
-    "compare --target": ("-inf", "target, an accuracy, lies between 0 and 1, got -inf"),
+    "compare --target": ("-inf", "--target lies between 0 and 1, got -inf"),
     "cascade --price ": ("1e308,1e308", "--price and --cost are numbers from 0 to 1e+15"),
-    "plan --error-rate": ("1e-320", "error_rate is 0 or from 1e-09 on"),
+    "plan --error-rate": ("1e-320", "--error-rate is 0 or from 1e-09 on"),
     "plan --precision": ("1e-320", "precision is 0 or from 1e-09 on"),
     "plan --drift": ("1e-320", "drift is 0 or from 1e-09 on"),
     "groups --costs ": ("c10=1e308,c01=1e308", "--costs holds numbers up to 1e+15"),
     "cascade --costs": ("c10=nan,c01=1", "--costs holds numbers up to 1e+15"),
     "plan --stages": ("1,2,", "--stages is a list of numbers separated by commas"),
-    "monitor --alpha": ("1e-320", "alpha is from 1e-12 to below 1"),
+    "monitor --alpha": ("1e-320", "--alpha is a number from 1e-12 to below 1"),
     "bench evaluate --tune": ("scaa", "--tune names confidence methods, got 'scaa'"),
     "bench mace --top-views": ("-1", "--top-views"),
     "report --figures": ("", "--figures is a path to write to, got ''"),

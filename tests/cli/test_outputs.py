@@ -1,19 +1,16 @@
 """A place that cannot be written to: named with its rule before any work is done."""
 
-import importlib
-import inspect
-
 import numpy as np
 import polars as pl
 import pytest
-from typer.main import get_command
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import calibrant as cal
-from calibrant.cli.main import MODULES, VERBS, app
+from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 from calibrant.core.output import check_output, check_output_folder, writing
 from calibrant.verbs.label import label_next
+from cli.all_commands import commands
 
 run = CliRunner().invoke
 # Options that name a file or folder to write.
@@ -39,16 +36,6 @@ def table(tmp_path):
     path = tmp_path / "scores.csv"
     frame.write_csv(path)
     return path
-
-
-def commands():
-    """Every command with its words on the command line: 'audit', 'label next', .."""
-    for verb in VERBS:
-        module = importlib.import_module(f"calibrant.cli.{MODULES.get(verb, verb)}")
-        command = get_command(module.app)
-        parts = getattr(command, "commands", None) or {"": command}
-        for name, part in parts.items():
-            yield f"{verb} {name}".strip(), part
 
 
 PLACES = [
@@ -186,7 +173,7 @@ def test_an_option_has_one_meaning_in_all_verbs():
     for words, command in commands():
         for parameter in command.params:
             for option in set(parameter.opts) & SHARED:
-                found = (parameter.metavar, inspect.cleandoc(parameter.help or ""))
+                found = (parameter.metavar, parameter.help.partition(" [default")[0])
                 meanings.setdefault(option, {}).setdefault(found, []).append(words)
     assert set(meanings) == SHARED
     several = {option: found for option, found in meanings.items() if len(found) > 1}

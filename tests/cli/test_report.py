@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import calibrant as cal
-from calibrant.cli.report import app
+from calibrant.cli.main import app
 from calibrant.core.errors import CalibrantError
 
 run = CliRunner().invoke
@@ -23,6 +23,7 @@ def test_page_tables_and_figures_are_written(audited, tmp_path):
     done = run(
         app,
         [
+            "report",
             str(audited),
             *("--html", str(tmp_path / "r.html")),
             *("--markdown", str(tmp_path / "r.md")),
@@ -39,18 +40,28 @@ def test_page_tables_and_figures_are_written(audited, tmp_path):
 
 
 def test_without_a_place_to_write_to_it_shows_the_tables(audited, tmp_path):
-    done = run(app, [str(audited)])
+    done = run(app, ["report", str(audited)])
     assert done.exit_code == 0, done.output
     assert "ECE" in done.output
     assert "--html" in done.output
-    run(app, [str(audited), "--markdown", str(tmp_path / "r.md"), "--json", str(tmp_path / "r")])
+    run(
+        app,
+        [
+            "report",
+            str(audited),
+            "--markdown",
+            str(tmp_path / "r.md"),
+            "--json",
+            str(tmp_path / "r"),
+        ],
+    )
     assert json.loads((tmp_path / "r").read_text())["documents"] == []
 
 
 def test_a_document_of_an_unknown_kind_is_refused_with_its_name(tmp_path):
     path = tmp_path / "x.json"
     path.write_text('{"schema": "calibrant.audits/1"}')
-    done = run(app, [str(path), "--markdown", str(tmp_path / "x.md")])
+    done = run(app, ["report", str(path), "--markdown", str(tmp_path / "x.md")])
     assert isinstance(done.exception, CalibrantError)
     assert "calibrant.audits/1" in str(done.exception)
 
@@ -58,7 +69,7 @@ def test_a_document_of_an_unknown_kind_is_refused_with_its_name(tmp_path):
 def test_text_that_is_no_json_is_refused_with_its_place(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("{")
-    done = run(app, [str(path), "--html", str(tmp_path / "x.html")])
+    done = run(app, ["report", str(path), "--html", str(tmp_path / "x.html")])
     assert isinstance(done.exception, CalibrantError)
     assert str(path) in str(done.exception)
 
@@ -66,7 +77,7 @@ def test_text_that_is_no_json_is_refused_with_its_place(tmp_path):
 def test_half_a_document_is_refused_with_its_place(tmp_path):
     path = tmp_path / "x.json"
     path.write_text('{"schema": "calibrant.audit/1", "results": [{}]}')
-    done = run(app, [str(path), "--html", str(tmp_path / "x.html")])
+    done = run(app, ["report", str(path), "--html", str(tmp_path / "x.html")])
     assert isinstance(done.exception, CalibrantError)
     assert "not a whole calibrant.audit/1 document" in str(done.exception)
     assert str(path) in str(done.exception)
@@ -75,6 +86,6 @@ def test_half_a_document_is_refused_with_its_place(tmp_path):
 @pytest.mark.parametrize(("given", "place"), [("nothing.json", "r.html"), (None, "no/such/r.html")])
 def test_a_file_that_is_not_there_is_named(audited, tmp_path, given, place):
     path = audited if given is None else tmp_path / given
-    done = run(app, [str(path), "--html", str(tmp_path / place)])
+    done = run(app, ["report", str(path), "--html", str(tmp_path / place)])
     assert isinstance(done.exception, CalibrantError)
     assert str(tmp_path) in str(done.exception)

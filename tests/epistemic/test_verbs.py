@@ -3,7 +3,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.core import InputError
@@ -36,7 +36,7 @@ def table():
 
 
 def test_groups_document_has_the_fixed_names(table):
-    one = groups(table, features=["topic", "tokens"], only_models=["small"]).to_dict()
+    one = groups(table, features=["topic", "tokens"], models=["small"]).to_dict()
     assert one["schema"] == "calibrant.groups/1"
     assert set(one["grouping_loss"]) == {"value", "low", "high", "n"}
     assert one["calibration_loss"]["value"] is not None
@@ -59,7 +59,7 @@ def test_cascade_document_and_saved_policy(table, tmp_path):
         models=["small", "large"],
         features=["topic", "tokens"],
         price={"small": 1, "large": 5},
-        splits=3,
+        random_splits=3,
         save=tmp_path / "policy.json",
     ).to_dict()
     entry = result["results"][0]
@@ -81,7 +81,7 @@ def test_class_decisions_of_all_strategies_use_the_costs(table):
         models=["small", "large"],
         features=["topic"],
         price={"small": 1, "large": 5},
-        splits=2,
+        random_splits=2,
         decision="class",
         costs={"c10": 1, "c01": 9},
     )["results"][0]

@@ -134,17 +134,17 @@ CASES = {
     "compare-tables": lambda: compare([scores(("small",)), scores(("small", "large"))[QUESTIONS:]]),
     "compare-study": lambda: compare(study()),
     "groups-csv": lambda: cal.groups(
-        _written(scores(("small",), n=400), "g.csv"), features=["topic", "hard"], repeats=2
+        _written(scores(("small",), n=400), "g.csv"), features=["topic", "hard"], random_splits=2
     ),
     "groups-dataframe": lambda: cal.groups(
-        scores(("small",), n=400), features=["topic", "hard"], repeats=2
+        scores(("small",), n=400), features=["topic", "hard"], random_splits=2
     ),
     "cascade-csv": lambda: cal.cascade(
         _written(scores(n=400), "c.csv"),
         features=["hard"],
         models=["small", "large"],
         price={"small": 1, "large": 8},
-        splits=4,
+        random_splits=4,
     ),
     "plan-numbers": lambda: cal.plan(precision=0.05, error_rate=0.2),
     "plan-csv": lambda: cal.plan(csv(), precision=0.05, rank="accuracy"),

@@ -55,7 +55,7 @@ def digest(path):
 
 VERBS = {
     "audit": lambda path: cal.audit(path, resamples=20, seed=4),
-    "groups": lambda path: groups(path, features=["topic"], repeats=1, seed=4),
+    "groups": lambda path: groups(path, features=["topic"], random_splits=1, seed=4),
     "plan": lambda path: plan(path, precision=0.05, seed=4),
     "label": label_status,
     "cascade": lambda path: cascade(
@@ -184,7 +184,7 @@ def test_settings_have_one_vocabulary(kind, table):
 
 
 NAMED = {
-    "groups": lambda path, names: groups(path, features=["topic"], repeats=1, **names),
+    "groups": lambda path, names: groups(path, features=["topic"], random_splits=1, **names),
     "plan": lambda path, names: plan(path, precision=0.05, **names),
     "label": lambda path, names: label_status(path, **names),
     "monitor": lambda path, names: monitor(path, every=100, **names),

@@ -63,7 +63,7 @@ def compare_document():
 
 def groups_document():
     table = _scores(n=600, models=("small",))
-    return groups(table, features=["topic", "hard"], repeats=2).to_dict()
+    return groups(table, features=["topic", "hard"], random_splits=2).to_dict()
 
 
 def cascade_document():

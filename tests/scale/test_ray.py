@@ -225,7 +225,7 @@ table.select("question_id", "model", "class_id", "correct").write_parquet(sys.ar
 options = dict(models=["small", "large"], features=["x"], price={"small": 1.0, "large": 5.0})
 verbs = {
     "Sem-ECE": lambda engine: cal.audit(sys.argv[1], resamples=50, engine=engine),
-    "cascade": lambda engine: cal.cascade(scores(), splits=3, engine=engine, **options),
+    "cascade": lambda engine: cal.cascade(scores(), random_splits=3, engine=engine, **options),
     "compare": lambda engine: cal.compare(scores(), by=["topic"], resamples=50, engine=engine),
 }
 for name, verb in verbs.items():

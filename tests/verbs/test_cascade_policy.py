@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError

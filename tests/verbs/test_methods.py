@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.confidence import METHODS, Question, score

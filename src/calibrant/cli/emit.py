@@ -1,23 +1,41 @@
-"""How a verb hands over its result: terminal, JSON, HTML."""
+"""How a verb hands over its result: terminal, JSON, HTML, checks."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 
+from calibrant.claims.checks import failed_checks, parse_check
 from calibrant.core.document import dump_document
 from calibrant.report import terminal_blocks
 from calibrant.report.result import Result
 
-__all__ = ["emit"]
+__all__ = ["emit", "failures_of"]
+
+_VIEW = ("full", "top", "sort")
 
 
-def emit(result: Result, *, json: str | None = None, html: str | Path | None = None) -> None:
-    """Print the result, or write it as JSON to standard output when `json` is ``-``."""
+def emit(result: Result, outputs: Mapping[str, Any]) -> None:
+    """Do what the output options say, and print the result where JSON does not go there.
+
+    Parameters
+    ----------
+    result
+        What the verb returned.
+    outputs
+        The output options given: json, html, junit, fail_if; full, top and sort are handed to
+        the tables as they are.
+    """
+    json, html, junit = (outputs.get(name) for name in ("json", "html", "junit"))
     if html is not None:
         result.to_html(html)
+    if junit is not None:
+        from calibrant.integrations.exports import to_junit
+
+        to_junit(result, outputs.get("fail_if") or [], junit)
     if json == "-":
         sys.stdout.buffer.write(dump_document(result.to_dict()))
         sys.stdout.buffer.flush()
@@ -25,8 +43,16 @@ def emit(result: Result, *, json: str | None = None, html: str | Path | None = N
     if json is not None:
         result.to_json(json)
     console = Console()
-    for block in terminal_blocks(result.to_dict(), width=console.width):
+    view = {name: outputs[name] for name in _VIEW if name in outputs}
+    for block in terminal_blocks(result.to_dict(), width=console.width, **view):
         console.print(block)
     for path in (json, html):
         if path is not None:
             console.print(f"written: {path}", highlight=False)
+
+
+def failures_of(result: Result, conditions: Sequence[str]) -> list[str]:
+    """Return a line per claim that fails."""
+    if not claims:
+        return []
+    return failed_checks(result, [parse_check(text) for text in conditions])

@@ -2,94 +2,111 @@
 
 from __future__ import annotations
 
-import importlib
+import os
 import sys
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperGroup
-from typer.main import get_command
+import click
 
 from calibrant import __version__
+from calibrant.cli.catalog import GROUPS, VERBS, verb_function
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["main"]
+__all__ = ["app", "main"]
 
-VERBS: dict[str, str] = {
-    "demo": "Run the whole chain on a small real model and write a report.",
-    "run": "Ask models, cluster, grade and score: a study from study.toml.",
-    "audit": "Is this confidence calibrated, and how sure can we be?",
-    "compare": "Is A better calibrated than B, or only more accurate?",
-    "groups": "For whom is the confidence wrong?",
-    "cascade": "When to defer to a larger model, and what it costs.",
-    "plan": "How many labels does a claim need, and what do these labels show?",
-    "label": "Which items to label next, and may one stop?",
-    "monitor": "Watch calibration over time, with a controlled false-alarm rate.",
-    "bench": "Write questions with exactly k right answers, and check them.",
-    "import": "Turn the logs of other tools into calibrant's tables.",
-    "report": "Render results as one HTML page, Markdown or figures.",
-    "methods": "List the confidence methods and what each one needs.",
-    "models": "Fetch or list the weights of the embedded model.",
-}
-MODULES = {"import": "import_logs"}
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_BROKEN_PIPE = 141
+_INTERRUPTED = 130
 
 
-class LazyGroup(TyperGroup):
-    """A group whose verbs live in modules of their own."""
+class VerbGroup(click.Group):
+    """Verbs, or the parts of one: imported when they are called."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the base class names it
-        """Return the verbs in the order of a user's journey."""
-        return list(VERBS)
+    def __init__(self, prefix: str, help: str, params: list[click.Parameter] | None = None) -> None:
+        super().__init__(
+            prefix or "calibrant",
+            help=help,
+            params=params,
+            no_args_is_help=True,
+            context_settings=_SETTINGS,
+        )
+        self.prefix = prefix
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """Import the verb's module and return its command."""
-        if cmd_name not in VERBS:
-            raise InputError(
-                f"there is no verb {cmd_name!r}", hint=did_you_mean(cmd_name, list(VERBS))
-            )
-        module = importlib.import_module(f"calibrant.cli.{MODULES.get(cmd_name, cmd_name)}")
-        command = get_command(module.app)
-        command.name = cmd_name
-        return command
+    @property
+    def summaries(self) -> dict[str, str]:
+        """What each verb is for, in the order of a user's journey."""
+        skipped = len(self.prefix.split())
+        found: dict[str, str] = {}
+        for words, entry in VERBS.items():
+            parts = words.split()
+            if parts[:skipped] == self.prefix.split():
+                is_group = not skipped and len(parts) > 1
+                found.setdefault(parts[skipped], GROUPS[parts[0]] if is_group else entry.summary)
+        return found
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - named by the base
+        """Return the verbs."""
+        return list(self.summaries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> Any:  # noqa: ARG002
+        """Import the verb and return its command."""
+        if cmd_name not in self.summaries:
+            kind = f"part {cmd_name!r} of {self.prefix}" if self.prefix else f"verb {cmd_name!r}"
+            hint = did_you_mean(cmd_name, list(self.summaries))
+            raise InputError(f"there is no {kind}", hint=hint)
+        words = f"{self.prefix} {cmd_name}".strip()
+        if words not in VERBS:
+            return VerbGroup(words, GROUPS[words])
+        from calibrant.cli.command import verb_command
+
+        return verb_command(words, verb_function(words))
+
+    def format_commands(self, ctx: click.Context, formatter: Any) -> None:  # noqa: ARG002
         """List the verbs without importing them."""
         with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+            formatter.write_dl(list(self.summaries.items()))
 
 
-app = typer.Typer(
-    cls=LazyGroup,
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="How far can you trust what a model says about its own certainty?",
+app = VerbGroup(
+    "",
+    "How far can you trust what a model says about its own certainty?",
+    [
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            help="Say which version this is.",
+            callback=lambda ctx, _, wanted: _say_version(ctx) if wanted else None,
+        )
+    ],
 )
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"calibrant {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Say which version this is.", callback=_say_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
-    """How far can you trust what a model says about its own certainty?"""
+def _say_version(ctx: click.Context) -> None:
+    click.echo(f"calibrant {__version__}")
+    ctx.exit()
 
 
 def main() -> None:
     """Run the command line; errors of the data end with one message and exit code 2."""
     try:
-        app()
+        sys.exit(app.main(prog_name="calibrant", standalone_mode=False) or 0)
     except CalibrantError as error:
-        print(f"calibrant: {error}", file=sys.stderr)  # noqa: T201
+        _end(f"calibrant: {error}", error.exit_code)
+    except click.ClickException as error:
+        error.show()
         sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        _end("calibrant: stopped", _INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output has had enough (`| head -1`): no failed check, and no traceback
+        # when Python flushes what is left.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(_BROKEN_PIPE)
+
+
+def _end(message: str, code: int) -> None:
+    sys.stderr.write(message + "\n")
+    sys.exit(code)

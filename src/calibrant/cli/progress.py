@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-__all__ = ["ProgressBar"]
+__all__ = ["ProgressBar", "RunBar"]
 
 
 class ProgressBar:
@@ -52,3 +52,20 @@ class ProgressBar:
             rate=rate,
             cost=f"${progress.cost:.4f}" if self._priced else "price unknown",
         )
+
+
+class RunBar(ProgressBar):
+    """The bar, with a line for what a waiting user must know: a dead endpoint, what is tried next.
+
+    Lines also come where there is no terminal for a bar.
+    """
+
+    def __init__(self, *, enabled: bool) -> None:
+        super().__init__(enabled=enabled)
+        self._speaks = enabled
+
+    def update(self, progress: Any) -> None:
+        """Show the counts, and the notice where there is one."""
+        super().update(progress)
+        if progress.notice is not None and self._speaks:
+            self._progress.console.print(progress.notice, markup=False, highlight=False)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from calibrant.core.hints import Hint
+
 __all__ = [
     "BudgetError",
     "CalibrantError",
@@ -9,6 +13,7 @@ __all__ = [
     "ClaimFailed",
     "ClientError",
     "InputError",
+    "Interrupted",
     "MissingDependencyError",
     "PermanentClientError",
     "SchemaError",
@@ -23,6 +28,9 @@ class CalibrantError(Exception):
 
     exit_code = 2
 
+    def for_shell(self, names: Mapping[str, str] | None = None) -> None:
+        """Name options as flags from now on; `names` has those that differ from the argument."""
+
 
 class InputError(CalibrantError, ValueError):
     """The data or an option breaks a rule.
@@ -34,7 +42,18 @@ class InputError(CalibrantError, ValueError):
     source, row
         File (or other origin) and 1-based data row, where known.
     hint
-        What the reader can do about it.
+        What the reader can do about it; a `Hint` names options as whoever reads it writes them.
+
+    Examples
+    --------
+    >>> error = InputError("no row is left", source="a.csv", hint=Hint("use {by}", by="topic"))
+    >>> print(error)
+    a.csv: no row is left
+      -> use by="topic"
+    >>> error.for_shell()
+    >>> print(error)
+    a.csv: no row is left
+      -> use --by topic
     """
 
     def __init__(
@@ -49,11 +68,24 @@ class InputError(CalibrantError, ValueError):
         self.source = source
         self.row = row
         self.hint = hint
-        place = ", ".join(
-            part for part in (source, f"row {row}" if row is not None else None) if part
-        )
-        text = f"{place}: {message}" if place else message
-        super().__init__(f"{text}\n  -> {hint}" if hint else text)
+        self._names: Mapping[str, str] | None = None
+        super().__init__(message)
+
+    def for_shell(self, names: Mapping[str, str] | None = None) -> None:
+        """Name options as flags from now on."""
+        self._names = names or {}
+
+    def __str__(self) -> str:
+        row = f"row {self.row}" if self.row is not None else None
+        place = ", ".join(part for part in (self._told(self.source or ""), row) if part)
+        rule = self._told(self.rule)
+        text = f"{place}: {rule}" if place else rule
+        return f"{text}\n  -> {self._told(self.hint)}" if self.hint else text
+
+    def _told(self, text: str) -> str:
+        if self._names is None or not isinstance(text, Hint):
+            return text
+        return text.shell(self._names)
 
 
 class SchemaError(InputError):
@@ -72,6 +104,12 @@ class ClaimFailed(CalibrantError):
 
 class MissingDependencyError(CalibrantError, ImportError):
     """An optional dependency is not installed; the message names the install command."""
+
+
+class Interrupted(CalibrantError):
+    """The user stopped work that can be taken up again."""
+
+    exit_code = 130
 
 
 class ClientError(CalibrantError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.result import Result
 from calibrant.sources.mace.build import build_benchmark
@@ -16,27 +17,85 @@ from calibrant.sources.mace.filters import fact_sets, raw_facts, read_popularity
 from calibrant.sources.mace.math_rule import NUMBER_NAMES
 from calibrant.sources.mace.question import read_questions, write_questions
 from calibrant.sources.mace.triples import Triple, read_triples
+from calibrant.verbs._options import Seed, Triples
 
 __all__ = ["bench_check", "bench_mace"]
 
 
+@verb(
+    example="calibrant bench mace --domain math --k 1,2,4,6 --per-k 100 --out questions.jsonl",
+    outputs=("json",),
+)
 def bench_mace(
-    out: str | Path | None = None,
+    out: Annotated[
+        str | Path | None,
+        Option(
+            "Where to write.",
+            metavar="FILE.jsonl",
+            group=OUTPUT,
+            place="write with folders",
+            required=True,
+        ),
+    ] = None,
     *,
-    domains: Sequence[str] | None = None,
-    k: Sequence[int] = (1, 2, 4, 6),
-    per_k: int = 500,
-    seed: int = 0,
-    triples: Sequence[str | Path] = (),
-    popularity: Any = None,
-    min_views: float = 1_000,
-    top_views: int = 5_000,
-    rules: bool = True,
-    kinds: Sequence[str] = tuple(NUMBER_NAMES),
-    limit: int = 1_000_000,
-    cap: int = 10_000,
-    strata: str = "ngrams",
-    split_entities: bool = True,
+    domains: Annotated[
+        Sequence[str] | None,
+        Option(
+            "award, office, region, math, river, language. [default: math]",
+            metavar="A,B,..",
+            kind="names",
+            cli="domain",
+        ),
+    ] = None,
+    k: Annotated[
+        Sequence[int],
+        Option(
+            "Numbers of right answers.", metavar="1,2,..", kind="whole numbers", min=1, max=1_000
+        ),
+    ] = (1, 2, 4, 6),
+    per_k: Annotated[
+        int, Option("Questions per domain and k.", metavar="N", min=1, max=10**7)
+    ] = 500,
+    seed: Seed = 0,
+    triples: Triples = (),
+    popularity: Annotated[
+        Any,
+        Option("Page views; drops obscure subjects.", metavar="PATH", group=INPUT, place="read"),
+    ] = None,
+    min_views: Annotated[
+        float,
+        Option("Fewest page views of a subject.", metavar="N", group=ADVANCED, min=0, max=10**12),
+    ] = 1_000,
+    top_views: Annotated[
+        int,
+        Option("Most viewed subjects per domain.", metavar="N", group=ADVANCED, min=1, max=10**9),
+    ] = 5_000,
+    rules: Annotated[
+        bool, Option("Apply the domain rules that make answers complete.", group=ADVANCED)
+    ] = True,
+    kinds: Annotated[
+        Sequence[str],
+        Option("Math: kinds of numbers.", metavar="A,B,..", group=ADVANCED, kind="names"),
+    ] = tuple(NUMBER_NAMES),
+    limit: Annotated[
+        int, Option("Math: the largest number.", metavar="N", min=1, max=10**9)
+    ] = 1_000_000,
+    cap: Annotated[
+        int,
+        Option("Most candidates per domain.", metavar="N", group=ADVANCED, min=1, max=10**8),
+    ] = 10_000,
+    strata: Annotated[
+        str,
+        Option(
+            "Choose by k-means over n-grams or sentence embeddings, or at random.",
+            metavar="ngrams|sentence|random",
+            group=ADVANCED,
+            choices=tuple(STRATA),
+        ),
+    ] = "ngrams",
+    split_entities: Annotated[
+        bool, Option("Give every answer entity to one domain.", group=ADVANCED)
+    ] = True,
 ) -> Result:
     """Write a benchmark of questions with exactly k right answers.
 
@@ -74,8 +133,6 @@ def bench_mace(
     >>> result["questions"]
     10
     """
-    if strata not in STRATA:
-        raise InputError(f"strata is one of {', '.join(STRATA)}, got {strata!r}")
     found = _read(triples)
     views = (
         read_popularity(popularity, minimum=min_views, top=top_views)
@@ -113,7 +170,25 @@ def bench_mace(
     )
 
 
-def bench_check(questions: Any, *, triples: Sequence[str | Path] = ()) -> Result:
+def _broken(document: Mapping[str, Any]) -> str | None:
+    return None if document["ok"] else "the questions break a rule"
+
+
+@verb(
+    example="calibrant bench check questions.jsonl",
+    outputs=("json",),
+    checks=(Check("", "", _broken),),
+)
+def bench_check(
+    questions: Annotated[
+        Any,
+        Option(
+            "Table of questions.", metavar="QUESTIONS", group=INPUT, argument=True, place="read"
+        ),
+    ],
+    *,
+    triples: Triples = (),
+) -> Result:
     """Derive the answers of every question again and compare.
 
     Parameters

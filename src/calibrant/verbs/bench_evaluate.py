@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.naming import naming
 from calibrant.core.registry import did_you_mean
+from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.metrics.multi_answer import (
     evaluate_multi_answer,
@@ -21,27 +23,91 @@ from calibrant.metrics.multi_answer import (
 )
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.report.result import Result
+from calibrant.verbs._options import Level, OnInvalid, Seed
 
 __all__ = ["bench_evaluate"]
 
+_TUNED = ("sca", "snca", "sfca")
+_REFERENCE = "sca"
 _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 
+@verb(example="calibrant bench evaluate scores.csv --reference consistency")
 def bench_evaluate(
-    data: Any,
+    data: Annotated[
+        Any,
+        Option(
+            "Scores with k and domain, or a study folder.",
+            metavar="SCORES",
+            group=INPUT,
+            argument=True,
+            place="read",
+        ),
+    ],
     *,
-    questions: Any = None,
-    draws: Any = None,
+    questions: Annotated[
+        Any,
+        Option(
+            "Questions, where scores lack k and domain.",
+            metavar="PATH",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
+    draws: Annotated[
+        Any,
+        Option(
+            "Draws with class_id, for coverage and tau.",
+            metavar="PATH",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
     mixes: Sequence[Sequence[int]] | None = None,
-    reference: str = "sca",
-    tune: Sequence[str] = ("sca", "snca", "sfca"),
-    coverage_mass: str = "frequency",
-    coverage_threshold: float = 0.1,
-    on_invalid: str = "error",
-    resamples: int = 1_000,
-    items: int = 1_000,
-    level: float = 0.95,
-    seed: int = 0,
+    reference: Annotated[
+        str | None,
+        Option("Method that others are tested against. [default: sca]", metavar="NAME"),
+    ] = None,
+    tune: Annotated[
+        Sequence[str],
+        Option("Methods whose threshold is tuned; '' for none.", metavar="A,B,.."),
+    ] = _TUNED,
+    coverage_mass: Annotated[
+        str,
+        Option(
+            "Mass of a known answer.",
+            metavar="frequency|probability",
+            group=ADVANCED,
+            choices=("frequency", "probability"),
+        ),
+    ] = "frequency",
+    coverage_threshold: Annotated[
+        float,
+        Option(
+            "Mass from which on an answer is known.",
+            metavar="SHARE",
+            group=ADVANCED,
+            min=0,
+            max=1,
+        ),
+    ] = 0.1,
+    on_invalid: OnInvalid = "error",
+    resamples: Annotated[
+        int,
+        Option("Draws of the test.", metavar="N", group=ADVANCED, min=2, max=1_000_000),
+    ] = 1_000,
+    items: Annotated[
+        int,
+        Option(
+            "Questions in each draw of the test.",
+            metavar="N",
+            group=ADVANCED,
+            min=2,
+            max=1_000_000,
+        ),
+    ] = 1_000,
+    level: Level = 0.95,
+    seed: Seed = 0,
 ) -> Result:
     """Evaluate confidences on questions with one and with several right answers.
 
@@ -59,7 +125,7 @@ def bench_evaluate(
     mixes
         Numbers of right answers to pool; None: [1], [1, 2], .. of those present.
     reference
-        Method that the others are tested against.
+        Method that the others are tested against; None takes sca where the table has it.
     tune
         Aggregating methods whose threshold is tuned on a fifth of the questions.
     coverage_mass, coverage_threshold
@@ -85,6 +151,7 @@ def bench_evaluate(
     >>> result["mixes"], result["results"][0]["mixes"][1]["auroc"]["value"]
     ([[1], [1, 2]], 1.0)
     """
+    tune = _tuned_methods(tune)
     study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
     with naming(source_name(data)):
         scores = _scores(study.read("scores") if study else data, questions, on_invalid)
@@ -94,7 +161,7 @@ def bench_evaluate(
     document = evaluate_multi_answer(
         scores.frame,
         mixes=mixes,
-        reference=reference,
+        reference=reference or _REFERENCE,
         ranking_methods=_ranking_methods(),
         coverage=coverage,
         draws=resamples,
@@ -102,6 +169,7 @@ def bench_evaluate(
         level=level,
         seed=seed,
     )
+    _require_reference(reference, document["results"])
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune)}
     given = [data, *(table for table in (questions, draws) if table is not None)]
     document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
@@ -109,6 +177,32 @@ def bench_evaluate(
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
     document["tuning"] = _tuning(table, scores.frame, tune, level, seed)
     return Result(document)
+
+
+def _tuned_methods(names: str | Sequence[str]) -> list[str]:
+    """Return the methods to tune, from a list separated by commas too."""
+    if isinstance(names, str):
+        names = [part.strip() for part in names.split(",")] if names else []
+    if not all(names):
+        rule = "{tune} is a list of names separated by commas, got {0}"
+        raise InputError(Hint(rule, repr(",".join(names))))
+    for name in names:
+        if name not in METHODS:
+            raise InputError(
+                Hint("{tune} names confidence methods, got {0}", repr(name)),
+                hint=did_you_mean(name, list(METHODS)),
+            )
+    return list(names)
+
+
+def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a reference that was asked for and is not in the table."""
+    present = sorted({entry["method"] for entry in results})
+    if reference is not None and reference not in present:
+        raise InputError(
+            Hint("{reference} is a method of the table, got {0}", repr(reference)),
+            hint=did_you_mean(reference, present),
+        )
 
 
 def _ranking_methods() -> frozenset[str]:
@@ -126,7 +220,7 @@ def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
         if column not in frame.columns or frame[column].null_count():
             raise InputError(
                 f"every score needs a value in the column {column!r}",
-                hint="give the questions with --questions, or join them to the scores",
+                hint=Hint("give the questions with {questions}, or join them to the scores"),
             )
     frame = frame.with_columns(_whole_numbers(frame["k"]))
     return load_scores(frame, on_invalid=on_invalid, ranking=_ranking_methods())
@@ -179,8 +273,6 @@ def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
 
 
 def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
-    if mass not in ("frequency", "probability"):
-        raise InputError(f"coverage mass is frequency or probability, got {mass!r}")
     block = table.samples
     classes = block.classes
     if mass == "probability":

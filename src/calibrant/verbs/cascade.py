@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
+from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.answers import Answers
 from calibrant.epistemic.cascade import Cascade
 from calibrant.epistemic.decision import CostMatrix
@@ -24,35 +25,121 @@ from calibrant.inputs.settings import table_settings
 from calibrant.metrics import calibrator_from_dict
 from calibrant.records import load_scores
 from calibrant.report.result import Result
+from calibrant.verbs._options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    CostMap,
+    EmbedColumn,
+    EmbedDimensions,
+    Engine,
+    MethodColumn,
+    MinLeaf,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Recalibration,
+    Residuals,
+    ScoresData,
+    Seed,
+    TreeSplits,
+)
 from calibrant.verbs.groups import embedded, refuse_outcome, scores_source, without_missing
 
 __all__ = ["aligned_answers", "cascade"]
 
 _DEAREST = 1e15
+_PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
 
+@verb(
+    example="calibrant cascade scores.csv --models small,large --price 1,8 --features domain",
+)
 def cascade(
-    data: Any,
+    data: ScoresData,
     *,
-    models: Sequence[str],
-    features: Sequence[str] = (),
-    embed: str | None = None,
-    embed_dimensions: int = 8,
-    price: Mapping[str, float] | None = None,
-    cost: str | None = None,
-    confidence: str | None = None,
-    correct: str | None = None,
-    model: str | None = None,
-    method: str | None = None,
-    question: str | None = None,
-    only_method: str | None = None,
-    on_invalid: str = "error",
-    splits: int = 20,
-    tolerance: float | None = None,
-    save: str | Path | None = None,
-    engine: str | None = None,
-    seed: int = 0,
-    **options: Any,
+    models: Annotated[
+        Sequence[str], Option("Models, cheapest first.", metavar="A,B,..", kind="names")
+    ],
+    features: Annotated[
+        Sequence[str],
+        Option("Columns that the policies may use.", metavar="A,B,..", kind="names"),
+    ] = (),
+    embed: EmbedColumn = None,
+    embed_dimensions: EmbedDimensions = 8,
+    price: Annotated[
+        Mapping[str, float] | Sequence[float] | None,
+        Option(
+            "Price per call, or per unit of the column of costs.",
+            metavar="1,8,70",
+            kind="map or numbers",
+            example=_PRICES_WRITTEN,
+        ),
+    ] = None,
+    cost: Annotated[str | None, Option("Column of costs or token counts.", metavar="COL")] = None,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    only_method: Annotated[
+        str | None, Option("Method to use where there are several.", metavar="NAME")
+    ] = None,
+    on_invalid: OnInvalid = "error",
+    decision: Annotated[
+        str,
+        Option(
+            "answer: the outcome grades each model's own answer; class: it is the outcome itself.",
+            metavar="answer|class",
+            choices=("answer", "class"),
+        ),
+    ] = "answer",
+    costs: CostMap = None,
+    threshold: Annotated[
+        float | None,
+        Option("Where a confidence decides 1 (class only).", metavar="SHARE", above=0, below=1),
+    ] = None,
+    recalibration: Recalibration = "platt",
+    residuals: Residuals = "tree",
+    tree_splits: TreeSplits = "auto",
+    min_samples_leaf: MinLeaf = 15,
+    max_depth: Annotated[
+        int | None, Option("Depth of the trees.", metavar="N", group=ADVANCED, min=1, max=100)
+    ] = None,
+    neighbours: Annotated[
+        int,
+        Option("Neighbours of router_knn.", metavar="N", group=ADVANCED, min=1, max=10**6),
+    ] = 40,
+    strategies: Annotated[
+        Sequence[str] | None,
+        Option(
+            "risk, risk_shrunk, risk_boosting, calibration, confidence, router, router_knn.",
+            metavar="A,B,..",
+            kind="names",
+        ),
+    ] = None,
+    random_splits: Annotated[
+        int,
+        Option(
+            "Random splits that are averaged.",
+            metavar="N",
+            group=ADVANCED,
+            min=1,
+            max=10_000,
+            formerly=("splits",),
+        ),
+    ] = 20,
+    tolerance: Annotated[
+        float | None,
+        Option("Risk that the saved policy tolerates.", metavar="RISK", min=0, max=1e15),
+    ] = None,
+    save: Annotated[
+        str | Path | None,
+        Option(
+            "Write the fitted risk cascade as JSON.", metavar="PATH", group=OUTPUT, place="write"
+        ),
+    ] = None,
+    engine: Engine = None,
+    seed: Seed = 0,
 ) -> Result:
     """Compare strategies of asking several models, and save the fitted risk cascade.
 
@@ -68,14 +155,21 @@ def cascade(
     embed, embed_dimensions
         As for `groups`.
     price, cost
-        Price per model, a column of costs, or both: price times column.
+        Price per model (by name, or in the order of `models`), a column of costs, or both: price
+        times column.
     confidence, correct, model, method, question
         Column names, as for `audit`.
     only_method
         The method to use where the table has several.
     on_invalid
         ``"error"``, or ``"drop"``: questions without an outcome for every model are left out.
-    splits
+    decision, costs, threshold, recalibration, residuals, tree_splits
+        See `calibrant.epistemic.Cascade`.
+    min_samples_leaf, max_depth, neighbours
+        Of the trees, and of the router that looks at neighbours.
+    strategies
+        Strategies to compare.
+    random_splits
         Random splits that are averaged.
     tolerance
         Estimated risk up to which the saved policy gives an answer instead of asking the next
@@ -88,17 +182,26 @@ def cascade(
         one after the other. The document is the same.
     seed
         Seed of the splits.
-    **options
-        Fields of `StrategyOptions`: decision, costs, threshold, recalibration, residuals,
-        min_samples_leaf, max_depth, neighbours, strategies.
 
     Returns
     -------
     Result
         A document ``calibrant.cascade/1`` with one entry in ``results``.
     """
+    options = {
+        "decision": decision,
+        "costs": costs,
+        "threshold": threshold,
+        "recalibration": recalibration,
+        "residuals": residuals,
+        "splits": tree_splits,
+        "min_samples_leaf": min_samples_leaf,
+        "max_depth": max_depth,
+        "neighbours": neighbours,
+        "strategies": None if strategies is None else tuple(strategies),
+    }
     chosen = _options(options)
-    _check_tolerance(tolerance)
+    price = _prices(price, models)
     refuse_outcome(features, correct)
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
@@ -113,13 +216,13 @@ def cascade(
     if embed is not None:
         near = tuple(name for name in names if name not in features)
         chosen = StrategyOptions(**{**_fields(chosen), "neighbour_columns": near})
-        if "router_knn" not in chosen.strategies and "strategies" not in options:
+        if "router_knn" not in chosen.strategies and strategies is None:
             added = (*chosen.strategies, "router_knn")
             chosen = StrategyOptions(**{**_fields(chosen), "strategies": added})
     mapper = map if engine is None else engine_named(engine).map
-    entry = tournament(answers, chosen, SplitPlan(splits=splits, seed=seed), mapper=mapper)
+    entry = tournament(answers, chosen, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
     entry["policy"] = _policy(answers, chosen, entry, tolerance, save, seed)
-    settings = _settings(chosen, splits) | {
+    settings = _settings(chosen, random_splits) | {
         "models": list(models),
         "features": list(features),
         "price": None if price is None else dict(price),
@@ -138,12 +241,30 @@ def cascade(
     return Result(document)
 
 
-def _check_tolerance(tolerance: float | None) -> None:
-    if tolerance is not None and not 0 <= tolerance < math.inf:
+def _prices(
+    price: Mapping[str, float] | Sequence[float] | None, models: Sequence[str]
+) -> dict[str, float] | None:
+    """Return the price of each model, from a list in the order of the models too."""
+    if price is None:
+        return None
+    if not isinstance(price, Mapping):
+        if len(price) != len(models):
+            raise InputError(
+                Hint(
+                    "{price} has {0} prices for {1} models, got {2}",
+                    len(price),
+                    len(models),
+                    ",".join(f"{value:g}" for value in price),
+                )
+            )
+        return dict(zip(models, map(float, price), strict=True))
+    unknown = [name for name in price if name not in models]
+    if unknown:
         raise InputError(
-            f"--tolerance is a finite number, at least 0, got {tolerance:g}",
-            hint="answers are given up to this estimated risk, in the unit of --costs",
+            Hint("{price} is that of a model, got {0}", repr(unknown[0])),
+            hint=did_you_mean(unknown[0], list(models)),
         )
+    return dict(price)
 
 
 def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:
@@ -157,12 +278,6 @@ def _fields(options: StrategyOptions) -> dict[str, Any]:
 
 def _options(options: Mapping[str, Any]) -> StrategyOptions:
     given = {name: value for name, value in options.items() if value is not None}
-    unknown = sorted(set(given) - set(StrategyOptions.__dataclass_fields__))
-    if unknown:
-        raise InputError(
-            f"there is no option {unknown[0]!r}",
-            hint=did_you_mean(unknown[0], list(StrategyOptions.__dataclass_fields__)),
-        )
     for name in given.get("strategies", ()):
         if name not in STRATEGIES:
             raise InputError(
@@ -185,7 +300,7 @@ def _one_method(frame: pl.DataFrame, method: str | None) -> pl.DataFrame:
     if method is None and len(known) > 1:
         raise InputError(
             f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}",
-            hint="choose with --only-method",
+            hint=Hint("choose with {only_method}"),
         )
     if method is not None and method not in known:
         raise InputError(f"there is no method {method!r}", hint=did_you_mean(method, known))
@@ -209,7 +324,7 @@ def aligned_answers(
         if name not in known:
             raise InputError(f"there is no model {name!r}", hint=did_you_mean(name, known))
     if price is None and cost is None:
-        raise InputError("a cascade needs costs", hint="give --price or --cost, or both")
+        raise InputError("a cascade needs costs", hint=Hint("give {price} or {cost}, or both"))
     parts = [frame.filter(pl.col("model") == name) for name in models]
     shared = parts[0].select("question_id")
     for part in parts[1:]:
@@ -218,10 +333,12 @@ def aligned_answers(
     if shared.height < asked and on_invalid != "drop":
         raise InputError(
             f"{asked - shared.height} of {asked} questions are not answered by all models",
-            hint="use --on-invalid drop to leave them out and have them counted",
+            hint=Hint(
+                "use {on_invalid} to leave them out and have them counted", on_invalid="drop"
+            ),
         )
     if shared.height == 0:
-        raise InputError("no question is answered by all models", hint="check --question")
+        raise InputError("no question is answered by all models", hint=Hint("check {question}"))
     shared = shared.sort("question_id")
     aligned = [shared.join(part, on="question_id", how="left") for part in parts]
     first = aligned[0]
@@ -233,7 +350,7 @@ def aligned_answers(
         raise InputError(
             "at least one feature must be known before any model is asked: the same for all models "
             f"of a question; given: {', '.join(features) or 'none'}",
-            hint="name a column of the question with --features, or use --embed",
+            hint=Hint("name a column of the question with {features}, or use {embed}"),
         )
     return Answers(
         tuple(models),
@@ -262,7 +379,7 @@ def _costs(
         columns.append(unit * per_query)
     matrix = np.stack(columns, axis=1)
     if not ((matrix >= 0) & (matrix <= _DEAREST)).all():
-        raise InputError(f"--price and --cost are numbers from 0 to {_DEAREST:g}")
+        raise InputError(Hint("{price} and {cost} are numbers from 0 to {0}", f"{_DEAREST:g}"))
     means = matrix.mean(axis=0)
     if means[-1] <= 0:
         raise InputError(f"the last model must cost more than 0, got {means[-1]}")
@@ -270,7 +387,7 @@ def _costs(
         order = " -> ".join(f"{m} {c:.4g}" for m, c in zip(models, means, strict=True))
         raise InputError(
             f"models must be given cheapest first, their mean costs are {order}",
-            hint="change the order of --models or the prices",
+            hint=Hint("change the order of {models} or the prices"),
         )
     return matrix
 
@@ -278,7 +395,11 @@ def _costs(
 def _amounts(column: pl.Series) -> Any:
     if not column.dtype.is_numeric():
         raise InputError(
-            f"the column for --cost must hold numbers, {column.name!r} holds {column.dtype}"
+            Hint(
+                "the column for {cost} must hold numbers, {0} holds {1}",
+                repr(column.name),
+                column.dtype,
+            )
         )
     return column.cast(pl.Float64).to_numpy()
 

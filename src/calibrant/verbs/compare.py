@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -13,8 +13,10 @@ from calibrant.comparison import compare_models
 from calibrant.comparison.multiplicity import correct_pairs
 from calibrant.confidence import methods
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
+from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.compare_input import opened
 from calibrant.inputs.engines import engine_named
 from calibrant.inputs.provenance import document_head
@@ -23,39 +25,87 @@ from calibrant.inputs.streaming import is_large
 from calibrant.planning import verification_block
 from calibrant.records import Scores, Study, load_scores
 from calibrant.report.result import Result
+from calibrant.verbs._options import (
+    AnswerColumn,
+    Bins,
+    By,
+    ConfidenceColumn,
+    CorrectColumn,
+    Data,
+    Engine,
+    Graded,
+    Level,
+    MethodColumn,
+    ModelColumn,
+    Models,
+    OnInvalidByInput,
+    QuestionColumn,
+    Resamples,
+    Scale,
+    Seed,
+)
 from calibrant.verbs.streamed_compare import streamed_compare
 
 __all__ = ["compare"]
 
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
 STREAM_ROWS = 1_000_000
-_STEEPEST = 1e6
 _NO_PROBABILITY = "the score is no probability, and calibration is what is compared"
-_TURNED = "recalibrate it: `calibrant audit INPUT --recalibrate platt` audits it as a probability"
+_TURNED = Hint(
+    "recalibrate it: `{call}` audits it as a probability",
+    call=Call("audit", "INPUT", recalibrate="platt"),
+)
 
 
+@verb(example="calibrant compare scores.csv --models small,large --html compare.html")
 def compare(
-    data: Any,
+    data: Data,
     *,
-    models: Sequence[str] | None = None,
-    candidates: Any = None,
-    confidence: str | None = None,
-    correct: str | None = None,
-    model: str | None = None,
-    method: str | None = None,
-    question: str | None = None,
-    answer: str | None = None,
-    by: Sequence[str] = (),
-    bins: int = 15,
-    target: str | float = "weakest",
-    level: float = 0.95,
-    resamples: int = 1000,
-    lipschitz: float = 1.0,
-    on_invalid: str | None = None,
-    graded: bool = False,
-    scale: str = "fraction",
-    engine: str | None = None,
-    seed: int = 0,
+    models: Models = None,
+    candidates: Annotated[
+        Any,
+        Option(
+            "Every model's confidence in every model's answer (candidate-aligned view).",
+            metavar="TABLE",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    by: By = (),
+    bins: Bins = 15,
+    target: Annotated[
+        str | float,
+        Option(
+            "Accuracy that all are brought to.",
+            metavar="weakest|strongest|mean|NUMBER",
+            kind="name or number",
+            above=0,
+            below=1,
+        ),
+    ] = "weakest",
+    level: Level = 0.95,
+    resamples: Resamples = 1000,
+    lipschitz: Annotated[
+        float,
+        Option(
+            "Lipschitz constant behind the verification floor.",
+            metavar="L",
+            group=ADVANCED,
+            min=0,
+            max=1e6,
+        ),
+    ] = 1.0,
+    on_invalid: OnInvalidByInput = None,
+    graded: Graded = False,
+    scale: Scale = "fraction",
+    engine: Engine = None,
+    seed: Seed = 0,
 ) -> Result:
     """Compare the calibration of models under matched outcomes.
 
@@ -116,10 +166,6 @@ def compare(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
-    if not isinstance(target, str) and not 0 < target < 1:
-        raise InputError(f"target, an accuracy, lies between 0 and 1, got {target:g}")
-    if not 0 <= lipschitz <= _STEEPEST:
-        raise InputError(f"lipschitz is from 0 to {_STEEPEST:g}, got {lipschitz:g}")
     options: dict[str, Any] = {
         "bins": bins,
         "target": target,

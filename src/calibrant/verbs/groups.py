@@ -2,43 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
+from calibrant.core.verb import ADVANCED, Option, verb
 from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.records import Block, Scores, Study, load_scores
 from calibrant.report.result import Result
+from calibrant.verbs._options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    CostMap,
+    EmbedColumn,
+    EmbedDimensions,
+    Features,
+    Level,
+    MethodColumn,
+    MinLeaf,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    Recalibration,
+    Residuals,
+    ScoresData,
+    Seed,
+)
 
 __all__ = ["embedded", "groups", "refuse_outcome", "scores_source", "without_missing"]
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
 
+@verb(example="calibrant groups scores.csv --features domain,length --html groups.html")
 def groups(
-    data: Any,
+    data: ScoresData,
     *,
-    features: Sequence[str],
-    embed: str | None = None,
-    embed_dimensions: int = 8,
-    confidence: str | None = None,
-    correct: str | None = None,
-    model: str | None = None,
-    method: str | None = None,
-    question: str | None = None,
-    only_models: Sequence[str] | None = None,
-    on_invalid: str = "error",
-    seed: int = 0,
-    **options: Any,
+    features: Features,
+    embed: EmbedColumn = None,
+    embed_dimensions: EmbedDimensions = 8,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    models: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Look at these models only.",
+            metavar="A,B,..",
+            kind="names",
+            formerly=("only_models",),
+        ),
+    ] = None,
+    on_invalid: OnInvalid = "error",
+    recalibration: Recalibration = "platt",
+    residuals: Residuals = "tree",
+    tree_splits: Annotated[
+        str,
+        Option(
+            "How the tree looks for splits.",
+            metavar="auto|histogram|exact",
+            group=ADVANCED,
+            choices=("auto", "histogram", "exact"),
+            formerly=("splits",),
+        ),
+    ] = "auto",
+    random_splits: Annotated[
+        int,
+        Option(
+            "Random splits that are averaged.",
+            metavar="N",
+            group=ADVANCED,
+            min=1,
+            max=1_000,
+            formerly=("repeats",),
+        ),
+    ] = 5,
+    min_samples_leaf: MinLeaf = 15,
+    max_groups: Annotated[
+        int, Option("Leaves of the tree of groups.", metavar="N", min=2, max=1_000)
+    ] = 12,
+    max_conditions: Annotated[
+        int, Option("Conditions of a rule, at most.", metavar="N", min=1, max=100)
+    ] = 3,
+    min_group: Annotated[
+        int, Option("Rows that a group must have.", metavar="N", min=1, max=10**9)
+    ] = 50,
+    alpha: Annotated[
+        float, Option("Level of the flags.", metavar="SHARE", above=0, below=1)
+    ] = 0.05,
+    control: Annotated[
+        str,
+        Option(
+            "Control for the number of groups.",
+            metavar="holm|bh",
+            group=ADVANCED,
+            choices=("holm", "bh"),
+        ),
+    ] = "holm",
+    costs: CostMap = None,
+    threshold: Annotated[
+        float | None,
+        Option(
+            "Where the confidence decides; default: the optimum.",
+            metavar="SHARE",
+            above=0,
+            below=1,
+        ),
+    ] = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
 ) -> Result:
     """Find groups where a confidence is off, and measure its grouping loss.
 
@@ -53,15 +137,20 @@ def groups(
         joins the features; needs the extra `local`.
     confidence, correct, model, method, question
         Column names, as for `audit`.
-    only_models
+    models
         Keep these models only.
     on_invalid
         ``"error"``, or ``"drop"`` to leave out rows that break a rule or lack a feature.
     seed
         Seed of the splits.
-    **options
-        Fields of `GroupOptions`: recalibration, residuals, splits, repeats, min_samples_leaf,
-        max_groups, max_conditions, min_group, alpha, control, costs, threshold, level.
+    recalibration, residuals, tree_splits, random_splits, min_samples_leaf
+        See `calibrant.epistemic.GroupingLoss`.
+    max_groups, max_conditions, min_group, alpha, control
+        See `calibrant.epistemic.ConfidenceGroups`.
+    costs, threshold
+        See `calibrant.epistemic.DecisionRisk`.
+    level
+        Coverage of the intervals.
 
     Returns
     -------
@@ -78,22 +167,39 @@ def groups(
     >>> groups(table, features=["topic"])["groups"][0]["flagged"]
     True
     """
-    chosen = GroupOptions(seed=seed, **_known(options))
+    chosen = GroupOptions(
+        recalibration=recalibration,
+        residuals=residuals,
+        splits=tree_splits,
+        repeats=random_splits,
+        min_samples_leaf=min_samples_leaf,
+        max_groups=max_groups,
+        max_conditions=max_conditions,
+        min_group=min_group,
+        alpha=alpha,
+        control=control,
+        costs=costs,
+        threshold=threshold,
+        level=level,
+        seed=seed,
+    )
     if not features and embed is None:
-        raise InputError("at least one feature is needed", hint="name columns with --features")
+        raise InputError(
+            "at least one feature is needed", hint=Hint("name columns with {features}")
+        )
     refuse_outcome(features, correct)
     kept = [name for name in (*features, embed) if name is not None]
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question}
     rules = {"on_invalid": on_invalid}
-    settings = {**_settings(chosen), "models": only_models, **table_settings(rules | columns)}
+    settings = {**_settings(chosen), "models": models, **table_settings(rules | columns)}
     head = document_head("groups", data, seed=seed, settings=settings)
     with naming(head["source"]):
         scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
         frame, dropped = without_missing(scores, kept, on_invalid)
     frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
     with naming(head["source"]):
-        blocks = _blocks(scores, frame, only_models)
+        blocks = _blocks(scores, frame, models)
     results = [_entry(block, names, chosen, head["source"]) for block in blocks]
     document: dict[str, Any] = {
         **head,
@@ -112,21 +218,13 @@ def _settings(options: GroupOptions) -> dict[str, Any]:
     return {name: value for name, value in asdict(options).items() if name != "seed"}
 
 
-def _known(options: Mapping[str, Any]) -> dict[str, Any]:
-    fields = set(GroupOptions.__dataclass_fields__) - {"seed"}
-    unknown = sorted(set(options) - fields)
-    if unknown:
-        raise InputError(f"there is no option {unknown[0]!r}; options: {', '.join(sorted(fields))}")
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
     """Refuse the outcome as a feature: it would tell what is to be found out."""
     if (correct or "correct") in features:
         raise InputError(
             f"the outcome {correct or 'correct'!r} cannot be a feature: it is what a confidence "
             "is held against",
-            hint="name columns with --features that are known before the answer is graded",
+            hint=Hint("name columns with {features} that are known before the answer is graded"),
         )
 
 
@@ -159,8 +257,11 @@ def without_missing(
             raise InputError(
                 f"the feature {name!r} is missing in {int(bad.sum())} of {frame.height} rows",
                 source=scores.source,
-                hint="fill it with a category of its own, or use --on-invalid drop to leave such "
-                "rows out and have them counted",
+                hint=Hint(
+                    "fill it with a category of its own, or use {on_invalid} to leave such rows "
+                    "out and have them counted",
+                    on_invalid="drop",
+                ),
             )
         dropped["feature_missing"] = int(bad.sum())
         frame = frame.filter(~bad)

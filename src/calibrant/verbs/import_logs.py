@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
 import calibrant
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.output import check_output, check_output_folder
+from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
 from calibrant.report.result import Result
+from calibrant.verbs._options import (
+    AnswerColumn,
+    ConfidenceColumn,
+    CorrectColumn,
+    MethodColumn,
+    ModelColumn,
+    QuestionColumn,
+)
 
 __all__ = ["import_logs"]
 
@@ -22,15 +32,64 @@ _PROBLEMS_SHOWN = 1_000
 _TABLE_ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
+def _unreadable(document: Mapping[str, Any]) -> str | None:
+    count = sum(entry["unreadable"] for entry in document["results"])
+    return f"{count} parts of the logs could not be read" if count else None
+
+
+@verb(
+    example="calibrant import logs/*.eval --out study",
+    outputs=("json",),
+    checks=(Check("strict", "Exit with 1 where a part could not be read.", _unreadable),),
+)
 def import_logs(
-    logs: str | Path | Sequence[str | Path],
-    out: str | Path | None = None,
+    logs: Annotated[
+        str | Path | Sequence[str | Path],
+        Option(
+            "Logs of other tools, recognised by content.",
+            metavar="LOG..",
+            group=INPUT,
+            argument=True,
+            kind="several",
+            place="read",
+        ),
+    ],
+    out: Annotated[
+        str | Path | None,
+        Option(
+            "Study folder for all tables, or a .parquet, .csv or .jsonl file for the scores.",
+            metavar="PATH",
+            group=OUTPUT,
+            place="file or folder",
+        ),
+    ] = None,
     *,
-    kind: str | None = None,
-    grade: str | None = None,
-    filter: str | None = None,
-    scale: str = "fraction",
+    kind: Annotated[
+        str | None, Option("Which tool wrote them, e.g. inspect.", metavar="KIND", group=INPUT)
+    ] = None,
+    grade: Annotated[
+        str | None,
+        Option("Scorer, metric or column that decides what is right.", metavar="NAME", group=INPUT),
+    ] = None,
+    filter: Annotated[
+        str | None, Option("Filter of lm-eval to use.", metavar="NAME", group=INPUT)
+    ] = None,
+    scale: Annotated[
+        str,
+        Option(
+            "How the logs state a confidence.",
+            metavar="fraction|percent",
+            group=INPUT,
+            choices=("fraction", "percent"),
+        ),
+    ] = "fraction",
     columns: Mapping[str, str] | None = None,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
 ) -> Result:
     """Read foreign logs, and write their tables where `out` is given.
 
@@ -54,16 +113,19 @@ def import_logs(
     columns
         Names of the columns of a plain table, by role: confidence, correct, question, model,
         method, answer.
+    confidence, correct, model, method, question, answer
+        The same, one by one.
 
     Returns
     -------
     Result
         Document ``calibrant.import_logs/1``: per log what was read, and everything that was not.
     """
-    if scale not in ("fraction", "percent"):
-        raise InputError(f"scale must be one of fraction, percent, got {scale!r}")
+    roles = {"confidence": confidence, "correct": correct, "model": model}
+    roles |= {"method": method, "question": question, "answer": answer}
+    columns = {**(columns or {}), **{k: name for k, name in roles.items() if name is not None}}
     paths = [logs] if isinstance(logs, str | Path) else list(logs)
-    options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns or {})
+    options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns)
     read = [read_log(path, kind=kind, options=options) for path in paths]
     _require_use_of_filter(filter, read)
     tables = tables_of(read)
@@ -86,7 +148,7 @@ def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None
         raise InputError(
             f"the filter {name!r} is one of lm-eval, and this log is not",
             source=read[0].source,
-            hint="leave --filter out, or give samples_*.jsonl files of lm-eval",
+            hint=Hint("leave {filter} out, or give samples_*.jsonl files of lm-eval"),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
+from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.planning import (
@@ -30,23 +31,55 @@ from calibrant.verbs._labelling import (
     read_batch,
     write_table,
 )
+from calibrant.verbs._options import (
+    AnswerColumn,
+    Bins,
+    ConfidenceColumn,
+    CorrectColumn,
+    Judge,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    Peers,
+    QuestionColumn,
+    Seed,
+    Table,
+)
 
 __all__ = ["label_add", "label_next", "label_status"]
 
 _HISTORY = 40
+StopPrecision: TypeAlias = Annotated[
+    float | None, Option("Stop at this half-width.", metavar="D", above=0, below=1)
+]
+StopThreshold: TypeAlias = Annotated[
+    float | None, Option("Stop when above or below this.", metavar="X", above=0, below=1)
+]
 
 
+@verb(example="calibrant label next scores.csv --size 50 --out batch.csv")
 def label_next(
-    table: Any,
-    out: str | Path,
+    table: Table,
+    out: Annotated[
+        str | Path,
+        Option("Batch to write: .csv or .jsonl.", metavar="PATH", group=OUTPUT, place="write"),
+    ],
     *,
-    size: int = 50,
-    design: str = DEFAULT_DESIGN,
-    judge: str | None = None,
-    peers: bool = False,
-    bins: int = 15,
-    seed: int = 0,
-    **columns: Any,
+    size: Annotated[int, Option("Labels to ask for.", metavar="N", min=1, max=10**9)] = 50,
+    design: Annotated[
+        str, Option("stratified, random, neyman or active.", metavar="NAME")
+    ] = DEFAULT_DESIGN,
+    judge: Judge = None,
+    peers: Peers = False,
+    bins: Bins = 15,
+    seed: Seed = 0,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    on_invalid: OnInvalid = "error",
 ) -> Result:
     """Write the next batch to label.
 
@@ -71,17 +104,24 @@ def label_next(
         Equal-width bins of the calibration error.
     seed
         The same seed gives the same batch.
-    columns
-        Column names (confidence, correct, model, method, question, answer) and `on_invalid`.
+    confidence, correct, model, method, question, answer, on_invalid
+        Column names and rules of the table, see `calibrant.records.load_scores`.
 
     Returns
     -------
     Result
         Document ``calibrant.label/1``.
     """
-    if size < 1:
-        raise InputError(f"a batch holds at least 1 item, got {size}")
     head = document_head("label", table, seed=seed)
+    columns = {
+        "confidence": confidence,
+        "correct": correct,
+        "model": model,
+        "method": method,
+        "question": question,
+        "answer": answer,
+        "on_invalid": on_invalid,
+    }
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
     number = work.batches + 1
     blocks = work.blocks()
@@ -106,17 +146,36 @@ def label_next(
     return Result(document)
 
 
+@verb(example="calibrant label add scores.csv batch.csv --out scores.csv --precision 0.05")
 def label_add(
-    table: Any,
-    batch: str | Path,
+    table: Table,
+    batch: Annotated[
+        str | Path,
+        Option(
+            "The batch, labels filled in.",
+            metavar="BATCH",
+            group=INPUT,
+            argument=True,
+            place="read",
+        ),
+    ],
     *,
-    out: str | Path,
-    precision: float | None = None,
-    threshold: float | None = None,
-    judge: str | None = None,
-    peers: bool = False,
-    bins: int = 15,
-    **columns: Any,
+    out: Annotated[
+        str | Path,
+        Option("Table with the labels; may be TABLE.", metavar="PATH", group=OUTPUT, place="write"),
+    ],
+    precision: StopPrecision = None,
+    threshold: StopThreshold = None,
+    judge: Judge = None,
+    peers: Peers = False,
+    bins: Bins = 15,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    on_invalid: OnInvalid = "error",
 ) -> Result:
     """Take a labelled batch back, write the table with its labels, and say where we stand.
 
@@ -130,11 +189,20 @@ def label_add(
         Where to write the table with the new labels; may be the table itself.
     precision, threshold
         Goal: stop when the interval of the ECE is this narrow, or lies on one side of this.
-    judge, peers, bins, columns
+    judge, peers, bins, confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
     # Before the table is written: it may be written over itself.
     head = document_head("label", [table, batch])
+    columns = {
+        "confidence": confidence,
+        "correct": correct,
+        "model": model,
+        "method": method,
+        "question": question,
+        "answer": answer,
+        "on_invalid": on_invalid,
+    }
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
     labels, empty = read_batch(Path(batch))
     added = work.add(labels, str(batch))
@@ -144,15 +212,22 @@ def label_add(
     return Result(document)
 
 
+@verb(example="calibrant label status scores.csv --precision 0.05")
 def label_status(
-    table: Any,
+    table: Table,
     *,
-    precision: float | None = None,
-    threshold: float | None = None,
-    judge: str | None = None,
-    peers: bool = False,
-    bins: int = 15,
-    **columns: Any,
+    precision: StopPrecision = None,
+    threshold: StopThreshold = None,
+    judge: Judge = None,
+    peers: Peers = False,
+    bins: Bins = 15,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    answer: AnswerColumn = None,
+    on_invalid: OnInvalid = "error",
 ) -> Result:
     """Say where a partly labelled table stands: estimate, interval, may one stop.
 
@@ -166,6 +241,15 @@ def label_status(
     (200, True)
     """
     head = document_head("label", table)
+    columns = {
+        "confidence": confidence,
+        "correct": correct,
+        "model": model,
+        "method": method,
+        "question": question,
+        "answer": answer,
+        "on_invalid": on_invalid,
+    }
     work = open_labelling(table, judge=judge, peers=peers, columns=columns)
     return Result(_document(work, head, bins=bins, precision=precision, threshold=threshold))
 

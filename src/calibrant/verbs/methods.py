@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from calibrant.confidence import NEEDS, availability, compact_table
 from calibrant.confidence import methods as declared_methods
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
+from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.result import Result
@@ -15,7 +17,19 @@ from calibrant.report.result import Result
 __all__ = ["methods"]
 
 
-def methods(study: str | Path | None = None) -> Result:
+@verb(example="calibrant methods study")
+def methods(
+    study: Annotated[
+        str | Path | None,
+        Option(
+            "Say which methods this study can use, and why it cannot use the others.",
+            metavar="[STUDY]",
+            group=INPUT,
+            argument=True,
+            place="read",
+        ),
+    ] = None,
+) -> Result:
     """List the confidence methods, and say which are available for a study.
 
     Parameters
@@ -53,14 +67,17 @@ def _availability(path: Path) -> list[dict[str, Any]]:
         raise InputError(
             "not a study folder (one that holds study.toml or tables/)",
             source=str(path),
-            hint="run `calibrant run STUDY` first, or leave the folder away to list all methods",
+            hint=Hint(
+                "run `{call}` first, or leave the folder away to list all methods",
+                call=Call("run", "STUDY"),
+            ),
         )
     study = Study(path)
     if not study.has("draws"):
         raise InputError(
             "the study has no draws yet, so no method can be used",
             source=str(path),
-            hint=f"collect them with `calibrant run {path}`",
+            hint=Hint("collect them with `{call}`", call=Call("run", path)),
         )
     table = compact_table(
         study.read("draws"),

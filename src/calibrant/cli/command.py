@@ -1,0 +1,233 @@
+"""A command made from the declaration of a verb."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from calibrant.cli.catalog import VERBS
+from calibrant.cli.outputs import output_parameters
+from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted
+from calibrant.core.values import parsed
+from calibrant.core.verb import GROUPS, OUTPUT, Parameter, Verb, declaration
+
+__all__ = ["VerbCommand", "verb_command"]
+
+_HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+_DEFAULTS_SHOWN = (int, float, str)
+
+
+class VerbCommand(click.Command):
+    """A command whose options are those of a verb, grouped in its help."""
+
+    def __init__(self, words: str, function: Callable[..., Any]) -> None:
+        self.words = words
+        self.function = function
+        self.verb: Verb = declaration(function)
+        more = ("quiet",) if "progress" in self.verb.supplied.values() else ()
+        self.outputs = output_parameters((*self.verb.outputs, *more))
+        declared = [*self.verb.parameters.values(), *self.outputs.values()]
+        self.groups = {parameter.name: parameter.option.group for parameter in declared}
+        params = [part for parameter in declared for part in _click_parameters(parameter)]
+        params += [
+            click.Option([f"--{check.flag}"], is_flag=True, help=check.help)
+            for check in self.verb.checks
+            if check.flag
+        ]
+        super().__init__(
+            words.split()[-1],
+            params=params,
+            callback=self._run,
+            help=VERBS[words].summary,
+            context_settings=_HELP,
+        )
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return what a call needs, and that there are options."""
+        needed = [
+            f"--{parameter.word} {parameter.option.metavar}"
+            for parameter in self.verb.parameters.values()
+            if parameter.is_required and not parameter.option.argument
+        ]
+        arguments = [part for part in super().collect_usage_pieces(ctx) if part != "[OPTIONS]"]
+        return [*arguments, *needed, "[options]"]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by group, then the example."""
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+        for param in self.get_params(ctx):
+            row = _argument_row(param, self.verb) or param.get_help_record(ctx)
+            if row is not None:
+                rows[self.groups.get(param.name or "", OUTPUT)].append(row)
+        for group, entries in rows.items():
+            if entries:
+                with formatter.section(group):
+                    formatter.write_dl(entries)
+        if self.verb.example:
+            with formatter.section("Example"):
+                formatter.write_text(self.verb.example)
+
+    def _run(self, **texts: Any) -> None:
+        try:
+            self._run_verb(texts)
+        except CalibrantError as error:
+            error.for_shell({p.name: p.word for p in self.verb.parameters.values()})
+            raise
+
+    def _run_verb(self, texts: Mapping[str, Any]) -> None:
+        given = _given(self.verb.parameters, texts)
+        outputs = _given(self.outputs, texts)
+        for name, value in outputs.items():
+            # Only JSON may go to standard output, where the tables go otherwise.
+            if (name, value) != ("json", "-"):
+                self.outputs[name].taken(value)
+        wanted = [check for check in self.verb.checks if texts.get(check.flag.replace("-", "_"), 1)]
+        if outputs.get("fail_if"):
+            from calibrant.claims.checks import parse_check
+
+            for text in outputs["fail_if"]:
+                parse_check(text)
+        result = self._called(given, quiet=bool(outputs.pop("quiet", False)))
+        # Loaded after the verb has begun to read: it takes a while.
+        from calibrant.cli.emit import emit, failures_of
+
+        emit(result, outputs)
+        failures = failures_of(result, outputs.get("fail_if") or [])
+        if failures:
+            raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
+        for check in wanted:
+            failure = check.failure(result)
+            if failure is not None:
+                raise ClaimFailed(failure)
+
+    def _called(self, given: dict[str, Any], *, quiet: bool) -> Any:
+        from calibrant.cli.cluster_output import cluster_speaks_on_stderr
+
+        quiet = quiet or bool(given.get("dry_run"))
+        with _supplied(self.verb, quiet=quiet) as more, cluster_speaks_on_stderr():
+            try:
+                return self.function(**given, **more)
+            except KeyboardInterrupt:
+                if not self.verb.resumable:
+                    raise
+                first = next(iter(given.values()), "")
+                raise Interrupted(
+                    "stopped; every answer that had arrived is kept\n"
+                    f"  -> `calibrant {self.words} {first}` goes on"
+                ) from None
+
+
+def verb_command(words: str, function: Callable[..., Any]) -> VerbCommand:
+    """Return the command of a verb."""
+    return VerbCommand(words, function)
+
+
+# -- from a declaration to what is typed -------------------------------------------------------
+
+
+def _click_parameters(parameter: Parameter) -> list[click.Parameter]:
+    option = parameter.option
+    if option.argument:
+        several = option.kind == "several"
+        return [
+            click.Argument(
+                [parameter.name],
+                nargs=-1 if several else 1,
+                required=parameter.is_required,
+                metavar=option.metavar or parameter.name.upper(),
+            )
+        ]
+    shown = _options(parameter, f"--{parameter.word}", hidden=False)
+    former = [
+        _options(parameter, f"--{old.replace('_', '-')}", hidden=True, name=f"former_{old}")
+        for old in option.formerly
+    ]
+    return [shown, *former]
+
+
+def _options(parameter: Parameter, flag: str, *, hidden: bool, name: str = "") -> click.Option:
+    option = parameter.option
+    names = [name or parameter.name]
+    if parameter.type is bool:
+        two = f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag
+        return click.Option([two, *names], is_flag=True, default=None, help=option.help,
+                            hidden=hidden)  # fmt: skip
+    return click.Option(
+        [flag, *names],
+        metavar=option.metavar or "TEXT",
+        multiple=option.kind == "several",
+        required=parameter.is_required and not hidden and not option.formerly,
+        help=option.help + _default(parameter),
+        hidden=hidden,
+    )
+
+
+def _default(parameter: Parameter) -> str:
+    value = parameter.default
+    if isinstance(value, tuple | list) and value:
+        value = ",".join(map(str, value))
+    is_shown = isinstance(value, _DEFAULTS_SHOWN) and value not in ("", False)
+    return f" [default: {value}]" if is_shown else ""
+
+
+def _argument_row(param: click.Parameter, verb: Verb) -> tuple[str, str] | None:
+    if not isinstance(param, click.Argument):
+        return None
+    option = verb.parameters[param.name or ""].option
+    return param.make_metavar(click.Context(click.Command(""))), option.help
+
+
+# -- from what is typed to values --------------------------------------------------------------
+
+
+def _given(parameters: Mapping[str, Parameter], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that were given, by argument; what was not given is left out."""
+    found = {}
+    for name, parameter in parameters.items():
+        text = texts.get(name)
+        for old in parameter.option.formerly:
+            former = texts.get(f"former_{old}")
+            if former not in (None, ()):
+                text = former
+                new = parameter.word
+                sys.stderr.write(
+                    f"calibrant: --{old.replace('_', '-')} is called --{new} now; the old name "
+                    "works until version 0.3\n"
+                )
+        if text in (None, ()):
+            continue
+        found[name] = _value(parameter, text)
+    return found
+
+
+def _value(parameter: Parameter, text: Any) -> Any:
+    if isinstance(text, tuple):
+        # One input is the input, not a list of one.
+        alone = parameter.option.argument and len(text) == 1
+        return text[0] if alone else list(text)
+    if isinstance(text, bool):
+        return text
+    return parsed(parameter.option, parameter.name, text, parameter.type)
+
+
+@contextmanager
+def _supplied(verb: Verb, *, quiet: bool) -> Iterator[dict[str, Any]]:
+    """Yield the arguments that the command line supplies by itself."""
+    more: dict[str, Any] = {}
+    for name, kind in verb.supplied.items():
+        if kind == "alarms":
+            from calibrant.cli.alarms import announce
+
+            more[name] = announce
+    bars = [name for name, kind in verb.supplied.items() if kind == "progress"]
+    if not bars:
+        yield more
+        return
+    from calibrant.cli.progress import RunBar
+
+    with RunBar(enabled=not quiet) as bar:
+        yield {**more, bars[0]: bar}

@@ -1,0 +1,138 @@
+"""Messages that name options: as flags for whoever types a command, as arguments in Python."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["Call", "Hint"]
+
+_NAMED = re.compile(r"\{(\w+)\}")
+
+
+class Call:
+    """A call of a verb, for a message that says what to do next.
+
+    Parameters
+    ----------
+    verb
+        The verb's words, such as ``label next``.
+    data
+        What is given to it.
+    options
+        Its options.
+
+    Examples
+    --------
+    >>> call = Call("label next", "TABLE", out="batch.csv")
+    >>> call.python()
+    'calibrant.label_next(TABLE, out="batch.csv")'
+    >>> call.shell({})
+    'calibrant label next TABLE --out batch.csv'
+    """
+
+    def __init__(self, verb: str, *data: object, **options: Any) -> None:
+        self.verb = verb
+        self.data = tuple(str(part) for part in data)
+        self.options = options
+
+    def python(self) -> str:
+        """Return the call as Python."""
+        words = [*self.data, *(_argument(name, value) for name, value in self.options.items())]
+        return f"calibrant.{self.verb.replace(' ', '_')}({', '.join(words)})"
+
+    def shell(self, names: Mapping[str, str]) -> str:
+        """Return the call as a command."""
+        words = [*self.data, *(_flag(name, value, names) for name, value in self.options.items())]
+        return " ".join(["calibrant", self.verb, *words])
+
+
+class Hint(str):
+    """A message with named options; as text it reads as Python does.
+
+    Parameters
+    ----------
+    template
+        The message. ``{name}`` stands for an option, ``{0}`` for the first of `data`.
+    data
+        Text of the user's, which is shown as it is.
+    values
+        Values of options, or a `Call`.
+
+    Examples
+    --------
+    >>> hint = Hint("use {on_invalid} to leave such rows out", on_invalid="drop")
+    >>> print(hint)
+    use on_invalid="drop" to leave such rows out
+    >>> hint.shell()
+    'use --on-invalid drop to leave such rows out'
+    >>> Hint("{level} lies between 0 and 1, got {0}", 7).shell()
+    '--level lies between 0 and 1, got 7'
+    >>> Hint("see {call}", call=Call("groups", "T", graded=True)).shell()
+    'see calibrant groups T --graded'
+    """
+
+    template: str
+    data: tuple[str, ...]
+    values: Mapping[str, Any]
+
+    def __new__(cls, template: str, *data: object, **values: Any) -> Hint:
+        """Return the message; as text it is the one for Python."""
+        texts = tuple(str(part) for part in data)
+        made = super().__new__(cls, _filled(template, texts, values, None))
+        made.template, made.data, made.values = template, texts, values
+        return made
+
+    def shell(self, names: Mapping[str, str] | None = None) -> str:
+        """Return the message for a command line.
+
+        Parameters
+        ----------
+        names
+            Names of options by argument, where the two differ.
+        """
+        return _filled(self.template, self.data, self.values, names or {})
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options named."""
+        named = (name for name in _NAMED.findall(self.template) if not name.isdigit())
+        return tuple(name for name in named if not isinstance(self.values.get(name), Call))
+
+
+def _filled(
+    template: str,
+    data: tuple[str, ...],
+    values: Mapping[str, Any],
+    names: Mapping[str, str] | None,
+) -> str:
+    """Fill in the names; `names` is None for Python."""
+
+    def shown(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.isdigit():
+            return data[int(name)] if int(name) < len(data) else match[0]
+        value = values.get(name)
+        if isinstance(value, Call):
+            return value.python() if names is None else value.shell(names)
+        return _argument(name, value) if names is None else _flag(name, value, names)
+
+    return _NAMED.sub(shown, template)
+
+
+def _argument(name: str, value: Any) -> str:
+    if value is None:
+        return name
+    shown = json.dumps(value, ensure_ascii=False) if isinstance(value, str | list) else repr(value)
+    return f"{name}={shown}"
+
+
+def _flag(name: str, value: Any, names: Mapping[str, str]) -> str:
+    flag = "--" + names.get(name, name).replace("_", "-")
+    if value is None or value is True:
+        return flag
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return f"{flag} {','.join(map(str, value))}"
+    return f"{flag} {value}"

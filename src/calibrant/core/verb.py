@@ -1,0 +1,343 @@
+"""The declaration of a verb: its signature says what every option is called, takes and means.
+
+A verb is one function. Its annotations carry an `Option` each; from them follow the checks of a
+Python call, the command, its help, the tables of the documentation and the schema of its settings.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property, wraps
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+
+__all__ = [
+    "ADVANCED",
+    "COMPUTE",
+    "GROUPS",
+    "INPUT",
+    "OUTPUT",
+    "Check",
+    "Option",
+    "Parameter",
+    "Supplied",
+    "Verb",
+    "declaration",
+    "verb",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
+GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)
+
+Kind = Literal[
+    "",
+    "names",
+    "several",
+    "whole numbers",
+    "numbers",
+    "map",
+    "map or numbers",
+    "date",
+    "name or number",
+]
+Place = Literal["", "read", "write", "write with folders", "folder", "file or folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What an argument of a verb means, and which values it takes.
+
+    Parameters
+    ----------
+    help
+        One sentence.
+    metavar
+        What goes there, in the help: ``COL``, ``PATH``, ``A,B,..``.
+    group
+        Where it stands in the help.
+    min, max, above, below
+        Ends of a range that are allowed, and ends that are not.
+    unit
+        What a number counts, for messages: ``seconds``.
+    choices
+        The words allowed.
+    kind
+        How a text on the command line is read where the type alone does not say it: ``names``
+        (separated by commas), ``several`` (the option is given several times), ``whole numbers``,
+        ``numbers``, ``map`` (name=number), ``map or numbers``, ``date``, ``name or number``.
+    place
+        A path: to ``read`` from, to ``write`` a file to (``write with folders``: folders above it
+        are made), a ``folder`` to fill.
+    example
+        How the value is written, for messages.
+    argument
+        On the command line it is given without a name; with `several` values where `kind` says so.
+    required
+        The command needs it, although a call from Python does not.
+    cli
+        Name on the command line where it is not that of the argument.
+    formerly
+        Names it had; they work for one more release, with a warning.
+
+    Examples
+    --------
+    >>> Option("Equal-width bins.", min=1, max=100).check("bins", 0, int)
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: bins is a whole number from 1 to 100, got 0
+    """
+
+    help: str
+    _: KW_ONLY
+    metavar: str = ""
+    group: str = COMPUTE
+    min: float | None = None
+    max: float | None = None
+    above: float | None = None
+    below: float | None = None
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    kind: Kind = ""
+    place: Place = ""
+    example: str = ""
+    argument: bool = False
+    required: bool = False
+    cli: str = ""
+    formerly: tuple[str, ...] = ()
+
+    def check(self, name: str, value: Any, base: Any) -> Any:
+        """Return the value as the verb takes it, or refuse it."""
+        from calibrant.core.values import checked
+
+        return checked(self, name, value, base)
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """An argument that the command line supplies by itself: ``progress``, ``alarms``."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a command may be asked to fail for, with exit code 1.
+
+    Parameters
+    ----------
+    flag
+        The option that asks for it; empty: it is always checked.
+    help
+        What the option does.
+    failure
+        Returns what fails in a document, or None.
+    """
+
+    flag: str
+    help: str
+    failure: Callable[[Mapping[str, Any]], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An argument of a verb with its declaration."""
+
+    name: str
+    option: Option
+    base: Any
+    default: Any
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a command must give it."""
+        return self.option.required or self.default is inspect.Parameter.empty
+
+    @property
+    def accepts_none(self) -> bool:
+        """Whether None means that it is not given."""
+        return (
+            self.default is None or self.base is Any or types.NoneType in typing.get_args(self.base)
+        )
+
+    @property
+    def word(self) -> str:
+        """Name on the command line, without dashes in front."""
+        return (self.option.cli or self.name).replace("_", "-")
+
+    def taken(self, value: Any) -> Any:
+        """Return the value as the verb takes it, or refuse it."""
+        if value is None and self.accepts_none:
+            return None
+        return self.option.check(self.name, value, self.type)
+
+    @property
+    def type(self) -> Any:
+        """The type beside None."""
+        parts = [part for part in typing.get_args(self.base) if part is not types.NoneType]
+        is_union = typing.get_origin(self.base) in (types.UnionType, typing.Union)
+        return parts[0] if is_union and len(parts) == 1 else self.base
+
+
+class Verb:
+    """A declared verb.
+
+    Parameters
+    ----------
+    function
+        The function itself, without checks.
+    example
+        A command that shows it.
+    outputs
+        The output options of its command: json, html, fail_if, junit, full, top, sort.
+    checks
+        What the command may be asked to fail for.
+    resumable
+        Whether the same command, given again after an interruption, goes on.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        example: str,
+        outputs: tuple[str, ...],
+        checks: tuple[Check, ...],
+        resumable: bool,
+    ) -> None:
+        self.function = function
+        self.example = example
+        self.outputs = outputs
+        self.checks = checks
+        self.resumable = resumable
+        self.signature = inspect.signature(function)
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """Its options by argument, in the order of the signature."""
+        found = {}
+        for name, base, marks, default in self._annotated():
+            options = [mark for mark in marks if isinstance(mark, Option)]
+            if options:
+                # A shared option that a verb declares anew: the verb has the last word.
+                found[name] = Parameter(name, options[-1], base, default)
+        return found
+
+    @cached_property
+    def supplied(self) -> dict[str, str]:
+        """Arguments that the command line supplies by itself."""
+        return {
+            name: mark.by
+            for name, _, marks, _ in self._annotated()
+            for mark in marks
+            if isinstance(mark, Supplied)
+        }
+
+    @cached_property
+    def formerly(self) -> dict[str, str]:
+        """Present names by former ones."""
+        return {old: name for name, p in self.parameters.items() for old in p.option.formerly}
+
+    def _annotated(self) -> list[tuple[str, Any, tuple[Any, ...], Any]]:
+        found = []
+        for name, parameter in self.signature.parameters.items():
+            annotation = parameter.annotation
+            if isinstance(annotation, str):
+                try:
+                    annotation = eval(annotation, self.function.__globals__)
+                except NameError:
+                    # Imported for type checkers alone: not an argument with a declaration.
+                    continue
+            if typing.get_origin(annotation) is typing.Annotated:
+                base, *marks = typing.get_args(annotation)
+                found.append((name, base, tuple(marks), parameter.default))
+        return found
+
+    def call(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        """Call the verb with checked arguments."""
+        bound = self._bound(args, given)
+        for name, value in bound.arguments.items():
+            if name in self.parameters:
+                bound.arguments[name] = self.parameters[name].taken(value)
+        return self.function(*bound.args, **bound.kwargs)
+
+    def _bound(self, args: tuple[Any, ...], given: dict[str, Any]) -> inspect.BoundArguments:
+        for old, name in self.formerly.items():
+            if old in given and old not in self.signature.parameters:
+                warnings.warn(
+                    f"{old} is called {name} now; the old name works until version 0.3",
+                    FutureWarning,
+                    stacklevel=5,
+                )
+                given[name] = given.pop(old)
+        unknown = [name for name in given if name not in self.signature.parameters]
+        if unknown:
+            raise InputError(
+                f"there is no option {unknown[0]!r}",
+                hint=did_you_mean(unknown[0], list(self.signature.parameters)),
+            )
+        return self.signature.bind(*args, **given)
+
+
+def verb(
+    *,
+    example: str = "",
+    outputs: tuple[str, ...] = ("json", "html"),
+    checks: tuple[Check, ...] = (),
+    resumable: bool = False,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a function a verb: its arguments are checked by their annotations.
+
+    Parameters
+    ----------
+    example, outputs, checks, resumable
+        See `Verb`.
+
+    Examples
+    --------
+    >>> from typing import Annotated
+    >>> @verb(example="calibrant count --bins 10")
+    ... def count(bins: Annotated[int, Option("Bins.", min=1, max=100)] = 15) -> int:
+    ...     return bins
+    >>> count(), count(bins=20)
+    (15, 20)
+    >>> count(bins=1000)
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: bins is a whole number from 1 to 100, got 1000
+    """
+
+    def declare(function: Callable[P, R]) -> Callable[P, R]:
+        declared = Verb(
+            function, example=example, outputs=outputs, checks=checks, resumable=resumable
+        )
+        run = declared.call
+
+        def call(*args: Any, **given: Any) -> Any:
+            return run(args, given)
+
+        # With the globals of the verb's own module: doctest passes over functions that seem to
+        # come from another one.
+        own = types.FunctionType(
+            call.__code__, function.__globals__, function.__name__, None, call.__closure__
+        )
+        checked: Callable[P, R] = wraps(function)(own)
+        checked.__verb__ = declared  # type: ignore[attr-defined]
+        return checked
+
+    return declare
+
+
+def declaration(function: Callable[..., Any]) -> Verb:
+    """Return how a verb is declared."""
+    found: Verb = function.__verb__  # type: ignore[attr-defined]
+    return found

@@ -1,0 +1,238 @@
+"""Options that several verbs share: declared once, in one vocabulary."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
+
+__all__ = [
+    "AnswerColumn",
+    "Bins",
+    "By",
+    "ConfidenceColumn",
+    "CorrectColumn",
+    "CostMap",
+    "Data",
+    "Date",
+    "EmbedColumn",
+    "EmbedDimensions",
+    "Engine",
+    "Features",
+    "Graded",
+    "Judge",
+    "Level",
+    "Margin",
+    "MethodColumn",
+    "MinLeaf",
+    "ModelColumn",
+    "Models",
+    "OnInvalid",
+    "OnInvalidByInput",
+    "OutFile",
+    "OutcomesOrColumn",
+    "Peers",
+    "QuestionColumn",
+    "Recalibration",
+    "Resamples",
+    "Residuals",
+    "Scale",
+    "ScoresData",
+    "Seed",
+    "Table",
+    "TreeSplits",
+    "Triples",
+    "WeightsColumn",
+]
+
+COSTS_WRITTEN = "c10=1,c01=5 (c10: deciding 1 where the truth is 0)"
+
+# -- what goes in
+Data: TypeAlias = Annotated[
+    Any,
+    Option(
+        "Study folder, table (csv, jsonl, parquet) or foreign log.",
+        metavar="INPUT..",
+        group=INPUT,
+        argument=True,
+        kind="several",
+        place="read",
+    ),
+]
+ScoresData: TypeAlias = Annotated[
+    Any,
+    Option(
+        "Study folder or table of scores.",
+        metavar="INPUT",
+        group=INPUT,
+        argument=True,
+        place="read",
+    ),
+]
+Table: TypeAlias = Annotated[
+    Any,
+    Option(
+        "Scores whose outcome is partly missing.",
+        metavar="TABLE",
+        group=INPUT,
+        argument=True,
+        place="read",
+    ),
+]
+Triples: TypeAlias = Annotated[
+    Sequence[str | Path],
+    Option(
+        "File or folder of facts; may be given several times.",
+        metavar="PATH",
+        group=INPUT,
+        kind="several",
+        place="read",
+    ),
+]
+
+# -- columns of a table
+By: TypeAlias = Annotated[
+    Sequence[str],
+    Option("A block per value of this column; may be given several times.", metavar="COL",
+           kind="several"),
+]  # fmt: skip
+ConfidenceColumn: TypeAlias = Annotated[
+    str | None, Option("Column of the confidence.", metavar="COL", group=INPUT)
+]
+_OUTCOME = Option("Column of the outcome, 0 or 1.", metavar="COL", group=INPUT)
+CorrectColumn: TypeAlias = Annotated[str | None, _OUTCOME]
+OutcomesOrColumn: TypeAlias = Annotated[Any, _OUTCOME]
+ModelColumn: TypeAlias = Annotated[
+    str | None, Option("Column of models.", metavar="COL", group=INPUT)
+]
+MethodColumn: TypeAlias = Annotated[
+    str | None, Option("Column of confidence methods.", metavar="COL", group=INPUT)
+]
+QuestionColumn: TypeAlias = Annotated[
+    str | None, Option("Column of question ids.", metavar="COL", group=INPUT)
+]
+AnswerColumn: TypeAlias = Annotated[
+    str | None, Option("Column of the answer graded.", metavar="COL", group=INPUT)
+]
+WeightsColumn: TypeAlias = Annotated[
+    str | None, Option("Column of row weights.", metavar="COL", group=INPUT)
+]
+EmbedColumn: TypeAlias = Annotated[
+    str | None, Option("Text whose embedding joins the features.", metavar="COL")
+]
+EmbedDimensions: TypeAlias = Annotated[
+    int,
+    Option("Components of the embedding.", metavar="N", group=ADVANCED, min=1, max=10_000),
+]
+Features: TypeAlias = Annotated[
+    Sequence[str], Option("Columns that may describe a group.", metavar="A,B,..", kind="names")
+]
+Models: TypeAlias = Annotated[
+    Sequence[str] | None, Option("Use these models only.", metavar="A,B,..", kind="names")
+]
+
+# -- rules for its rows
+OnInvalid: TypeAlias = Annotated[
+    str,
+    Option(
+        "What to do with rows that break a rule: stop, or drop them and report which.",
+        metavar="error|drop",
+        group=INPUT,
+        choices=("error", "drop"),
+    ),
+]
+OnInvalidByInput: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "Rows that break a rule: stop (default for a table), or drop and report which (default "
+        "for a study).",
+        metavar="error|drop",
+        group=INPUT,
+        choices=("error", "drop"),
+    ),
+]
+Graded: TypeAlias = Annotated[bool, Option("Outcomes may lie between 0 and 1.", group=INPUT)]
+Scale: TypeAlias = Annotated[
+    str,
+    Option(
+        "How the confidence is written.",
+        metavar="fraction|percent",
+        group=INPUT,
+        choices=("fraction", "percent"),
+    ),
+]
+Judge: TypeAlias = Annotated[
+    str | None,
+    Option("A cheap judge's verdicts, as side information.", metavar="COL", group=INPUT),
+]
+Peers: TypeAlias = Annotated[bool, Option("Use the agreement of other models' answers.")]
+
+# -- how numbers are made
+Bins: TypeAlias = Annotated[
+    int, Option("Equal-width bins of the calibration error.", metavar="N", min=1, max=100_000)
+]
+Level: TypeAlias = Annotated[
+    float, Option("Coverage of the intervals.", metavar="SHARE", above=0, below=1)
+]
+Margin: TypeAlias = Annotated[
+    float,
+    Option("Differences below this do not matter; 0.02 is two percentage points.",
+           metavar="SHARE", min=0, below=1),
+]  # fmt: skip
+Resamples: TypeAlias = Annotated[
+    int, Option("Bootstrap resamples.", metavar="N", group=ADVANCED, min=2, max=1_000_000)
+]
+Recalibration: TypeAlias = Annotated[
+    str,
+    Option("platt, isotonic, beta or temperature.", metavar="NAME", group=ADVANCED),
+]
+Residuals: TypeAlias = Annotated[
+    str,
+    Option(
+        "Model of the residual: tree, shrunk, forest or boosting.", metavar="NAME", group=ADVANCED
+    ),
+]
+TreeSplits: TypeAlias = Annotated[
+    str,
+    Option(
+        "How a tree looks for splits.",
+        metavar="auto|histogram|exact",
+        group=ADVANCED,
+        choices=("auto", "histogram", "exact"),
+    ),
+]
+MinLeaf: TypeAlias = Annotated[
+    int, Option("Rows that a leaf of a tree must have.", metavar="N", group=ADVANCED, min=1,
+                max=10**9)
+]  # fmt: skip
+CostMap: TypeAlias = Annotated[
+    Mapping[str, float] | Any,
+    Option(
+        "Costs of wrong decisions: c10 for deciding 1 where the truth is 0, c01 for the reverse.",
+        metavar="c10=1,c01=5",
+        kind="map",
+        example=COSTS_WRITTEN,
+    ),
+]
+Date: TypeAlias = Annotated[
+    dt.date | str | None, Option("Day of the verification.", metavar="DATE", kind="date")
+]
+Engine: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "Share the work out: to threads, or to a Ray cluster.",
+        metavar="local|ray|ray://HOST:PORT",
+        group=ADVANCED,
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int,
+    Option("Same input, settings and seed give the same file.", metavar="N", group=ADVANCED,
+           min=0, max=2**64 - 1),
+]  # fmt: skip
+OutFile: TypeAlias = Annotated[
+    str | Path, Option("Where to write.", metavar="PATH", group=OUTPUT, place="write")
+]
