@@ -53,6 +53,6 @@ def emit(result: Result, outputs: Mapping[str, Any]) -> None:
 
 def failures_of(result: Result, conditions: Sequence[str]) -> list[str]:
     """Return a line per claim that fails."""
-    if not claims:
+    if not conditions:
         return []
     return failed_checks(result, [parse_check(text) for text in conditions])
