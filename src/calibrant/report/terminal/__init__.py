@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -16,25 +17,34 @@ from calibrant.core.registry import did_you_mean
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.terminal._fit import fitted, safe_text
 
-__all__ = ["document_blocks", "render_markdown", "render_text", "terminal_blocks"]
+__all__ = ["document_blocks", "kinds", "render_markdown", "render_text", "terminal_blocks"]
+
+
+_TOPICS = ("evidence", "planning", "collection")
 
 
 def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the neutral blocks of a document; a kind that has none is refused by name."""
     kind = kind_of(document)
-    known = sorted(
-        entry.name
-        for entry in pkgutil.iter_modules(__path__)
-        if entry.name != "semantic" and not entry.name.startswith("_")
-    )
+    known = kinds()
     if kind not in known:
         raise SchemaError(
             f"there is no report of documents calibrant.{kind}/1",
-            hint=did_you_mean(kind, known),
+            hint=did_you_mean(kind, sorted(known)),
         )
-    module = importlib.import_module(f"calibrant.report.terminal.{kind}")
-    blocks: list[Paragraph | Table] = module.blocks(document)
+    blocks: list[Paragraph | Table] = importlib.import_module(known[kind]).blocks(document)
     return blocks
+
+
+@lru_cache(maxsize=1)
+def kinds() -> dict[str, str]:
+    """Return the kinds of documents that have tables, with the module of each."""
+    return {
+        entry.name: f"{__name__}.{topic}.{entry.name}"
+        for topic in _TOPICS
+        for entry in pkgutil.iter_modules([f"{__path__[0]}/{topic}"])
+        if entry.name != "semantic" and not entry.name.startswith("_")
+    }
 
 
 def terminal_blocks(document: Mapping[str, Any], *, width: int = 120) -> list[RenderableType]:

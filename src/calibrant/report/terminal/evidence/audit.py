@@ -7,9 +7,9 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
 from calibrant.report.left_out import rows_left_out
+from calibrant.report.legacy.summary import audit_sentences
 from calibrant.report.multiplicity import correction_sentence
-from calibrant.report.summary import audit_sentences
-from calibrant.report.terminal.semantic import semantic_tables
+from calibrant.report.terminal.evidence.semantic import semantic_tables
 
 __all__ = ["blocks"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
-from calibrant.report.terminal.leaderboard import blocks as leaderboard_blocks
+from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
 
 __all__ = ["blocks"]
 

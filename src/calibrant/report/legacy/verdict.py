@@ -7,8 +7,8 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.report.blocks import Paragraph, estimate_cell
+from calibrant.report.legacy.summary import audit_sentences, right_share
 from calibrant.report.multiplicity import pairs_rule
-from calibrant.report.summary import audit_sentences, right_share
 from calibrant.report.terminal import document_blocks
 
 __all__ = ["opening_sentences"]

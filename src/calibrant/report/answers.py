@@ -1,0 +1,202 @@
+"""The answer of a document: its claims, the word of its badge, what to mind about the data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from calibrant.claims import Claim
+from calibrant.claims.audit import calibration_word
+from calibrant.core.document import kind_of
+from calibrant.report.legacy import claims_of_old_document
+
+__all__ = [
+    "SYMBOLS",
+    "Badge",
+    "badge_of",
+    "claim_tone",
+    "claims_of",
+    "entry_key",
+    "entry_tone",
+    "headline",
+    "source_name",
+    "warnings_of",
+    "whole_entries",
+]
+
+SYMBOLS = {
+    "over_confident": "▲",
+    "under_confident": "▼",
+    "miscalibrated": "◆",
+    "calibrated": "✓",
+    "shown": "✓",
+    "equivalent": "≈",
+    "undecided": "?",
+    "depends": "±",
+    "alarm": "▲",
+    "not_tested": "·",
+}
+"""A sign per tone: colour alone would say nothing to many readers."""
+
+_FIELDS = tuple(Claim.__dataclass_fields__)
+_KEYS = ("model", "method", "group")
+_OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
+# A document says how far off a confidence is before it says where, and whether it ranks.
+_LATER = ("audit.miscalibrated", "audit.separates")
+
+
+def claim_tone(claim: Claim) -> str:
+    """Return what colours a claim: its own name where the name is a verdict, else its outcome.
+
+    Examples
+    --------
+    >>> claim_tone(Claim("audit.over_confident", {}, "shown", ""))
+    'over_confident'
+    >>> claim_tone(Claim("audit.over_confident", {}, "undecided", ""))
+    'undecided'
+    """
+    name = claim.id.rpartition(".")[2].removeprefix("all_")
+    if claim.outcome == "shown" and name in SYMBOLS:
+        return name
+    return claim.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """The verdict at a glance: tone (colour), sign and words."""
+
+    tone: str
+    words: str
+
+    @property
+    def symbol(self) -> str:
+        """Return the sign of its tone."""
+        return SYMBOLS.get(self.tone, "·")
+
+
+def claims_of(document: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of a document in its order: the most important first."""
+    found = document.get("claims")
+    entries = claims_of_old_document(document) if found is None else found
+    return [Claim(**{name: entry.get(name) for name in _FIELDS}) for entry in entries]
+
+
+def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what a reader has to know about the data before any number."""
+    found: list[Mapping[str, Any]] = list((document.get("data") or {}).get("warnings") or ())
+    return found
+
+
+def headline(claims: Sequence[Claim], most: int) -> list[str]:
+    """Return the most important sentences: over everything first, then the largest shown.
+
+    Examples
+    --------
+    >>> small = Claim("audit.over_confident", {"model": "a"}, "shown", "A is off by 2.", 0.02)
+    >>> large = Claim("audit.over_confident", {"model": "b"}, "shown", "B is off by 9.", 0.09)
+    >>> headline([small, large], 1)
+    ['B is off by 9.']
+    """
+    ranked = sorted(
+        claims,
+        key=lambda claim: (
+            not _is_summary(claim),
+            bool(claim.subject.get("group")),
+            claim.id in _LATER,
+            _OUTCOMES.get(claim.outcome, 4),
+            0.0 if _is_summary(claim) else -abs(claim.value or 0.0),
+        ),
+    )
+    return list(dict.fromkeys(claim.text for claim in ranked if claim.text))[:most]
+
+
+def _is_summary(claim: Claim) -> bool:
+    """Return whether a claim is about everything, and not about one model or one pair."""
+    return not any(claim.subject.get(name) for name in ("model", "a", "rule", "pair"))
+
+
+def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | None:
+    """Return the badge of a document, or None where it makes no claim."""
+    if kind_of(document) == "audit" and document["results"]:
+        tones = [entry_tone(entry, claims) for entry in _tested(whole_entries(document))]
+        return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
+    if kind_of(document) == "monitor" and any(e.get("alarm") for e in document["results"]):
+        return Badge("alarm", "alarm")
+    return _counted(
+        [claim_tone(claim) for claim in claims if not _is_summary(claim) or len(claims) == 1],
+        claims,
+    )
+
+
+def _tested(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [entry for entry in entries if entry["probability"]]
+
+
+def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims") -> Badge | None:
+    tones = [tone for tone in tones if tone]
+    if not tones:
+        return None
+    tone, count = Counter(tones).most_common(1)[0]
+    words = tone.replace("_", "-")
+    margins = {claim.margin for claim in claims if claim.outcome == "equivalent" and claim.margin}
+    if tone in ("calibrated", "equivalent") and len(margins) == 1:
+        words += f" within {100 * margins.pop():g} points"
+    if len(tones) > 1:
+        words += f", all {count} {what}" if count == len(tones) else f", {count} of {len(tones)}"
+    return Badge(tone, words)
+
+
+def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the entries of whole models; where there are none, all entries."""
+    results: list[Mapping[str, Any]] = list(document["results"])
+    return [entry for entry in results if not entry.get("group")] or results
+
+
+def entry_tone(entry: Mapping[str, Any], claims: Sequence[Claim]) -> str:
+    """Return the verdict on one audited confidence, from the claims about it."""
+    if not entry.get("probability", True):
+        return "not_tested"
+    own = [claim for claim in claims if _about(claim, entry)]
+    return calibration_word(own).replace("-", "_") if own else "not_tested"
+
+
+def _about(claim: Claim, entry: Mapping[str, Any]) -> bool:
+    return all((claim.subject.get(key) or None) == (entry.get(key) or None) for key in _KEYS)
+
+
+def entry_key(entry: Mapping[str, Any]) -> str:
+    """Return what a link opens: model, method and group of an entry, as JSON would name them.
+
+    Examples
+    --------
+    >>> entry_key({"model": "a", "method": "verb", "group": {"topic": "law"}})
+    'a␟verb␟topic=law'
+    """
+    group = ", ".join(f"{name}={value}" for name, value in (entry.get("group") or {}).items())
+    return "␟".join([str(entry["model"]), str(entry["method"]), group])
+
+
+def source_name(document: Mapping[str, Any]) -> str:
+    """Return the name of the input without its folder: a page shows no place of a machine.
+
+    Examples
+    --------
+    >>> source_name({"source": "/home/me/runs/mmlu_pro.parquet"})
+    'mmlu_pro'
+    >>> source_name({"source": "a table in memory"})
+    ''
+    """
+    source = document.get("source") or document.get("study") or ""
+    if isinstance(source, list):
+        source = source[0] if len(source) == 1 else f"{len(source)} inputs"
+    text = str(source)
+    if text in ("", "a table in memory"):
+        return ""
+    path = PurePath(text.replace("\\", "/"))
+    return path.stem if path.suffix.lower() in _SUFFIXES else path.name
+
+
+_SUFFIXES = {".csv", ".parquet", ".json", ".jsonl", ".ndjson", ".eval", ".tsv", ".gz", ".zst"}

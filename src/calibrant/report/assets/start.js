@@ -1,0 +1,39 @@
+// -- start -----------------------------------------------------------------------------------
+
+for (const copy of document.querySelectorAll(".copy")) {
+  copy.addEventListener("click", async () => {
+    const text = copy.parentElement.querySelector("code").textContent;
+    try { await navigator.clipboard.writeText(text); copy.textContent = "Copied"; } catch {
+      window.getSelection().selectAllChildren(copy.parentElement.querySelector("code"));
+      copy.textContent = "Selected";
+    }
+  });
+}
+// Paper cannot be unfolded.
+window.addEventListener("beforeprint", () => {
+  for (const box of document.querySelectorAll("details.part, details.folded:not(.later)")) box.open = true;
+});
+async function followRun(address) {
+  const box = byId("progress");
+  let seen = null;
+  for (;;) {
+    try {
+      const found = await (await fetch(address, { cache: "no-store" })).json();
+      if (seen !== null && found.version !== seen) { location.reload(); return; }
+      seen = found.version;
+      box.replaceChildren();
+      if (found.text) box.append(made("span", found.text + " "));
+      if (known(found.share)) { const bar = made("progress"); bar.max = 1; bar.value = found.share; bar.setAttribute("aria-label", "progress"); box.append(bar); }
+      if (found.done) return;
+    } catch { box.textContent = "The server has stopped; this is what it showed last."; return; }
+    await new Promise((next) => setTimeout(next, 1500));
+  }
+}
+readyTables();
+readyThreshold();
+readyExplore();
+readyCharts();
+readyNumbers();
+readyBrowser();
+followHash();
+if (document.body.dataset.live) followRun(document.body.dataset.live);

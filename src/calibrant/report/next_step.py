@@ -1,0 +1,73 @@
+"""What to type next, by kind of document: one command, with the reader's own file in it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from calibrant.core.document import kind_of
+
+__all__ = ["Step", "next_step"]
+
+Step = tuple[str, str]
+"""Words, and the command."""
+
+_DECIDE = ("Choose when it may answer alone", "calibrant decide {input} --max-error 0.10")
+_STEPS: dict[str, Step] = {
+    "audit": _DECIDE,
+    "groups": _DECIDE,
+    "compare": ("Let the cheaper model answer first", "calibrant cascade {input}"),
+    "leaderboard": ("See whether the order holds at equal accuracy", "calibrant compare {input}"),
+    "multi_answer": ("See which confidence is calibrated", "calibrant audit {input}"),
+    "cascade": _DECIDE,
+    "decide": ("Watch whether the promise still holds", "calibrant monitor {input} --time COLUMN"),
+    "plan": ("Choose which answers to label first", "calibrant label next {input} --out batch.csv"),
+    "label": ("Label the next batch", "calibrant label next {input} --out batch.csv"),
+    "monitor": ("Audit the latest rows", "calibrant audit {input}"),
+    "bench": ("Ask a model these questions", "calibrant run STUDY"),
+    "bench_check": ("Ask a model these questions", "calibrant run STUDY"),
+    "methods": ("Ask a model and compute them", "calibrant run STUDY"),
+    "semantics": ("See how far the confidence can be trusted", "calibrant audit {input}"),
+    "grade": ("See how far the confidence can be trusted", "calibrant audit {input}"),
+    "study": ("See how far the confidence can be trusted", "calibrant audit {input}"),
+    "run": ("See how far the confidence can be trusted", "calibrant audit {input}"),
+    "import_logs": ("See how far the confidence can be trusted", "calibrant audit {input}"),
+}
+
+
+def next_step(document: Mapping[str, Any]) -> Step | None:
+    """Return the next step: the document's own where it names one.
+
+    Examples
+    --------
+    >>> next_step({"schema": "calibrant.audit/1", "source": "/data/my scores.csv"})[1]
+    "calibrant decide 'my scores.csv' --max-error 0.10"
+    """
+    own = document.get("next")
+    if isinstance(own, Mapping):
+        return str(own["why"]), _without_folder(str(own["command"]), document)
+    if own:
+        return "Look closer", str(own[0])
+    step = _STEPS.get(kind_of(document))
+    return None if step is None else (step[0], step[1].format(input=_input(document)))
+
+
+def _without_folder(command: str, document: Mapping[str, Any]) -> str:
+    """Return the command with the bare name of the input: a page shows no place of a machine."""
+    source = str(document.get("source") or "")
+    name = PurePath(source.replace("\\", "/")).name
+    for shown in (shlex.quote(source), source):
+        if source and shown in command:
+            return command.replace(shown, shlex.quote(name))
+    return command
+
+
+def _input(document: Mapping[str, Any]) -> str:
+    source = document.get("source") or document.get("study")
+    if isinstance(source, list):
+        source = source[0] if source else None
+    if not source or str(source) == "a table in memory":
+        return "FILE"
+    return shlex.quote(PurePath(str(source).replace("\\", "/")).name)

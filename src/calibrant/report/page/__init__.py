@@ -1,0 +1,155 @@
+"""One self-contained HTML page from result documents."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import orjson
+import vl_convert
+from jinja2 import Environment
+from markupsafe import Markup
+
+import calibrant
+from calibrant.core.document import kind_of, plain
+from calibrant.report.glossary import GLOSSARY
+from calibrant.report.page.island import confidences
+from calibrant.report.page.parts import (
+    block_of,
+    document_part,
+    safe_json,
+    settings_of,
+    soft_breaks,
+    term_id,
+)
+from calibrant.report.page.screen import first_screen, leading_document
+from calibrant.report.provenance import provenance_table
+
+__all__ = ["page_asset", "render_html"]
+
+_SCRIPTS = ("core.js", "draw.js", "tables.js", "explore.js", "threshold.js", "charts.js",
+            "questions.js", "start.js")  # fmt: skip
+_BROWSER_BYTES = 6_000_000
+# What is no part of its own where the page holds something better.
+_SILENT = {"report", "demo"}
+
+
+def render_html(
+    documents: Sequence[Mapping[str, Any]],
+    *,
+    title: str | None = None,
+    questions: Sequence[Mapping[str, Any]] = (),
+    questions_note: str = "",
+    live: str = "",
+) -> str:
+    """Return one page for all documents; model output is shown as text, never run.
+
+    Parameters
+    ----------
+    documents
+        Result documents, in the order in which they are shown.
+    title
+        What the page is about; by default the name of the input.
+    questions, questions_note
+        Rows of the browser of questions and answers, and what they are (all, or a sample).
+    live
+        Address of the local server's progress, for a page that is being filled; the only
+        request that such a page may make.
+    """
+    shown = [plain(document) for document in documents]
+    leading = leading_document(shown)
+    screen = None if leading is None else first_screen(leading, title=title)
+    script = "\n".join(page_asset(name) for name in _SCRIPTS)
+    parts = [
+        document_part(document, number, leads=document is leading)
+        for number, document in enumerate(shown)
+        if kind_of(document) not in _SILENT or len(shown) == 1
+    ]
+    vega = _vega() if any(part["figures"] for part in parts) else None
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["soft"] = soft_breaks
+    template = environment.from_string(page_asset("page.html"))
+    entries = confidences(shown)
+    return template.render(
+        screen=screen,
+        title=screen.title if screen else (title or "calibrant"),
+        version=calibrant.__version__,
+        policy=_policy(script, *([] if vega is None else [vega]), live=live),
+        live=live,
+        css=Markup(page_asset("page.css") + page_asset("picture.css")),
+        script=Markup(script),
+        vega="" if vega is None else Markup(_packed()),
+        entries=entries,
+        entries_json=safe_json(entries),
+        parts=parts,
+        questions=_browser(questions, questions_note),
+        provenance={
+            "table": block_of(provenance_table(shown), "provenance-table"),
+            "documents": [settings_of(document) for document in shown],
+        },
+        terms=[
+            {
+                "id": term_id(name),
+                "name": name,
+                "words": term.words,
+                "formula": term.formula,
+                "page": term.page,
+            }
+            for name, term in GLOSSARY.items()
+        ],
+    )
+
+
+@lru_cache(maxsize=16)
+def page_asset(name: str) -> str:
+    """Return a file of the page: template, style or script."""
+    return resources.files("calibrant.report").joinpath("assets", name).read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def _vega() -> str:
+    """Return Vega as one script."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+@lru_cache(maxsize=1)
+def _packed() -> str:
+    """Return Vega packed: it is unpacked and run when a reader opens the first chart."""
+    return base64.b64encode(gzip.compress(_vega().encode(), 9, mtime=0)).decode()
+
+
+def _policy(*scripts: str, live: str = "") -> str:
+    """Allow the page's own scripts by their hash, and nothing else: no request, no frame."""
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in scripts
+    )
+    own = "connect-src 'self'; " if live else ""
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"{own}base-uri 'none'; form-action 'none'"
+    )
+
+
+def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any] | None:
+    """Return the rows of the browser, as many as keep the page small, and what they are."""
+    if not questions:
+        return None
+    rows, size = [], 0
+    for question in questions:
+        size += len(orjson.dumps(question))
+        if size > _BROWSER_BYTES:
+            break
+        rows.append(question)
+    if len(rows) < len(questions):
+        note += (
+            f" Only the first {len(rows):,} of these {len(questions):,} are on this page, which "
+            "must stay small; the study's tables hold them all."
+        )
+    return {"note": note.strip(), "json": safe_json(rows), "number": len(rows)}

@@ -1,0 +1,116 @@
+"""Audited confidences as compact data: what the page's own script draws and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.claims import Claim
+from calibrant.core.document import kind_of
+from calibrant.report.answers import claim_tone, claims_of, entry_key, entry_tone
+
+__all__ = ["confidences"]
+
+_DIGITS = 4
+_CURVE_POINTS = 40
+_BIN = ("confidence", "rate", "low", "high", "n", "lower", "upper")
+
+
+def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return every audited confidence of the documents once, with all that a panel shows."""
+    found: dict[str, dict[str, Any]] = {}
+    for document in documents:
+        if kind_of(document) != "audit":
+            continue
+        claims = claims_of(document)
+        by_subject: dict[str, list[Claim]] = {}
+        for claim in claims:
+            if claim.subject.get("model") is not None:
+                key = entry_key({"method": "", **claim.subject})
+                by_subject.setdefault(key, []).append(claim)
+        for entry in document["results"]:
+            key = entry_key(entry)
+            found.setdefault(key, _confidence(entry, key, by_subject.get(key, [])))
+    return list(found.values())
+
+
+def _confidence(entry: Mapping[str, Any], key: str, claims: Sequence[Claim]) -> dict[str, Any]:
+    reliability = entry.get("reliability") or {}
+    return {
+        "key": key,
+        "model": str(entry["model"]),
+        "method": str(entry["method"] or ""),
+        "group": key.rpartition("␟")[2],
+        "tone": entry_tone(entry, claims),
+        "n": entry["n"],
+        "probability": entry["probability"],
+        "metrics": {name: _estimate(value) for name, value in entry["metrics"].items()},
+        "bins": [[_short(bin_[name]) for name in _BIN] for bin_ in reliability.get("bins") or ()],
+        "band": _band(reliability.get("curve")),
+        "histogram": reliability.get("histogram") or [],
+        "cuts": _cuts(entry),
+        "evidence": _evidence(entry),
+        "claims": [[claim_tone(claim), claim.text] for claim in claims],
+        "notes": list(entry.get("notes") or ()),
+    }
+
+
+def _short(value: Any) -> Any:
+    return round(value, _DIGITS) if isinstance(value, float) else value
+
+
+def _estimate(value: Mapping[str, Any]) -> list[Any]:
+    return [_short(value[name]) for name in ("value", "low", "high")]
+
+
+def _band(curve: Mapping[str, Any] | None) -> list[list[Any]]:
+    """Return where a calibrated model would lie, at as many places as a picture shows."""
+    if not curve or not curve.get("band_low"):
+        return []
+    rows = list(zip(curve["confidence"], curve["band_low"], curve["band_high"], strict=True))
+    step = max(1, len(rows) // _CURVE_POINTS)
+    kept = rows[::step]
+    if rows and kept[-1] != rows[-1]:
+        kept.append(rows[-1])
+    return [[_short(value) for value in row] for row in kept if row[1] is not None]
+
+
+def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
+    """Return (threshold, rows at or above it, right among them), falling in the threshold.
+
+    Documents that hold no thresholds have their bins: sums are exact at the edges of bins.
+    """
+    given = entry.get("thresholds")
+    if given:
+        columns = (given["threshold"], given["answered"], given["right"])
+        return [[_short(value) for value in row] for row in zip(*columns, strict=True)]
+    bins = (entry.get("reliability") or {}).get("bins") or ()
+    rows: list[list[Any]] = []
+    answered = right = 0.0
+    for bin_ in reversed(bins):
+        answered += bin_["n"]
+        right += bin_["n"] * bin_["rate"]
+        rows.append([_short(bin_["lower"]), round(answered, 1), round(right, 1)])
+    return rows
+
+
+def _evidence(entry: Mapping[str, Any]) -> dict[str, Any]:
+    test = entry.get("calibration_test") or {}
+    significance = (entry.get("significance") or {}).get("calibration") or {}
+    block = entry.get("verification") or {}
+    found = {
+        "ECE if calibrated": [_short(test.get("expected_ece")), None, None],
+        "p": [test.get("p_value"), None, None],
+        "p corrected": [significance.get("p_adjusted"), None, None],
+    }
+    for name, title in (
+        ("error_rate", "error rate"),
+        ("lipschitz", "L"),
+        ("passive_floor", "passive floor"),
+        ("active_floor", "active floor"),
+    ):
+        value = block.get(name)
+        found[title] = (
+            _estimate(value) if isinstance(value, Mapping) else [_short(value), None, None]
+        )
+    return found

@@ -1,0 +1,202 @@
+"""The parts of a page below the first screen: one per document, folded, with its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from markupsafe import Markup
+
+from calibrant.claims import Claim
+from calibrant.core.document import kind_of
+from calibrant.report.answers import claim_tone, claims_of, headline
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.figures import Figure, figures_note, figures_of
+from calibrant.report.glossary import explain, term_of
+from calibrant.report.pictures import picture_of
+from calibrant.report.terminal import document_blocks
+
+__all__ = ["block_of", "document_part", "safe_json", "settings_of", "soft_breaks", "term_id"]
+
+_TITLES = {
+    "audit": "How sure can we be?",
+    "compare": "Comparison at equal accuracy",
+    "groups": "Where the confidence is wrong",
+    "cascade": "When to ask a larger model",
+    "decide": "When it may answer alone",
+    "plan": "How precise labels let you be",
+    "multi_answer": "Several right answers",
+    "methods": "Confidence methods",
+    "monitor": "Calibration over time",
+    "label": "Labelling",
+    "leaderboard": "Ranks and ties",
+    "run": "How the answers were collected",
+    "analysis": "What was done and what was not",
+    "bench": "The questions",
+    "bench_check": "The questions, checked",
+    "semantics": "Meanings and grades",
+    "grade": "Meanings and grades",
+    "study": "How it was asked",
+    "import_logs": "What was read",
+}
+_LONG = ("reliability", "results", "pairs", "sem_ece", "groups", "curve", "prompts", "claims")
+_ROWS_SHOWN = 12
+_CLAIMS_LISTED = 40
+_LETTERS = 96
+
+
+def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> dict[str, Any]:
+    """Return one document: what it claims, its picture, tables and charts.
+
+    `leads`: its first sentences and its picture stand at the top of the page already.
+    """
+    claims = claims_of(document)
+    kind = kind_of(document)
+    picture = None if leads else picture_of(document)
+    return {
+        "id": f"{kind}-{number}",
+        "title": _title(document, kind),
+        "hint": "" if leads else _hint(claims),
+        "claims": _listed(claims),
+        "more_claims": max(0, len(claims) - _CLAIMS_LISTED),
+        "picture": picture,
+        "blocks": [
+            block_of(block, f"t{number}-{place}")
+            for place, block in enumerate(_blocks(document, kind, claims))
+        ],
+        "figures": [
+            _figure(figure, f"f{number}-{place}") for place, figure in enumerate(_figures(document))
+        ],
+        "figures_note": "" if kind == "audit" else figures_note(document),
+    }
+
+
+def _title(document: Mapping[str, Any], kind: str) -> str:
+    if kind == "audit" and any(entry.get("group") for entry in document["results"]):
+        return "Calibration by group"
+    return _TITLES.get(kind, kind.replace("_", " ").capitalize())
+
+
+def _hint(claims: Sequence[Claim]) -> str:
+    """Return the first sentence of a part, short enough for one line."""
+    first = next(iter(headline(claims, 1)), "")
+    if len(first) <= _LETTERS:
+        return first
+    return first[:_LETTERS].rsplit(" ", 1)[0] + " …"
+
+
+def _listed(claims: Sequence[Claim]) -> list[dict[str, str]]:
+    return [
+        {"tone": claim_tone(claim) or "not_tested", "text": claim.text}
+        for claim in claims[:_CLAIMS_LISTED]
+        if claim.text
+    ]
+
+
+def _blocks(
+    document: Mapping[str, Any], kind: str, claims: Sequence[Claim]
+) -> list[Paragraph | Table]:
+    """Return what the claims do not say; numbers of an audit are in the page's own table."""
+    said = " ".join(claim.text for claim in claims)
+    found = []
+    for block in document_blocks(document):
+        if isinstance(block, Paragraph) and block.text in said:
+            continue
+        listed = kind == "audit" and isinstance(block, Table) and bool(document["results"])
+        if listed and block.columns[0].startswith("model") and not _semantic(block):
+            continue
+        found.append(block)
+    return found
+
+
+def _semantic(block: Table) -> bool:
+    return any(name.startswith("Sem") for name in block.columns)
+
+
+def _figures(document: Mapping[str, Any]) -> list[Figure]:
+    """Return the charts; reliability diagrams are drawn by the page itself, all of them."""
+    return [f for f in figures_of(document) if not f.name.startswith("reliability")]
+
+
+def block_of(block: Paragraph | Table, name: str) -> dict[str, Any]:
+    """Return a neutral block in the form that the template takes."""
+    if isinstance(block, Paragraph):
+        return {"kind": "paragraph", "text": block.text, "strong": block.strong}
+    return {
+        "kind": "table",
+        "id": name,
+        "title": block.title,
+        "note": block.note,
+        "labels": block.labels,
+        "folded": block.folded,
+        "shown": _ROWS_SHOWN if len(block.rows) > _ROWS_SHOWN + 3 else len(block.rows),
+        "rows": [[_cell(cell) for cell in row] for row in _filled(block)],
+        "whole": block.whole,
+        "columns": [
+            {
+                "name": column,
+                "term": None if term_of(column) is None else term_id(str(term_of(column))),
+                "words": explain(column) or "",
+            }
+            for column in block.columns
+        ],
+    }
+
+
+def _cell(text: str) -> dict[str, str]:
+    """Part a number from its interval, which is shown smaller beside it."""
+    head, mark, rest = text.partition(" [")
+    interval, end, tail = rest.partition("]")
+    if not (mark and end):
+        return {"text": text, "head": text, "interval": "", "tail": ""}
+    return {"text": text, "head": head, "interval": f" [{interval}]", "tail": tail}
+
+
+def soft_breaks(text: str) -> Markup:
+    """Let a long name break after a slash, a hyphen or an underscore, and not inside a word."""
+    return Markup("<wbr>").join(re.split(r"(?<=[/_\-])(?=[^/_\-\s])", text))
+
+
+def _filled(block: Table) -> list[list[str]]:
+    """Repeat a name that a terminal leaves out below itself: here rows are sorted and filtered."""
+    rows: list[list[str]] = []
+    for row in block.rows:
+        cells = list(row)
+        if rows and not cells[0] and block.labels > 1:
+            cells[0] = rows[-1][0]
+        rows.append(cells)
+    return rows
+
+
+def _figure(figure: Figure, name: str) -> dict[str, Any]:
+    return {
+        "id": name,
+        "title": figure.title,
+        "caption": figure.caption,
+        "json": safe_json(figure.spec),
+    }
+
+
+def safe_json(value: Any) -> Markup:
+    """Return JSON that cannot leave its script element."""
+    text = orjson.dumps(value).decode()
+    for mark, safe in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
+        text = text.replace(mark, safe)
+    return Markup(text)
+
+
+def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return what was done, without the results themselves."""
+    facts = {name: value for name, value in document.items() if name not in _LONG}
+    text = orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()
+    limit = 20_000
+    if len(text) > limit:
+        text = text[:limit] + "\n... (the JSON result has the rest)"
+    return {"title": str(document["schema"]), "text": text}
+
+
+def term_id(name: str) -> str:
+    """Return the id of a term's explanation on the page."""
+    return "term-" + "".join(mark if mark.isalnum() else "-" for mark in name.lower())

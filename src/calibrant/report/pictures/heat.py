@@ -1,0 +1,73 @@
+"""Heatmap: a row and a column per name, a number and a colour per cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from calibrant.report.pictures.dots import Item
+from calibrant.report.pictures.scales import points
+from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
+
+__all__ = ["gap_map"]
+
+_MOST_ROWS, _MOST_COLUMNS = 26, 12
+_STEPS = ((0.02, "s0"), (0.05, "s1"), (0.1, "s2"), (0.2, "s3"), (0.35, "s4"))
+
+
+def gap_map(items: Sequence[Item], label: str, *, wide: bool) -> str:
+    """Return gaps in points by row and panel: darker is further off, the hue says which way."""
+    width = 760.0 if wide else 350.0
+    cells = {(item.row, item.panel): item for item in items}
+    columns = _ordered(items, "panel")[: _MOST_COLUMNS if wide else 4]
+    ranked = _ordered(items, "row")
+    cut = len(ranked) - _MOST_ROWS
+    rows = ranked if cut <= 0 else [*ranked[:13], "", *ranked[-13:]]
+    names = min(max(text_width(row) for row in rows) + 6, 250.0 if wide else 138.0)
+    step, top = 23.0, 26.0 if wide else 40.0
+    drawing = Drawing(width, top + step * len(rows) + 8, label, kind="heat")
+    part = (width - names - 8) / len(columns)
+    for number, column in enumerate(columns):
+        _column(drawing, column, names + 8 + part * (number + 0.5), part, top, wide=wide)
+    short = cut_names(rows, names)
+    for place, row in enumerate(rows):
+        y = top + step * place
+        if not row:
+            drawing.text(names, y + 15, f"⋮ {cut:,} more", "tick", anchor="end")
+            continue
+        drawing.text(names, y + 15, short[row], "name", anchor="end")
+        for number, column in enumerate(columns):
+            _cell(drawing, cells.get((row, column)), (names + 8 + part * number, y, part, step))
+    return drawing.svg()
+
+
+def _ordered(items: Sequence[Item], name: str) -> list[str]:
+    sizes: dict[str, list[float]] = {}
+    for item in items:
+        sizes.setdefault(getattr(item, name), []).append(item.size)
+    means: Mapping[str, float] = {key: sum(own) / len(own) for key, own in sizes.items()}
+    return sorted(means, key=lambda key: (means[key], key))
+
+
+def _column(drawing: Drawing, name: str, x: float, part: float, top: float, *, wide: bool) -> None:
+    words = name.replace("_", " ")
+    if wide or " " not in words:
+        drawing.text(x, top - 9, cut_name(words, part - 4), "strong", anchor="middle")
+        return
+    first, _, rest = words.partition(" ")
+    for number, text in enumerate((first, rest)):
+        cut = cut_name(text, part - 4, size=11.5)
+        drawing.text(x, top - 23 + 14 * number, cut, "small strong", anchor="middle")
+
+
+def _cell(drawing: Drawing, item: Item | None, place: tuple[float, float, float, float]) -> None:
+    x, y, width, height = place
+    if item is None:
+        drawing.text(x + width / 2, y + 15, "–", "tick", anchor="middle")
+        return
+    words = f"{item.row} / {item.panel}: gap {points(item.gap['value'])} points"
+    drawing.open_group(f"row {item.tone}", words, key=item.key)
+    shade = next((name for most, name in _STEPS if item.size < most), "s5")
+    drawing.rect(x + 1, y + 1, width - 2, height - 2, f"shade {shade}")
+    kind = "cell-strong" if shade in ("s4", "s5") else "cell-text"
+    drawing.text(x + width / 2, y + 15.5, points(item.gap["value"]), kind, anchor="middle")
+    drawing.close_group()

@@ -1,0 +1,162 @@
+"""A drawing as SVG text: marks carry classes, so that one style serves page, print and dark."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+
+__all__ = ["Drawing", "cut_name", "cut_names", "standalone", "text_width"]
+
+_WIDE, _NARROW = frozenset("mwMW@%"), frozenset("ijlftr.,:;'|!()[]- ")
+
+
+class Drawing:
+    """Collects marks; `svg` returns them as one picture with a name for screen readers.
+
+    Examples
+    --------
+    >>> drawing = Drawing(40, 20, "one dot")
+    >>> drawing.circle(10, 10, 4, "right")
+    >>> drawing.svg()
+    '<svg ... viewBox="0 0 40 20" role="img" aria-label="one dot"><circle cx="10" cy="10" ...'
+    """
+
+    def __init__(self, width: float, height: float, label: str, *, kind: str = "") -> None:
+        self.width, self.height, self.label, self.kind = width, height, label, kind
+        self._marks: list[str] = []
+
+    def svg(self) -> str:
+        """Return the picture."""
+        kind = f"picture {self.kind}".strip()
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" '
+            f'viewBox="0 0 {_n(self.width)} {_n(self.height)}" role="img" '
+            f'aria-label="{_safe(self.label)}">{"".join(self._marks)}</svg>'
+        )
+
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
+        """Add a line."""
+        self._marks.append(
+            f'<line x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}" class="{kind}"/>'
+        )
+
+    def circle(self, x: float, y: float, radius: float, kind: str) -> None:
+        """Add a dot."""
+        self._marks.append(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" class="{kind}"/>')
+
+    def diamond(self, x: float, y: float, radius: float, kind: str) -> None:
+        """Add a diamond."""
+        corners = [(x, y - radius), (x + radius, y), (x, y + radius), (x - radius, y)]
+        self.polygon(corners, kind)
+
+    def rect(self, x: float, y: float, width: float, height: float, kind: str) -> None:
+        """Add a rectangle."""
+        self._marks.append(
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(max(width, 0))}" '
+            f'height="{_n(max(height, 0))}" class="{kind}"/>'
+        )
+
+    def polyline(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """Add a line through points."""
+        self._marks.append(f'<polyline points="{_points(points)}" class="{kind}"/>')
+
+    def polygon(self, points: Sequence[tuple[float, float]], kind: str) -> None:
+        """Add a filled outline."""
+        self._marks.append(f'<polygon points="{_points(points)}" class="{kind}"/>')
+
+    def text(self, x: float, y: float, words: str, kind: str = "", *, anchor: str = "") -> None:
+        """Add words; they are escaped, since names come from data."""
+        place = f' text-anchor="{anchor}"' if anchor else ""
+        look = f' class="{kind}"' if kind else ""
+        self._marks.append(f'<text x="{_n(x)}" y="{_n(y)}"{look}{place}>{_safe(words)}</text>')
+
+    def open_group(self, kind: str, title: str, *, key: str = "") -> None:
+        """Open a group of marks with words to show on hover; `key` names what a click opens."""
+        data = f' data-key="{_safe(key)}"' if key else ""
+        self._marks.append(f'<g class="{kind}"{data}><title>{_safe(title)}</title>')
+
+    def close_group(self) -> None:
+        """Close the group."""
+        self._marks.append("</g>")
+
+
+def standalone(svg: str) -> str:
+    """Return the picture with its style inside, for a file or a notebook."""
+    style = resources.files("calibrant.report").joinpath("assets", "picture.css").read_text("utf-8")
+    head, mark, rest = svg.partition(">")
+    return f"{head}{mark}<style>{style}</style>{rest}"
+
+
+def cut_name(text: str, most: float, *, size: float = 13) -> str:
+    """Return a name cut in its middle to `most` pixels: both ends tell models apart.
+
+    Examples
+    --------
+    >>> cut_name("Meta-Llama-3.1-405B-Instruct-Turbo", 140)
+    'Meta-Llama…uct-Turbo'
+    """
+    text = " ".join(text.split())
+    if text_width(text, size) <= most:
+        return text
+    keep = len(text)
+    while keep > 2 and text_width(_middle(text, keep), size) > most:
+        keep -= 1
+    return _middle(text, keep)
+
+
+def cut_names(names: Sequence[str], most: float, *, size: float = 13) -> dict[str, str]:
+    """Return short names that are still told apart: cut at the end if that does, else inside.
+
+    Examples
+    --------
+    >>> names = ["Meta-Llama-3.1-405B-Instruct-Turbo", "Meta-Llama-3.1-70B-Instruct-Turbo"]
+    >>> list(cut_names(names, 150).values())
+    ['Meta-Llama-3.1-405B-I…', 'Meta-Llama-3.1-70B-In…']
+    """
+    ends = {name: _end(name, most, size) for name in names}
+    if len(set(ends.values())) == len(set(names)):
+        return ends
+    return {name: cut_name(name, most, size=size) for name in names}
+
+
+def _end(text: str, most: float, size: float) -> str:
+    text = " ".join(text.split())
+    if text_width(text, size) <= most:
+        return text
+    keep = len(text)
+    while keep > 1 and text_width(text[:keep] + "…", size) > most:
+        keep -= 1
+    return text[:keep].rstrip() + "…"
+
+
+def _middle(text: str, keep: int) -> str:
+    return text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
+
+
+def text_width(text: str, size: float = 13) -> float:
+    """Return about how wide a text is drawn, on the generous side."""
+    units = 0.0
+    for mark in text:
+        if unicodedata.east_asian_width(mark) in "WF":
+            units += 1.0
+        elif mark in _WIDE or mark.isupper():
+            units += 0.74
+        else:
+            units += 0.37 if mark in _NARROW else 0.62
+    return units * size
+
+
+def _points(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{_n(x)},{_n(y)}" for x, y in points)
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".rstrip("0").rstrip(".")
+
+
+def _safe(text: str) -> str:
+    """Escape for XML; control characters have no place in it at all."""
+    clean = "".join(m if m >= " " and not 0x7F <= ord(m) < 0xA0 else "�" for m in text)
+    return escape(clean[:400])

@@ -1,0 +1,1 @@
+"""Tables of where data comes from: questions, answers, meanings, methods."""

@@ -1,0 +1,1 @@
+"""Tables of what the labels show: audits, comparisons, groups, cascades."""

@@ -1,0 +1,1 @@
+"""Tables of labelling: plans, labels so far, monitoring."""
