@@ -40,6 +40,7 @@ _IN_MEMORY = {"way": "in memory"}
 _REPEATED = (
     "rows of one question depend on each other: perfect calibration is not tested, the mean gap is"
 )
+_GRADED = "grades between 0 and 1: perfect calibration is not tested, the mean gap is"
 
 
 def row_source(data: Any, outcomes: Any, options: AuditOptions) -> AuditSource:
@@ -135,10 +136,17 @@ def _blocks(
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
         probability = method not in rankings
-        own = [_REPEATED] if probability and block.units is not None else []
+        own = _untested(block) if probability else []
         own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
         made = partial(_block, block, options, probability)
         yield SourceBlock(block.keys, made, own)
+
+
+def _untested(block: Block) -> list[str]:
+    """Say why perfect calibration is not tested, where it is not."""
+    if block.units is not None:
+        return [_REPEATED]
+    return [_GRADED] if bool(((block.correct > 0) & (block.correct < 1)).any()) else []
 
 
 def _block(

@@ -1,0 +1,106 @@
+"""What an audit says, outcome by outcome; and the sentences that used to be false."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+
+
+def audited(n, shift, seed=0, **options):
+    rng = np.random.default_rng(seed)
+    said = rng.uniform(0.4, 0.95, n)
+    right = rng.random(n) < said - shift
+    return cal.audit(said, right, resamples=50, **options)
+
+
+def by_id(document):
+    return {claim["id"]: claim for claim in document["claims"]}
+
+
+def test_shown():
+    claim = by_id(audited(2_000, 0.1))["audit.over_confident"]
+    assert claim["outcome"] == "shown"
+    assert claim["text"].startswith("Says 6")
+    assert "over-confident by" in claim["text"]
+    assert by_id(audited(2_000, -0.04))["audit.under_confident"]["outcome"] == "shown"
+
+
+def test_equivalent_comes_before_shown():
+    """With enough labels a gap of half a point is seen, and does not matter."""
+    document = audited(200_000, 0.005)
+    claims = by_id(document)
+    assert document["results"][0]["significance"]["gap"]["p_adjusted"] < 0.05
+    assert claims["audit.over_confident"]["outcome"] == "equivalent"
+    assert claims["audit.miscalibrated"]["outcome"] == "equivalent"
+    assert "within 2 points" in claims["audit.miscalibrated"]["text"]
+    assert document["results"][0]["verdict"]["calibration"] == "calibrated"
+
+
+def test_undecided_says_what_would_decide():
+    claim = by_id(audited(60, 0.02))["audit.over_confident"]
+    assert claim["outcome"] == "undecided"
+    assert "more labels would decide" in claim["text"]
+
+
+def test_the_margin_is_in_the_sentence():
+    claims = by_id(audited(5_000, 0.0, margin=0.05))
+    assert "within 5 points" in claims["audit.miscalibrated"]["text"]
+    assert claims["audit.miscalibrated"]["margin"] == 0.05
+
+
+def test_a_model_that_is_never_right_is_a_warning_and_no_finding():
+    rng = np.random.default_rng(1)
+    said = rng.uniform(0.5, 1, 200)
+    table = pl.DataFrame(
+        {
+            "question_id": np.tile(np.arange(200), 2),
+            "model": ["good"] * 200 + ["silent"] * 200,
+            "confidence": np.tile(said, 2),
+            "correct": [*(rng.random(200) < said).astype(int), *([0] * 200)],
+            "answer": ["x"] * 200 + [""] * 200,
+        }
+    )
+    document = cal.audit(table, resamples=20)
+    warning = document["data"]["warnings"][0]
+    assert warning["id"] == "data.never_right"
+    assert (
+        warning["text"]
+        == "silent is never right: all 200 of its answers are empty. It is left out."
+    )
+    assert {claim["subject"].get("model") for claim in document["claims"]} == {"good"}
+
+
+def test_missing_rows_that_differ_are_said_first():
+    rng = np.random.default_rng(2)
+    said = rng.uniform(0.5, 1, 400)
+    right = (rng.random(400) < said).astype(float)
+    # Confidence is missing mostly where the answer is wrong.
+    lost = (right == 0) & (rng.random(400) < 0.6)
+    table = pl.DataFrame(
+        {"question_id": np.arange(400), "confidence": said, "correct": right}
+    ).with_columns(confidence=pl.when(pl.Series(~lost)).then("confidence"))
+    document = cal.audit(table, on_invalid="drop", resamples=20)
+    warning = next(w for w in document["data"]["warnings"] if w["id"] == "data.missing")
+    assert "0 % right against" in warning["text"]
+
+
+def test_few_values_are_said():
+    document = cal.audit([0.9] * 100, [1, 0] * 50, resamples=20)
+    assert [w["id"] for w in document["data"]["warnings"]] == ["data.few_values"]
+
+
+@pytest.mark.data
+def test_mmlu_pro_names_the_data_problems_then_the_finding(shared_data):
+    document = cal.audit(
+        shared_data / "scores" / "mmlu_pro_16_models.parquet",
+        confidence="logit_perplexity_confidence",
+        on_invalid="drop",
+        resamples=20,
+    )
+    warnings = document["data"]["warnings"]
+    assert any("phi-4" in warning["text"] for warning in warnings)
+    assert any(warning["id"] == "data.missing" for warning in warnings)
+    first = document["claims"][0]
+    assert first["id"] == "audit.all_over_confident"
+    assert first["text"].startswith("All 15 models say more than they know, by 1")

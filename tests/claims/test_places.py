@@ -1,0 +1,56 @@
+"""Verdicts are made in one package, and every claim has a measured false rate."""
+
+import re
+
+import pytest
+
+from calibrant.claims import catalogue, declared
+from places import ROOT
+
+SOURCE = ROOT / "src" / "calibrant"
+# Words of verdicts. Labels of axes, columns and options may name the quantities themselves.
+VERDICTS = re.compile(
+    r"cannot be told apart|no evidence of|is better calibrated than|"
+    r"over-confident by|under-confident by|the truth lies between|may be accuracy alone|"
+    r"is verified\b|is unverifiable\b",
+    re.IGNORECASE,
+)
+
+
+def rules():
+    catalogue.load()
+    return list(declared())
+
+
+def test_no_verdict_is_written_outside_the_package():
+    found = []
+    for path in SOURCE.rglob("*.py"):
+        if path.is_relative_to(SOURCE / "claims"):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if VERDICTS.search(line) and not line.lstrip().startswith((">>>", "#")):
+                found.append(f"{path.relative_to(SOURCE)}:{number}: {line.strip()}")
+    assert not found, "\n".join(found)
+
+
+def test_every_rule_has_a_sentence_and_a_verb():
+    for rule in rules():
+        verb, _, name = rule.id.partition(".")
+        assert verb
+        assert name
+        assert rule.sentences
+        assert rule.hypothesis
+        assert rule.test
+        assert rule.correction
+        assert rule.question.endswith("?")
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
+    page = (ROOT / "docs" / "claims.md").read_text()
+    assert f"## `{rule.id}`" in page, "run `make simulate claims`"
+    section = page.split(f"## `{rule.id}`", 1)[1].split("\n## ", 1)[0]
+    assert "Not simulated" not in section, f"{rule.id} has no world: see simulations/claims"
+    highs = re.findall(r"\| ([\d.]+) to ([\d.]+) % \|", section)
+    assert highs
+    assert max(float(high) for _, high in highs) <= 6.5
