@@ -9,14 +9,13 @@ from dataclasses import dataclass
 
 __all__ = [
     "LABELS",
-    "LAST",
     "LEASE_SECONDS",
     "SCHEMA_VERSION",
     "TABLES",
-    "VALID",
     "ItemKey",
     "ItemState",
     "StoredItem",
+    "StoredLabel",
     "StoredWave",
     "statements",
 ]
@@ -50,17 +49,6 @@ CREATE INDEX labels_by_item ON labels (item_id);
     for table in ("waves", "items", "assignments", "labels")
     for verb in ("UPDATE", "DELETE")
 )
-
-# Rows that were not taken back; of one person and item the last one counts.
-VALID = """
-    SELECT l.* FROM labels l WHERE l.label <> 'undo'
-    AND NOT EXISTS (SELECT 1 FROM labels u WHERE u.undoes = l.id)
-"""
-LAST = f"""
-    SELECT v.* FROM ({VALID}) v WHERE v.id =
-    (SELECT MAX(w.id) FROM ({VALID}) w WHERE w.item_id = v.item_id AND w.who = v.who
-     AND w.final = v.final)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +95,17 @@ class StoredItem:
     wave: int
     pi: float
     twice: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLabel:
+    """A label that was not taken back."""
+
+    id: int
+    who: str
+    item_id: int
+    label: str
+    final: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,13 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.label_schema import (
     LABELS,
-    LAST,
     LEASE_SECONDS,
     SCHEMA_VERSION,
     TABLES,
-    VALID,
     ItemKey,
     ItemState,
     StoredItem,
+    StoredLabel,
     StoredWave,
     statements,
 )
@@ -204,13 +203,12 @@ class LabelStore:
 
     def _queue(self, who: str, now: float) -> list[StoredItem]:
         """Return what `who` may label, in the order in which it is given out."""
-        last = self._db.execute(f"SELECT item_id, who, label, final FROM ({LAST})").fetchall()
         judged: dict[int, dict[str, str]] = {}
         closed = set()
-        for item_id, person, label, final in last:
-            judged.setdefault(item_id, {})[person] = label
-            if final:
-                closed.add(item_id)
+        for row in self._valid():
+            judged.setdefault(row.item_id, {})[row.who] = row.label
+            if row.final:
+                closed.add(row.item_id)
         held: dict[int, set[str]] = {}
         for item_id, person, at, keeps in self._db.execute(
             "SELECT item_id, who, at, keeps FROM assignments ORDER BY id"
@@ -271,41 +269,39 @@ class LabelStore:
     def undo(self, who: str) -> StoredItem | None:
         """Take back the last label of a person (a new row), and return its item."""
         with self._writing():
-            row = self._db.execute(
-                f"SELECT id, item_id, final FROM ({VALID}) WHERE who = ? ORDER BY id DESC LIMIT 1",
-                (who,),
-            ).fetchone()
-            if row is None:
+            own = [row for row in self._valid() if row.who == who]
+            if not own:
                 return None
+            row = own[-1]
             self._db.execute(
                 "INSERT INTO labels (at, who, item_id, label, note, final, undoes) "
                 "VALUES (?, ?, ?, 'undo', NULL, ?, ?)",
-                (time.time(), who, row[1], row[2], row[0]),
+                (time.time(), who, row.item_id, int(row.final), row.id),
             )
             self._db.execute(
                 "INSERT INTO assignments (item_id, who, at, keeps) VALUES (?, ?, ?, 0)",
-                (row[1], who, time.time()),
+                (row.item_id, who, time.time()),
             )
-        return next(item for item in self.items() if item.id == row[1])
+        return next(item for item in self.items() if item.id == row.item_id)
 
     def states(self) -> list[ItemState]:
         """Return every drawn item with what is known about it."""
-        found: dict[int, list[tuple[int, str, str, int]]] = {}
-        for number, who, item_id, label, final in self._db.execute(
-            f"SELECT id, who, item_id, label, final FROM ({LAST}) ORDER BY id"
+        found: dict[int, list[StoredLabel]] = {}
+        for row in self._valid():
+            found.setdefault(row.item_id, []).append(row)
+        return [_state(item, found.get(item.id, [])) for item in self.items()]
+
+    def _valid(self) -> list[StoredLabel]:
+        """Return the labels that were not taken back, oldest first."""
+        taken, rows = set(), []
+        for number, who, item_id, label, final, undoes in self._db.execute(
+            "SELECT id, who, item_id, label, final, undoes FROM labels ORDER BY id"
         ):
-            found.setdefault(item_id, []).append((number, who, label, final))
-        states = []
-        for item in self.items():
-            rows = [row for row in found.get(item.id, []) if row[2] != "skip"]
-            labels = {who: label for _, who, label, final in rows if not final}
-            settled = [label for _, _, label, final in rows if final]
-            state = ItemState(item, labels, settled[-1] if settled else None, 0)
-            if state.status == "decided":
-                sure = [n for n, _, label, _ in rows if label in ("right", "wrong")]
-                state = ItemState(item, labels, state.final, sure[0] if sure else 0)
-            states.append(state)
-        return states
+            if undoes is None:
+                rows.append(StoredLabel(number, who, item_id, label, bool(final)))
+            else:
+                taken.add(undoes)
+        return [row for row in rows if row.id not in taken]
 
     def history(self) -> list[dict[str, Any]]:
         """Return every row that was ever written, undone ones included, for export."""
@@ -316,3 +312,21 @@ class LabelStore:
         )
         names = [column[0] for column in rows.description]
         return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _state(item: StoredItem, rows: list[StoredLabel]) -> ItemState:
+    """Return what the labels of one item say; of each person the last one counts."""
+    last: dict[str, StoredLabel] = {}
+    settled: StoredLabel | None = None
+    for row in rows:
+        if row.final:
+            settled = row
+        else:
+            last[row.who] = row
+    said = {who: row.label for who, row in last.items() if row.label != "skip"}
+    state = ItemState(item, said, None if settled is None else settled.label, 0)
+    if state.status != "decided":
+        return state
+    deciding = [row.id for row in last.values() if row.label in ("right", "wrong")]
+    first = min(deciding) if deciding else settled.id if settled is not None else 0
+    return ItemState(item, said, state.final, first)

@@ -92,7 +92,7 @@ class LabelNoise:
         --------
         >>> noise = LabelNoise(Estimate(0.1, 0.05, 0.15, n=100), 100)
         >>> print(noise.corrected(Estimate(0.74, 0.70, 0.78, n=500)))
-        0.800 [0.729, 0.871]
+        0.800 [0.740, 0.866]
         """
 
         def solve(share: float, wrong: float) -> float:

@@ -23,13 +23,14 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 def ece_interval(
-    gap: Floats, error: Floats, weight: Floats, z: float
+    gap: Floats, error: Floats, weight: Floats, z: float, extra: float = 0.0
 ) -> tuple[float, float, float]:
     """Return the bias-corrected ECE with both ends.
 
     With the true signs held fixed, the signed sum of gaps is nearly normal around the ECE. What
     the absolute value adds on top depends on the true gap; each end takes off what a gap one
-    standard error further in its own direction would add.
+    standard error further in its own direction would add. `extra` is variance of the signed sum
+    that no bin accounts for.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def ece_interval(
     [0.1, 0.072, 0.128]
     """
     size = np.abs(gap)
-    spread = z * float(np.sqrt(((weight * error) ** 2).sum()))
+    spread = z * float(np.sqrt(((weight * error) ** 2).sum() + extra))
     value = float(weight @ np.maximum(size - excess(size, error), 0.0))
     low = float(weight @ (size - excess(np.maximum(size - error, 0.0), error))) - spread
     high = float(weight @ (size - excess(size + error, error))) + spread

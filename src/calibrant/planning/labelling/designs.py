@@ -155,7 +155,8 @@ def _spread(pool: LabelPool, generator: np.random.Generator) -> Indices:
     # Every other bin runs backwards, so that neighbours at a border are alike.
     cell = pool.cell[frame]
     fine = np.where(cell % 2 == 1, -fine, fine)
-    return np.lexsort((generator.random(frame.size), fine, cell))
+    coarse = np.zeros(frame.size) if pool.stratum is None else pool.stratum[frame]
+    return np.lexsort((generator.random(frame.size), fine, cell, coarse))
 
 
 def _equal(pool: LabelPool, size: int) -> Floats:
@@ -184,7 +185,8 @@ def _pps(
     frame = pool.open
     rate = first_look(features(pool), lab, pool.correct[lab], pool.weights())[frame]
     pi = inclusion_probabilities(np.sqrt(np.maximum(rate * (1 - rate), 1e-4)), size)
-    order = np.lexsort((generator.random(frame.size), rate, pool.cell[frame]))
+    coarse = np.zeros(frame.size) if pool.stratum is None else pool.stratum[frame]
+    order = np.lexsort((generator.random(frame.size), rate, pool.cell[frame], coarse))
     return pi, order, False
 
 

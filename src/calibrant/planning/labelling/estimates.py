@@ -38,8 +38,9 @@ class BinGaps:
         Labels per bin.
     unseen
         The most that bins without a label can add to the ECE.
-    between
-        What the random shares of the bins add to the variance of the mean gap.
+    extra
+        Variance added to the mean gap: two labels of the largest spread, and for a population
+        the random shares of the bins.
     brier, brier_error
         Brier score and its standard error.
     """
@@ -49,7 +50,7 @@ class BinGaps:
     weight: Floats
     labels: Floats
     unseen: float
-    between: float
+    extra: float
     brier: float
     brier_error: float
 
@@ -66,7 +67,7 @@ class BinGaps:
     @property
     def mean_error(self) -> float:
         """Standard error of the mean gap."""
-        return float(np.sqrt(((self.weight * self.error) ** 2).sum() + self.between))
+        return float(np.sqrt(((self.weight * self.error) ** 2).sum() + self.extra))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +153,14 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
         weight=weight,
         labels=seen,
         unseen=float(np.maximum(total, items - total)[~known].sum() / items.sum()),
-        between=parts.between(gap),
+        extra=parts.extra() + parts.between(gap),
         brier=float(weight @ brier),
         brier_error=float(
-            np.sqrt(weight**2 @ np.where(known, brier_variance, 0.25) + parts.between(brier))
+            np.sqrt(
+                weight**2 @ np.where(known, brier_variance, 0.25)
+                + parts.extra()
+                + parts.between(brier)
+            )
         ),
     )
 
@@ -205,6 +210,11 @@ class _Parts:
             variance = variance + spread / np.maximum(self.items, 1.0)
         return shift, variance
 
+    def extra(self) -> float:
+        """Return what two labels of variance 1/4 add: a short run of agreement is no certainty."""
+        n, items = float(self.seen.sum()), float(self.items.sum())
+        return 0.5 / (n * (n + 1.0)) * max(1.0 - n / items, 0.0)
+
     def between(self, level: Floats) -> float:
         """Return what the bins' own shares add to a mean's variance; nothing for the pool."""
         if self.target == "pool":
@@ -243,7 +253,9 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     n = int(bins.labels.sum())
     z = float(stdtrit(max(n - 1, 1), (1 + level) / 2))
     known = bins.known
-    value, low, high = ece_interval(bins.gap[known], bins.error[known], bins.weight[known], z)
+    value, low, high = ece_interval(
+        bins.gap[known], bins.error[known], bins.weight[known], z, bins.extra
+    )
     one_sided = ece_upper(
         bins.gap[known], bins.error[known], bins.weight[known], float(ndtri(level)), bins.unseen
     )

@@ -77,6 +77,8 @@ class LabelPool:
         Equal-width bins of the calibration error.
     draws
         How the labelled items were drawn; None for a simple random choice.
+    stratum
+        A coarser division (the model) over which a draw is spread first, shape (n,), or None.
     """
 
     confidence: Floats
@@ -84,6 +86,7 @@ class LabelPool:
     side: Floats | None = None
     bins: int = 15
     draws: Draws | None = None
+    stratum: Indices | None = None
 
     @property
     def labelled(self) -> NDArray[np.bool_]:

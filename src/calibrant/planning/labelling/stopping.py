@@ -22,7 +22,10 @@ __all__ = ["FEWEST_LABELS", "claim_bounds", "ece_lower_at_all_times", "stop_deci
 
 Floats: TypeAlias = NDArray[np.float64]
 
+# Before this many labels no bound is told: a normal law would describe them badly.
 FEWEST_LABELS = 50
+# A precision that is reached earlier is reached by luck in the spread.
+_FEWEST_PRECISE = 80
 
 
 def _quantile(labels: float, items: float, budget: int | None) -> float:
@@ -133,7 +136,7 @@ def stop_decision(
     half = max(_half(found.mean_gap), _half(found.ece))
     stop, reason = False, "no goal was given: name a precision or a threshold"
     if precision is not None:
-        stop = half <= precision and labels >= FEWEST_LABELS
+        stop = half <= precision and labels >= _FEWEST_PRECISE
         reason = _precision_reason(stop, half, precision, labels)
     bounds = None
     if threshold is not None:
@@ -165,6 +168,6 @@ def _half(estimate: Estimate) -> float:
 def _precision_reason(stop: bool, half: float, precision: float, labels: int) -> str:
     if stop:
         return f"accuracy and error are known to within {100 * precision:g} points"
-    if labels < FEWEST_LABELS:
-        return f"{labels} labels; at least {FEWEST_LABELS} are needed before stopping"
+    if labels < _FEWEST_PRECISE:
+        return f"{labels} labels; at least {_FEWEST_PRECISE} are needed before stopping"
     return f"known to within {100 * half:.1f} points, {100 * precision:g} were asked for"

@@ -25,27 +25,30 @@ _MOST_LOG = 50.0
 DaySums: TypeAlias = Floats
 
 
-def day_sums(p: Floats, y: Floats, rest: Floats, unit: NDArray[np.intp]) -> DaySums:
+def day_sums(
+    p: Floats, y: Floats, rest: Floats, unit: NDArray[np.intp], weight: Floats | None = None
+) -> DaySums:
     """Return the sums of one batch: rows, residuals, their squares by question, moments.
 
     ``SQUARE`` is the sum over questions of (sum of residuals)^2, ``CROSS`` of rows times sum of
-    residuals, ``UNITS`` of rows^2: together they give the spread about any centre.
+    residuals, ``UNITS`` of rows^2: together they give the spread about any centre. Weighted
+    rows count as often as their weight says.
     """
     if not p.size:
         return np.zeros(12)
-    rows = np.bincount(unit).astype(np.float64)
-    total = np.bincount(unit, weights=rest)
+    w = np.ones(p.size) if weight is None else weight
+    rows, total = np.bincount(unit, weights=w), np.bincount(unit, weights=w * rest)
     return np.array(
         [
-            p.size,
-            rest.sum(),
+            w.sum(),
+            w @ rest,
             total @ total,
             rows @ total,
             rows @ rows,
-            *((p**k).sum() for k in (1, 2, 3, 4)),
-            y.sum(),
-            p @ y,
-            (p * p) @ y,
+            *(w @ p**k for k in (1, 2, 3, 4)),
+            w @ y,
+            (w * p) @ y,
+            (w * p * p) @ y,
         ]
     )
 
@@ -85,11 +88,14 @@ class Channel:
         Whether the reference gap is known to be 0 (perfect calibration), not estimated.
     baseline
         Sums of the baseline.
+    tolerance
+        Change that does not matter.
     """
 
     share: float
     known: bool
     baseline: DaySums
+    tolerance: float = 0.0
     days: Floats = field(default_factory=lambda: np.zeros((0, 12)))
     spread: float = 0.0
     before: DaySums = field(default_factory=lambda: np.zeros(12))
@@ -144,7 +150,8 @@ class Channel:
             mean, inverse = self.shape
             moved = after[:, [P1, P2]] / many[:, None] - mean
             variance = variance + 1.0 / held + np.einsum("ja,ab,jb->j", moved, inverse, moved)
-        return _ratio(shift, 1.0 / (noise * variance), rows * noise / size**2)
+        beyond = np.maximum(np.abs(shift) - self.tolerance, 0.0)
+        return _ratio(beyond, 1.0 / (noise * variance), rows * noise / size**2)
 
     def likely_start(self, ratios: Floats) -> int:
         """Return the batch (counted from 0) at which the change most likely began."""
@@ -157,6 +164,7 @@ class Channel:
             "share": self.share,
             "known": self.known,
             "baseline": self.baseline.tolist(),
+            "tolerance": self.tolerance,
             "days": self.days.tolist(),
             "spread": self.spread,
             "before": self.before.tolist(),
@@ -170,6 +178,7 @@ class Channel:
             state["share"],
             state["known"],
             np.array(state["baseline"]),
+            state["tolerance"],
             np.array(state["days"]).reshape(-1, 12),
             state["spread"],
             np.array(state["before"]),

@@ -78,6 +78,8 @@ class ChangeDetector:
     reset
         Whether the watch goes on after an alarm, with the labels since the change as the new
         baseline.
+    tolerance
+        Change of accuracy at a given confidence that does not matter; 0 finds changes soonest.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class ChangeDetector:
     horizon: int = 365
     alpha: float = 0.05
     reset: bool = True
+    tolerance: float = 0.0
     batches: int = 0
     evidence: float = 0.0
     peak: float = 0.0
@@ -125,18 +128,31 @@ class ChangeDetector:
         return min(1.0, 1.0 / self.peak) if self.peak > 0 else 1.0
 
     def set_baseline(
-        self, confidence: ArrayLike, correct: ArrayLike, question: ArrayLike | None = None
+        self,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        question: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ) -> None:
-        """Take the labels of the last verification as the place from which change is measured."""
+        """Take the labels of the last verification as the place from which change is measured.
+
+        Parameters
+        ----------
+        confidence, correct, question
+            Labelled rows and, where a question has several, their questions.
+        weights
+            How many rows of the pool each stands for, where they were drawn unevenly.
+        """
         p, y, unit = _checked(confidence, correct, question)
+        weight = _kish(weights, p.size)
         if p.size < _LEAST_BASELINE:
             raise InputError(
                 f"a baseline has at least {_LEAST_BASELINE} labels, got {p.size}",
                 hint="label more, or watch against perfect calibration without a baseline",
             )
         self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
-        self.theta = baseline_shape(day_sums(p, y, y, unit))[2]
-        sums = self._split(p, y, unit)
+        self.theta = baseline_shape(day_sums(p, y, y, unit, weight))[2]
+        sums = self._split(p, y, unit, weight)
         self._start([(part, False) for part in sums])
 
     def set_perfect(self) -> None:
@@ -148,19 +164,23 @@ class ChangeDetector:
     def _start(self, sums: list[tuple[DaySums, bool]]) -> None:
         shares = [0.5] + [0.5 / _BINS] * _BINS
         self.channels = [
-            Channel(share, known, part) for share, (part, known) in zip(shares, sums, strict=True)
+            Channel(share, known, part, self.tolerance)
+            for share, (part, known) in zip(shares, sums, strict=True)
         ]
         self.epoch = self.batches
         self.evidence = self.peak = 0.0
 
-    def _split(self, p: Floats, y: Floats, unit: Indices) -> list[DaySums]:
+    def _split(
+        self, p: Floats, y: Floats, unit: Indices, weight: Floats | None = None
+    ) -> list[DaySums]:
         """Return the sums of all rows, then of each range of confidences."""
         rest = y - np.clip(np.column_stack([np.ones(p.size), p, p * p]) @ self.theta, 0.0, 1.0)
         cell = np.searchsorted(self.edges, p, side="left")
-        parts = [day_sums(p, y, rest, unit)]
+        w = np.ones(p.size) if weight is None else weight
+        parts = [day_sums(p, y, rest, unit, w)]
         for which in range(_BINS):
             inside = cell == which
-            parts.append(day_sums(p[inside], y[inside], rest[inside], unit[inside]))
+            parts.append(day_sums(p[inside], y[inside], rest[inside], unit[inside], w[inside]))
         return parts
 
     def update(
@@ -232,6 +252,7 @@ class ChangeDetector:
             "horizon": self.horizon,
             "alpha": self.alpha,
             "reset": self.reset,
+            "tolerance": self.tolerance,
             "batches": self.batches,
             "evidence": self.evidence,
             "peak": self.peak,
@@ -251,7 +272,8 @@ class ChangeDetector:
                 f"the state of a monitor has version {STATE_VERSION}, got {state.get('version')!r}",
                 hint="start the watch anew with a baseline",
             )
-        plain = {k: state[k] for k in ("horizon", "alpha", "reset", "batches", "evidence", "peak")}
+        names = ("horizon", "alpha", "reset", "tolerance", "batches", "evidence", "peak")
+        plain = {name: state[name] for name in names}
         return cls(
             **plain,
             edges=np.array(state["edges"]),
@@ -264,6 +286,16 @@ class ChangeDetector:
             epoch=state["epoch"],
             waiting=[np.array(part) for part in state["waiting"]],
         )
+
+
+def _kish(weights: ArrayLike | None, rows: int) -> Floats | None:
+    """Return weights that add up to the number of equally weighted rows they are worth."""
+    if weights is None:
+        return None
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (rows,) or not (np.isfinite(w).all() and w.min() > 0):
+        raise InputError("there is one weight above 0 for every row of the baseline")
+    return np.asarray(w * w.sum() / (w @ w), dtype=np.float64)
 
 
 def _checked(

@@ -1,0 +1,257 @@
+"""A pool while people label it: what to show next, what came back, what it shows so far.
+
+What is labelled is an answer to a question. One label serves every model that gave this answer
+and every method that scored it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.planning.labelling.agreement import cohen_kappa, label_noise
+from calibrant.planning.labelling.designs import DEFAULT_DESIGN, draw_wave
+from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, design_weights
+from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
+from calibrant.records.label_store import LabelStore
+
+__all__ = ["Block", "LabelSession", "attach_labels", "item_keys"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+
+# Labels of a first wave whose regression steers the next ones.
+_FIRST_WAVE = 80
+
+
+def item_keys(rows: pl.DataFrame) -> list[ItemKey]:
+    """Return what each row's label is about: question and answer, or question and model.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"question_id": ["0012"], "model": ["a"], "answer": ["3.50"]})
+    >>> item_keys(rows)
+    [ItemKey(question_id='0012', answer='3.50', model=None)]
+    """
+    questions = rows["question_id"].cast(pl.String).to_list()
+    models = rows["model"].cast(pl.String).to_list()
+    answers = [None] * len(questions)
+    if "answer" in rows.columns:
+        answers = rows["answer"].cast(pl.String).to_list()
+    return [
+        ItemKey(question, answer, None if answer is not None else model)
+        for question, answer, model in zip(questions, answers, models, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The rows of one model and method, with the labels and weights of their answers."""
+
+    keys: dict[str, str]
+    rows: Indices
+    pool: LabelPool
+
+
+class LabelSession:
+    """Rows of a pool joined with the labels that people made.
+
+    Parameters
+    ----------
+    rows
+        Columns ``question_id``, ``model``, ``method``, ``confidence`` and, if known, ``answer``.
+    store
+        Where labels are kept.
+    side
+        Columns of `rows` with side information, each in [0, 1].
+    bins
+        Equal-width bins of the calibration error.
+    design
+        ``stratified`` (default), ``random`` or ``pps``.
+    wave
+        Items drawn at a time.
+    overlap
+        Share of items that two people label.
+    seed
+        The same seed and the same labels give the same items.
+    """
+
+    def __init__(
+        self,
+        rows: pl.DataFrame,
+        store: LabelStore,
+        *,
+        side: Sequence[str] = (),
+        bins: int = 15,
+        design: str = DEFAULT_DESIGN,
+        wave: int = 50,
+        overlap: float = 0.1,
+        seed: int = 0,
+    ) -> None:
+        if not rows.height:
+            raise InputError("the pool has no rows")
+        self.rows, self.store, self.bins, self.design = rows, store, bins, design
+        self.wave, self.overlap, self.seed = wave, overlap, seed
+        keys = item_keys(rows)
+        place: dict[ItemKey, int] = {}
+        self.item_of = np.array([place.setdefault(key, len(place)) for key in keys])
+        self.keys = list(place)
+        self.row_of = np.unique(self.item_of, return_index=True)[1]
+        self._place = {key.code: number for key, number in place.items()}
+        self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
+        self.side = None
+        if side:
+            self.side = np.column_stack([rows[name].cast(pl.Float64).to_numpy() for name in side])
+
+    # -- labels ---------------------------------------------------------------------------
+
+    def states(self) -> list[ItemState]:
+        """Return what is known about every drawn item of this pool."""
+        return [state for state in self.store.states() if state.item.key.code in self._place]
+
+    def labels(self, states: list[ItemState] | None = None) -> tuple[Floats, Draws]:
+        """Return the outcome of every item (NaN where open) and how the items were drawn."""
+        known = self.states() if states is None else states
+        count = len(self.keys)
+        correct, pi = np.full(count, np.nan), np.zeros(count)
+        wave, order = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
+        stored = self.store.waves()
+        made = [0] * len(stored)
+        for state in known:
+            item = self._place[state.item.key.code]
+            wave[item], pi[item] = state.item.wave, state.item.pi
+            if state.outcome is not None:
+                correct[item], order[item] = state.outcome, state.at
+                made[state.item.wave - 1] += 1
+        waves = tuple(Wave(entry.size, entry.frame, entry.uniform) for entry in stored)
+        return correct, Draws(wave, pi, waves, tuple(made), order)
+
+    def blocks(self, states: list[ItemState] | None = None) -> list[Block]:
+        """Return the rows of every model and method with their labels."""
+        correct, draws = self.labels(states)
+        found = []
+        table = self.rows.select("model", "method").with_row_index("place")
+        for part in table.partition_by(["model", "method"], maintain_order=True):
+            rows = part["place"].to_numpy().astype(np.intp)
+            item = self.item_of[rows]
+            order = None if draws.order is None else draws.order[item]
+            own = Draws(draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order)
+            side = None if self.side is None else self.side[rows]
+            pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
+            keys = {name: str(part[name][0]) for name in ("model", "method")}
+            found.append(Block(keys, rows, pool))
+        return found
+
+    def _item_pool(self) -> LabelPool:
+        """Return the items themselves: what the next wave is drawn from."""
+        correct, draws = self.labels()
+        count = np.bincount(self.item_of)
+
+        def mean(values: Floats) -> Floats:
+            return np.asarray(np.bincount(self.item_of, weights=values) / count)
+
+        side = None
+        if self.side is not None:
+            side = np.column_stack([mean(column) for column in self.side.T])
+        stratum = self.rows["model"].cast(pl.String).rank("dense").to_numpy()[self.row_of]
+        return LabelPool(
+            np.clip(mean(self.confidence), 0, 1), correct, side, self.bins, draws, stratum
+        )
+
+    # -- giving out -----------------------------------------------------------------------
+
+    def take(self, who: str, count: int = 1, *, keeps: bool = False) -> list[StoredItem]:
+        """Give a person items to label, drawing further waves while the pool lasts."""
+        while self.store.open_for(who) < count:
+            if not self._draw():
+                break
+        return self.store.take(who, count, keeps=keeps)
+
+    def _draw(self) -> bool:
+        pool = self._item_pool()
+        number = len(self.store.waves()) + 1
+        size = _FIRST_WAVE if self.design != DEFAULT_DESIGN and number == 1 else self.wave
+        rng = named_stream(self.seed, "label", number)
+        drawn = draw_wave(pool, size, design=self.design, rng=rng)
+        if not drawn.index.size:
+            return False
+        twice = np.flatnonzero(rng.random(drawn.index.size) < self.overlap)
+        self.store.add_wave(
+            [self.keys[k] for k in drawn.index],
+            drawn.pi.tolist(),
+            design=self.design,
+            frame=drawn.wave.frame,
+            uniform=drawn.wave.uniform,
+            seed=self.seed,
+            twice=twice.tolist(),
+        )
+        return True
+
+    def row(self, item: StoredItem) -> dict[str, Any]:
+        """Return the first row of the pool that holds this item."""
+        place = self._place.get(item.key.code)
+        if place is None:
+            raise InputError(f"item {item.key.question_id!r} is not in this pool")
+        return self.rows.row(int(self.row_of[place]), named=True)
+
+    # -- people ---------------------------------------------------------------------------
+
+    def people(self, states: list[ItemState] | None = None) -> dict[str, Any]:
+        """Return labels per person, conflicts, agreement and the error rate of a label."""
+        known = self.states() if states is None else states
+        count: dict[str, int] = {}
+        first, second = [], []
+        for state in known:
+            for who in state.labels:
+                count[who] = count.get(who, 0) + 1
+            sure = [x for x in state.labels.values() if x in ("right", "wrong")]
+            if len(sure) >= 2:
+                first.append(float(sure[0] == "right"))
+                second.append(float(sure[1] == "right"))
+        status = [state.status for state in known]
+        return {
+            "labels": dict(sorted(count.items())),
+            "drawn": len(known),
+            "decided": status.count("decided"),
+            "conflicts": status.count("conflict"),
+            "unsure": status.count("unsure"),
+            "pairs": len(first),
+            "kappa": cohen_kappa(first, second) if first else None,
+            "label_error": label_noise(first, second).rate if first else None,
+        }
+
+
+def attach_labels(rows: pl.DataFrame, store: LabelStore) -> pl.DataFrame:
+    """Return the labelled rows with their outcome and how many rows each stands for.
+
+    Columns ``correct`` and ``label_weight`` are added (``correct`` is replaced), and rows whose
+    answer has no label are left out. This is what audits, comparisons and baselines use: with
+    the weights, labels that were chosen unevenly speak for the whole pool.
+
+    Parameters
+    ----------
+    rows
+        Columns ``question_id``, ``model`` and, if known, ``answer``.
+    store
+        The labels.
+    """
+    needed = rows.with_columns(pl.lit(0.5).alias("confidence"), pl.lit("").alias("method"))
+    session = LabelSession(needed, store)
+    correct, draws = session.labels()
+    weight = design_weights(draws)
+    item = session.item_of
+    labelled = rows.with_columns(
+        pl.Series("correct", correct[item], dtype=pl.Float64),
+        pl.Series("label_weight", weight[item], dtype=pl.Float64),
+    )
+    found = labelled.filter(pl.col("correct").is_not_nan())
+    if not found.height:
+        raise InputError("no row of the table has a label yet", source=str(store.path))
+    return found

@@ -1,0 +1,369 @@
+"""From a stream of (time, confidence, outcome) to a monitoring document, with a state to go on."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.planning.batch import batch_estimates
+from calibrant.planning.formulas import half_life
+from calibrant.planning.watching.detector import ChangeDetector, Finding
+
+__all__ = ["Baseline", "StreamBatch", "Watch", "drift_rate"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_ROWS_SHOWN = 400
+_ESTIMATES = ("accuracy", "mean_confidence", "gap")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Labels of the last verification.
+
+    Parameters
+    ----------
+    confidence, correct
+        Confidences and outcomes.
+    question
+        Question of each row, or None where every row is one.
+    weights
+        How many rows of the pool each stands for, or None.
+    """
+
+    confidence: Floats
+    correct: Floats
+    question: NDArray[Any] | None = None
+    weights: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """Labels of one stretch of time.
+
+    Parameters
+    ----------
+    label
+        Name of the stretch, such as a day.
+    time
+        Its time in days since 1970-01-01, NaN where the stream has no time.
+    confidence, correct
+        Confidences and outcomes of the labelled rows.
+    question
+        Question of each labelled row, or None.
+    unlabelled
+        Rows without an outcome, which are counted and left out.
+    """
+
+    label: str
+    time: float
+    confidence: Floats
+    correct: Floats
+    question: NDArray[Any] | None = None
+    unlabelled: int = 0
+
+
+class Watch:
+    """Monitor one model's stream, batch by batch, and keep what the report needs.
+
+    Parameters
+    ----------
+    keys
+        What is watched, such as model and method.
+    baseline
+        Labels of the last verification, or None for perfect calibration.
+    baseline_rows
+        Take this many first rows of the stream as the baseline.
+    horizon, alpha
+        Batches over which any false alarm has at most this probability.
+    tolerance
+        Change that does not matter.
+    """
+
+    def __init__(
+        self,
+        keys: dict[str, str],
+        *,
+        baseline: Baseline | None = None,
+        baseline_rows: int = 0,
+        horizon: int = 365,
+        alpha: float = 0.05,
+        tolerance: float = 0.0,
+    ) -> None:
+        if baseline is not None and baseline_rows:
+            raise InputError("give either a baseline table or a number of first rows, not both")
+        self.keys = keys
+        self.detector = ChangeDetector(horizon=horizon, alpha=alpha, tolerance=tolerance)
+        self.reference = "perfect calibration: accuracy equal to confidence"
+        self.history: list[dict[str, Any]] = []
+        self.left_out = 0
+        self.alarms: list[dict[str, Any]] = []
+        self.rows = self.unlabelled = 0
+        self.verified_at: float = math.nan
+        self._waiting = baseline_rows
+        self._held: list[StreamBatch] = []
+        if baseline is not None:
+            self._begin(baseline)
+        elif not baseline_rows:
+            self.detector.set_perfect()
+
+    def _begin(self, baseline: Baseline) -> None:
+        self.detector.set_baseline(
+            baseline.confidence, baseline.correct, baseline.question, baseline.weights
+        )
+        self.reference = f"the baseline of {baseline.confidence.size:,} labels"
+        self._waiting = 0
+
+    def update(self, batch: StreamBatch) -> bool:
+        """Take a batch; return whether this very batch set off the alarm."""
+        self.unlabelled += batch.unlabelled
+        if self._waiting:
+            return self._collect_baseline(batch)
+        if not batch.confidence.size:
+            return False
+        found = self.detector.update(batch.confidence, batch.correct, batch.question)
+        self.rows += int(batch.confidence.size)
+        self.history.append(
+            {
+                "when": batch.label,
+                "time": batch.time,
+                "n": int(batch.correct.size),
+                "unlabelled": batch.unlabelled,
+                **batch_estimates(batch.confidence, batch.correct),
+                "capital": found.evidence if found else self.detector.evidence,
+                "alarm": found is not None,
+            }
+        )
+        if found is not None:
+            self.alarms.append(self._told(found))
+        if len(self.history) > _ROWS_SHOWN:
+            self.history.pop(0)
+            self.left_out += 1
+        return found is not None
+
+    def _told(self, found: Finding) -> dict[str, Any]:
+        place = found.since - self.left_out
+        since = self.history[max(place, 0)]["when"] if self.history else None
+        return {
+            "when": self.history[-1]["when"],
+            "since": since,
+            "bin": None if found.range is None else list(found.range),
+            "direction": "over-confident" if found.shift < 0 else "under-confident",
+            "shift": found.shift,
+            "since_batch": found.since + 1,
+            "p_value": min(1.0, 1.0 / found.evidence),
+        }
+
+    def _collect_baseline(self, batch: StreamBatch) -> bool:
+        self._held.append(batch)
+        have = sum(held.confidence.size for held in self._held)
+        if have < self._waiting:
+            return False
+        # Whole batches: a question is never split between the baseline and the stream.
+        named = all(held.question is not None for held in self._held)
+        self._begin(
+            Baseline(
+                np.concatenate([held.confidence for held in self._held]),
+                np.concatenate([held.correct for held in self._held]),
+                np.concatenate([held.question for held in self._held if held.question is not None])
+                if named
+                else None,
+            )
+        )
+        self.verified_at = batch.time
+        self._held = []
+        return False
+
+    def document(
+        self,
+        *,
+        precision: float | None = None,
+        drift: float | None = None,
+        verified: dt.date | None = None,
+    ) -> dict[str, Any]:
+        """Return the result entry; `drift` is per day, estimated where it is not given."""
+        if self._waiting:
+            raise InputError(
+                f"the stream ended before its baseline of {self._waiting:,} rows was complete",
+                hint="take fewer rows as the baseline",
+            )
+        slope = drift_rate(self.history)
+        return {
+            **self.keys,
+            "n": self.rows,
+            "unlabelled": self.unlabelled,
+            "batches": self.detector.batches,
+            "alpha": self.detector.alpha,
+            "horizon": self.detector.horizon,
+            "reference": self.reference,
+            "alarm": self.alarms[-1] if self.alarms else None,
+            "alarms": self.alarms,
+            "capital": self.detector.evidence,
+            "limit": self.detector.limit,
+            "p_value": self.detector.p_value
+            if not self.alarms
+            else min(alarm["p_value"] for alarm in self.alarms),
+            "drift_per_day": slope,
+            "expiry": self._expiry(precision, drift, slope, verified),
+            "history": self.history,
+            "history_left_out": self.left_out,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole state as plain data, to go on tomorrow."""
+        history = [
+            {**entry, **{name: _plain(entry[name]) for name in _ESTIMATES}}
+            for entry in self.history
+        ]
+        return {
+            "keys": self.keys,
+            "detector": self.detector.to_dict(),
+            "reference": self.reference,
+            "history": history,
+            "left_out": self.left_out,
+            "alarms": self.alarms,
+            "rows": self.rows,
+            "unlabelled": self.unlabelled,
+            "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
+            "waiting": self._waiting,
+            "held": [
+                [
+                    held.label,
+                    _finite(held.time),
+                    held.confidence.tolist(),
+                    held.correct.tolist(),
+                    None if held.question is None else [str(q) for q in held.question],
+                ]
+                for held in self._held
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> Watch:
+        """Go on from a saved state, as if the stream had never been interrupted."""
+        watch = cls(dict(state["keys"]))
+        watch.detector = ChangeDetector.from_dict(state["detector"])
+        watch.reference = state["reference"]
+        watch.history = [
+            {
+                **entry,
+                "time": _number(entry["time"]),
+                **{name: _estimate(entry[name]) for name in _ESTIMATES},
+            }
+            for entry in state["history"]
+        ]
+        watch.left_out, watch.alarms = state["left_out"], state["alarms"]
+        watch.rows, watch.unlabelled = state["rows"], state["unlabelled"]
+        watch.verified_at = _number(state["verified_at"])
+        watch._waiting = state["waiting"]
+        watch._held = [
+            StreamBatch(
+                label,
+                _number(time),
+                np.array(confidence),
+                np.array(correct),
+                None if question is None else np.array(question),
+            )
+            for label, time, confidence, correct, question in state["held"]
+        ]
+        return watch
+
+    @property
+    def last_time(self) -> float:
+        """Time of the last batch taken, NaN where there is none."""
+        times = [entry["time"] for entry in self.history] + [held.time for held in self._held]
+        if math.isfinite(self.verified_at):
+            times.append(self.verified_at)
+        return max((time for time in times if math.isfinite(time)), default=math.nan)
+
+    def _expiry(
+        self,
+        precision: float | None,
+        drift: float | None,
+        slope: Estimate | None,
+        verified: dt.date | None,
+    ) -> dict[str, Any] | None:
+        if precision is None:
+            return None
+        source = "given"
+        if drift is None:
+            if slope is None or not math.isfinite(slope.high):
+                return None
+            drift, source = max(abs(slope.low), abs(slope.high)), "largest rate not ruled out"
+        if not drift > 0:
+            return None
+        days = half_life(precision, drift=drift)
+        start = verified
+        if start is None:
+            first = self.verified_at
+            if not math.isfinite(first) and self.history:
+                first = self.history[0]["time"]
+            start = _day(first)
+        date = None
+        if start is not None and days < (dt.date.max - start).days:
+            date = (start + dt.timedelta(days=math.floor(days))).isoformat()
+        return {
+            "precision": precision,
+            "drift_per_day": drift,
+            "drift_source": source,
+            "verified": None if start is None else start.isoformat(),
+            "days": days,
+            "date": date,
+        }
+
+
+def _plain(estimate: Estimate) -> list[Any]:
+    return [estimate.value, estimate.low, estimate.high, estimate.n, estimate.interval]
+
+
+def _estimate(parts: list[Any]) -> Estimate:
+    value, low, high, n, interval = parts
+    return Estimate(value, low, high, n=n, interval=interval)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _day(time: float) -> dt.date | None:
+    if not math.isfinite(time):
+        return None
+    return dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(time))
+
+
+def drift_rate(history: Iterable[dict[str, Any]]) -> Estimate | None:
+    """Return the change of the mean gap per day, by weighted least squares over batches.
+
+    None where there are fewer than three batches with a time.
+    """
+    rows = [
+        (entry["time"], entry["gap"].value, entry["n"])
+        for entry in history
+        if math.isfinite(entry["time"])
+    ]
+    if len(rows) < 3:
+        return None
+    time, gap, weight = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    centred = time - np.average(time, weights=weight)
+    spread = float(weight @ centred**2)
+    if spread == 0.0:
+        return None
+    slope = float(weight @ (centred * gap)) / spread
+    rest = gap - np.average(gap, weights=weight) - slope * centred
+    noise = float(weight @ rest**2) / (len(rows) - 2)
+    # Three batches leave one degree of freedom: a normal quantile would promise far too much.
+    half = float(special.stdtrit(len(rows) - 2, 0.975)) * math.sqrt(noise / spread)
+    return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="student")

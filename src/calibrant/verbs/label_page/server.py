@@ -1,0 +1,316 @@
+"""The server behind the labelling page: loopback only, one token, nothing from elsewhere.
+
+Whoever labels sees the question, the answer and the reference, and how precise the labels are by
+now. The confidence, the model and the running value stay hidden: they would sway the label.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from calibrant.core.errors import InputError
+from calibrant.planning.labelling.estimates import pool_estimate
+from calibrant.planning.labelling.session import LabelSession
+from calibrant.planning.labelling.stopping import stop_decision
+from calibrant.records.label_schema import ItemState, StoredItem
+
+__all__ = ["LabelServer", "shown_item"]
+
+COOKIE = "calibrant_label"
+_FILES = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
+_QUESTION = ("text", "question", "prompt", "question_text")
+_REFERENCE = ("references", "reference", "right_answer", "target")
+_MOST_BODY = 64 * 1024
+_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class _Act(msgspec.Struct):
+    """What the page sends."""
+
+    who: str
+    item: int | None = None
+    label: str | None = None
+    note: str | None = None
+
+
+def shown_item(row: Mapping[str, Any], item: StoredItem) -> dict[str, Any]:
+    """Return what a labeller may see of an item.
+
+    Examples
+    --------
+    >>> from calibrant.records.label_schema import ItemKey
+    >>> item = StoredItem(1, ItemKey("0012", "3.50"), 1, 0.1, False)
+    >>> shown_item({"text": "How much?", "confidence": 0.9, "model": "m"}, item)
+    {'id': 1, 'question': 'How much?', 'answer': '3.50', 'reference': None, 'choices': []}
+    """
+    question = next((row[name] for name in _QUESTION if row.get(name) is not None), None)
+    reference = next((row[name] for name in _REFERENCE if row.get(name) is not None), None)
+    choices = row.get("choices")
+    return {
+        "id": item.id,
+        "question": f"Question {item.key.question_id}" if question is None else str(question),
+        "answer": item.key.answer or "(the pool holds no text of the answer)",
+        "reference": None if reference is None else _listed(reference),
+        "choices": [str(choice) for choice in choices] if isinstance(choices, list) else [],
+    }
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list | tuple):
+        return str(value)
+    return " | ".join(
+        part if isinstance(part, str) else " / ".join(str(alias) for alias in part)
+        for part in value
+    )
+
+
+@dataclass(slots=True)
+class LabelServer:
+    """Serve a pool to people who label it.
+
+    Parameters
+    ----------
+    session
+        The pool and its labels.
+    precision, threshold, budget
+        The goal: precision in points of a share, an ECE to decide on, or a number of labels.
+    """
+
+    session: LabelSession
+    precision: float | None = None
+    threshold: float | None = None
+    budget: int | None = None
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    _hosts: frozenset[str] = frozenset()
+    _precise: tuple[int, dict[str, Any]] | None = None
+    _runner: web.AppRunner | None = None
+
+    def app(self) -> web.Application:
+        """Return the application with its checks and its routes."""
+        app = web.Application(middlewares=[self._guard], client_max_size=_MOST_BODY)
+        app.router.add_get("/", self._page)
+        for name in ("page.js", "page.css"):
+            app.router.add_get(f"/{name}", self._page)
+        app.router.add_get("/api/next", self._next)
+        app.router.add_get("/api/conflict", self._conflict)
+        app.router.add_post("/api/label", self._label)
+        app.router.add_post("/api/settle", self._settle)
+        app.router.add_post("/api/undo", self._undo)
+        return app
+
+    async def start(self, port: int = 0) -> str:
+        """Listen on loopback and return the address to open, token included."""
+        self._runner = web.AppRunner(self.app(), access_log=None)
+        await self._runner.setup()
+        try:
+            site = web.TCPSite(self._runner, "127.0.0.1", port)
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise InputError(
+                f"port {port} cannot be used ({error.strerror})", hint="choose another --port"
+            ) from None
+        found = self._runner.addresses[0][1]
+        self._hosts = frozenset({f"127.0.0.1:{found}", f"localhost:{found}"})
+        return f"http://127.0.0.1:{found}/?token={self.token}"
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    # -- checks ---------------------------------------------------------------------------
+
+    @property
+    def _guard(self) -> Any:
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            refusal = self._refusal(request)
+            if refusal is not None:
+                response: web.StreamResponse = _said(403, refusal)
+            else:
+                try:
+                    response = await handler(request)
+                except InputError as error:
+                    response = _said(400, str(error))
+                except web.HTTPException as error:
+                    response = error if error.status < 400 else _said(error.status, error.reason)
+            response.headers.update(_HEADERS)
+            return response
+
+        return guard
+
+    def _refusal(self, request: web.Request) -> str | None:
+        """Return why a request is turned away: another host, another page, no token."""
+        # A page of another site can name this address but neither forge these headers.
+        if request.host not in self._hosts:
+            return "This address is not served here."
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.removeprefix("http://") not in self._hosts:
+            return "Another page may not label here."
+        given = request.query.get("token") or request.cookies.get(COOKIE) or ""
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return "Open the whole address that `calibrant label serve` printed."
+        if request.path.startswith("/api/") and request.headers.get("X-Labelling") != "1":
+            return "This is for the labelling page only."
+        return None
+
+    # -- answers --------------------------------------------------------------------------
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.lstrip("/") or "index.html"
+        if "token" in request.query:
+            # The token moves into a cookie, so that it stays out of history and screenshots.
+            who = request.query.get("who")
+            response = web.HTTPSeeOther("/" if who is None else f"/?who={who}")
+            response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict")
+            return response
+        text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+        return web.Response(text=text, content_type=_FILES[name], charset="utf-8")
+
+    async def _next(self, request: web.Request) -> web.Response:
+        return await self._give(_name(request.query.get("who", "")))
+
+    async def _label(self, request: web.Request) -> web.Response:
+        act = await _act(request)
+        self.session.store.label(act.item or 0, act.who, act.label or "", note=act.note)
+        return await self._give(act.who)
+
+    async def _undo(self, request: web.Request) -> web.Response:
+        act = await _act(request)
+        item = self.session.store.undo(act.who)
+        if item is None:
+            raise InputError("You have no label to take back.")
+        return await self._give(act.who)
+
+    async def _give(self, who: str) -> web.Response:
+        items = self.session.take(who)
+        state = await self._progress()
+        shown = None
+        if items:
+            shown = shown_item(self.session.row(items[0]), items[0])
+        reason = "Every item that you can label has a label. Thank you."
+        return web.json_response({"item": shown, "progress": state, "reason": reason})
+
+    async def _conflict(self, request: web.Request) -> web.Response:
+        _name(request.query.get("who", ""))
+        return await self._give_conflict()
+
+    async def _settle(self, request: web.Request) -> web.Response:
+        act = await _act(request)
+        if act.label not in ("right", "wrong"):
+            raise InputError("A conflict is settled as right or wrong.")
+        self.session.store.label(act.item or 0, act.who, act.label, note=act.note, final=True)
+        return await self._give_conflict()
+
+    async def _give_conflict(self) -> web.Response:
+        state = await self._progress()
+        open_yet = [entry for entry in self.session.states() if entry.status == "conflict"]
+        shown = None
+        if open_yet:
+            shown = shown_item(self.session.row(open_yet[0].item), open_yet[0].item)
+            shown["said"] = _who_said(open_yet[0])
+        return web.json_response(
+            {"item": shown, "progress": state, "reason": "All conflicts are settled."}
+        )
+
+    async def _progress(self) -> dict[str, Any]:
+        states = self.session.states()
+        decided = sum(state.status == "decided" for state in states)
+        conflicts = sum(state.status == "conflict" for state in states)
+        precise = await self._precision(states, decided)
+        goal = self.budget or precise.get("goal")
+        text = f"{decided:,} labels"
+        if goal:
+            text = f"{decided:,} of about {goal:,} labels"
+        if precise.get("half") is not None:
+            text += f" · known to within {100 * precise['half']:.1f} points"
+        if precise.get("stop"):
+            text += " · goal reached, you may stop"
+        items = len(self.session.keys)
+        return {
+            "decided": decided,
+            "conflicts": conflicts,
+            "items": items,
+            "goal": goal,
+            "half_width": precise.get("half"),
+            "stop": bool(precise.get("stop")),
+            "text": text,
+        }
+
+    async def _precision(self, states: list[ItemState], decided: int) -> dict[str, Any]:
+        """Return how precise the labels are by now, of the block that is known least well."""
+        if decided < 10:
+            return {}
+        if self._precise is None or self._precise[0] != decided:
+            blocks = [block for block in self.session.blocks(states) if block.pool.labelled.any()]
+            found = await asyncio.to_thread(self._widest, blocks)
+            self._precise = (decided, found)
+        return self._precise[1]
+
+    def _widest(self, blocks: list[Any]) -> dict[str, Any]:
+        decisions = [
+            stop_decision(
+                block.pool,
+                precision=self.precision,
+                threshold=self.threshold,
+                budget=self.budget,
+                estimate=pool_estimate(block.pool),
+            )
+            for block in blocks
+        ]
+        half = max(decision["half_width"] for decision in decisions)
+        made = max(decision["labels"] for decision in decisions)
+        wanted = self.precision is not None or self.threshold is not None
+        goal = None
+        if self.precision is not None:
+            goal = max(made, round(made * (half / self.precision) ** 2))
+            goal = min(goal, len(self.session.keys))
+        stop = wanted and all(decision["stop"] for decision in decisions)
+        return {"half": half, "goal": goal, "stop": stop}
+
+
+def _who_said(state: ItemState) -> str:
+    return ", ".join(f"{who}: {label}" for who, label in sorted(state.labels.items()))
+
+
+def _said(status: int, text: str | None) -> web.Response:
+    return web.json_response({"error": text or "The request was refused."}, status=status)
+
+
+def _name(who: str) -> str:
+    name = who.strip()
+    if not name or len(name) > 80:
+        raise InputError("Give a name of up to 80 characters.")
+    return name
+
+
+async def _act(request: web.Request) -> _Act:
+    if request.content_type != "application/json":
+        raise InputError("The page sends JSON.")
+    try:
+        act = msgspec.json.decode(await request.read(), type=_Act)
+    except msgspec.DecodeError as error:
+        raise InputError(f"The page sent what cannot be read: {error}") from None
+    act.who = _name(act.who)
+    return act
