@@ -120,7 +120,7 @@ def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path
             "1,5",
             "--features",
             "topic",
-            "--splits",
+            "--random-splits",
             "2",
             "--json",
             "-",
@@ -140,7 +140,7 @@ def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path
         ({"price": {"small": 1}}, "price of the model 'large'"),
         ({"strategies": ("luck",)}, "no strategy 'luck'"),
         ({"colour": "red"}, "no option 'colour'"),
-        ({"splits": 1}, "at least 2 splits"),
+        ({"random_splits": 1}, "at least 2 splits"),
         ({"features": ["tokens"]}, "known before any model is asked"),
         ({"costs": {"c10": 0, "c01": 0}}, "> 0, got"),
     ],
@@ -150,7 +150,7 @@ def test_bad_cascades_are_refused(table, options, words):
         "models": ["small", "large"],
         "features": ["topic"],
         "price": {"small": 1, "large": 5},
-        "splits": 2,
+        "random_splits": 2,
     }
     with pytest.raises(InputError, match=words):
         cascade(table, **{**given, **options})

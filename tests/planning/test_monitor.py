@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from simulations.planning import false_alarms
 
-from calibrant.cli import _stream
+from calibrant.inputs import row_streams
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning import CalibrationMonitor, perfect_region, verified_region
@@ -156,7 +156,7 @@ def test_without_time_rows_are_counted():
 def test_standard_input_and_growing_file(tmp_path, monkeypatch):
     frame = stream(days=10).drop("time")
     monkeypatch.setattr(sys, "stdin", io.StringIO(frame.write_ndjson()))
-    tables = list(_stream.read_stdin(300))
+    tables = list(row_streams.read_stdin(300))
     assert [table.height for table in tables] == [300, 300, 300, 100]
     path = tmp_path / "grow.csv"
     lines = frame.write_csv().splitlines(keepends=True)
@@ -172,7 +172,7 @@ def test_standard_input_and_growing_file(tmp_path, monkeypatch):
 
     thread = threading.Thread(target=grow)
     thread.start()
-    got = pl.concat(_stream.follow_file(path, 250, 1.0), how="vertical_relaxed")
+    got = pl.concat(row_streams.follow_file(path, 250, 1.0), how="vertical_relaxed")
     thread.join()
     assert got.equals(frame.cast(got.schema))
 

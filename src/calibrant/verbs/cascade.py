@@ -210,6 +210,7 @@ def cascade(
     frame, dropped = without_missing(scores, kept, on_invalid)
     frame = _one_method(frame, only_method)
     frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
+    _refuse_unknown_prices(price, frame["model"].unique().to_list())
     answers, left_out = aligned_answers(
         frame, models=models, features=names, price=price, cost=cost, on_invalid=on_invalid
     )
@@ -258,13 +259,16 @@ def _prices(
                 )
             )
         return dict(zip(models, map(float, price), strict=True))
-    unknown = [name for name in price if name not in models]
+    return dict(price)
+
+
+def _refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
+    unknown = [name for name in price or () if name not in known]
     if unknown:
         raise InputError(
             Hint("{price} is that of a model, got {0}", repr(unknown[0])),
-            hint=did_you_mean(unknown[0], list(models)),
+            hint=did_you_mean(unknown[0], list(known)),
         )
-    return dict(price)
 
 
 def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:

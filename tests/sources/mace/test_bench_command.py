@@ -7,13 +7,15 @@ import pytest
 from click.testing import CliRunner
 
 from calibrant.cli.main import app
-from calibrant.core.errors import InputError
+from calibrant.core.errors import ClaimFailed, InputError
 
 COLUMNS = {"question_id", "text", "references", "k", "domain"}
 
 
 def run(*words):
-    return CliRunner().invoke(app, ["bench", *(str(word) for word in words)], catch_exceptions=False)
+    return CliRunner().invoke(
+        app, ["bench", *(str(word) for word in words)], catch_exceptions=False
+    )
 
 
 def test_the_fixed_command_writes_the_fixed_columns(tmp_path):
@@ -39,8 +41,10 @@ def test_a_wrong_reference_ends_with_exit_code_1(tmp_path):
         {"text": ["Name one perfect square from 5 to 20, both included."],
          "references": [["9", "17"]], "domain": ["math"]}
     ).write_parquet(path)  # fmt: skip
-    done = run("check", path, "--json", tmp_path / "found.json")
-    assert done.exit_code == 1
+    words = ["bench", "check", str(path), "--json", str(tmp_path / "found.json")]
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, ClaimFailed)
+    assert done.exception.exit_code == 1
     assert "not an answer: 17" in done.output
     assert json.loads((tmp_path / "found.json").read_text())["schema"] == "calibrant.bench_check/1"
 
