@@ -5,6 +5,7 @@ a probability. Missing inputs make a method unavailable; nothing is approximated
 """
 
 from calibrant.confidence import frequency as _frequency
+from calibrant.confidence import frequency_unseen as _unseen
 from calibrant.confidence import graph as _graph
 from calibrant.confidence import likelihood as _likelihood
 from calibrant.confidence import probes as _probes
@@ -13,6 +14,7 @@ from calibrant.confidence import tokens as _tokens
 from calibrant.confidence.compact import Classes, DrawBlock, DrawTable
 from calibrant.confidence.frames import compact_table
 from calibrant.confidence.frequency import class_entropy
+from calibrant.confidence.frequency_unseen import predicted_k, unseen_mass
 from calibrant.confidence.likelihood import class_mass
 from calibrant.confidence.method import METHODS, Method, Options
 from calibrant.confidence.needs import NEEDS, Need
@@ -25,6 +27,12 @@ from calibrant.confidence.scoring import (
     score,
     score_table,
 )
+from calibrant.confidence.texts import cocoa as _cocoa
+from calibrant.confidence.texts import lexical as _lexical
+from calibrant.confidence.texts import relevance as _relevance
+from calibrant.confidence.tokenwise import alternatives as _alternatives
+from calibrant.confidence.verdicts import judged as _judged
+from calibrant.confidence.verdicts.judged import panel_agreement, verified_classes
 
 __all__ = [
     "METHODS",
@@ -46,10 +54,15 @@ __all__ = [
     "class_mass",
     "compact_table",
     "methods",
+    "panel_agreement",
+    "predicted_k",
     "score",
     "score_table",
     "table_of",
+    "unseen_mass",
+    "verified_classes",
 ]
 
 # The modules are imported for the methods that they register.
+del _cocoa, _judged, _lexical, _relevance, _alternatives, _unseen
 del _frequency, _graph, _likelihood, _probes, _stated, _tokens

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from calibrant.confidence.inputs.tokens import TokenColumns
 from calibrant.confidence.segments import (
     BoolArray,
     FloatArray,
@@ -109,6 +110,8 @@ class DrawBlock:
         Grade 1.0 or 0.0, NaN where there is none.
     answer
         The answer as text.
+    text
+        The whole text; None where it is the answer.
     string
         Equal numbers for equal texts of a unit.
     logprob, tokens, min_logprob
@@ -125,6 +128,11 @@ class DrawBlock:
         Best option of a choice question, and the log of its share among all options.
     embedding
         (draws, dimensions) sentence embeddings.
+    end_logprob
+        Log-probability that the text ends where it does; NaN where it is not known. Without it
+        the probability of a text is that of a prefix: it holds all its continuations.
+    columns
+        Tokens with their texts and alternatives, where they were kept.
     """
 
     unit: IntArray
@@ -133,6 +141,7 @@ class DrawBlock:
     correct: FloatArray
     answer: pl.Series
     string: IntArray | None = None
+    text: pl.Series | None = None
     logprob: FloatArray | None = None
     tokens: FloatArray | None = None
     min_logprob: FloatArray | None = None
@@ -145,6 +154,8 @@ class DrawBlock:
     option_share: FloatArray | None = None
     option_correct: FloatArray | None = None
     embedding: FloatArray | None = None
+    end_logprob: FloatArray | None = None
+    columns: TokenColumns | None = None
 
     def __post_init__(self) -> None:
         if self.unit.size and (np.diff(self.unit) < 0).any():
@@ -192,10 +203,28 @@ class DrawBlock:
 
     @cached_property
     def probability(self) -> FloatArray:
-        """Probability of each drawn text."""
+        """Probability of each drawn text, its end included where that is known."""
+        return np.exp(self.text_logprob)
+
+    @cached_property
+    def text_logprob(self) -> FloatArray:
+        """Log-probability of each drawn text, its end included where that is known."""
         if self.logprob is None:
             return np.full(len(self), np.nan)
-        return np.exp(self.logprob)
+        if self.end_logprob is None:
+            return self.logprob
+        whole: FloatArray = self.logprob + np.nan_to_num(self.end_logprob, nan=0.0)
+        return whole
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """Whether a draw has a log-probability."""
+        return ~np.isnan(self.text_logprob)
+
+    @cached_property
+    def known_count(self) -> IntArray:
+        """Draws with log-probs per unit."""
+        return count_by(self.unit[self.known], self.n_units)
 
     @cached_property
     def classes(self) -> Classes:
@@ -250,7 +279,8 @@ class DrawTable:
     blocks
         ``samples`` and ``greedy`` answers; ``verb``, ``verb_topk`` (one draw per unit) and
         ``verb_samples``, ``verb_topk_samples``; probes ``p_true``, ``p_true_cand``, ``self_ask``,
-        ``self_ask_cand`` about the greedy answer.
+        ``self_ask_cand``, ``selfcheck`` about the greedy answer; ``verified`` (own verdicts on
+        own meanings) and ``panel`` (verdicts of other models on the greedy answer).
     similarity
         One (draws, draws) matrix of similarities in [0, 1] per unit, or None.
     """

@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
+from calibrant.confidence.inputs.pool import panel_rows, verified_rows
+from calibrant.confidence.inputs.tokens import tokens_from_frame
 from calibrant.confidence.options import choice_options, yes_no_masses
 from calibrant.confidence.segments import FloatArray, IntArray
 from calibrant.core.errors import InputError
@@ -78,6 +80,10 @@ def compact_table(
         for name, part in parts.items()
         if part is not None and part.height
     }
+    if "about" in frame.columns and (frame["purpose"] == "p_true_pool").any():
+        for name, rows in (("verified", verified_rows(frame)), ("panel", panel_rows(frame))):
+            if rows.height:
+                blocks[name] = _block(name, rows, len(units))
     if "greedy" in blocks:
         blocks["greedy"] = _with_options(blocks["greedy"], parts["greedy"], frame, questions)
     return DrawTable(
@@ -154,7 +160,7 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
     if name.startswith("verb_topk"):
         frame = _leading_entry(frame)
     answer_block = name in ("samples", "greedy")
-    probe = name.startswith("p_true")
+    probe = name.startswith("p_true") or name in ("verified", "panel", "selfcheck")
     logprob, tokens, smallest = _likelihood(frame) if answer_block else (None, None, None)
     yes, no = yes_no_masses(frame) if probe or name == "greedy" else (None, None)
     return DrawBlock(
@@ -164,6 +170,7 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
         correct=_floats(frame["correct"]),
         answer=frame.select(pl.coalesce("answer", "text").alias("answer")).to_series(),
         string=_string_codes(frame["text"]) if answer_block else None,
+        text=frame["text"] if answer_block else None,
         logprob=logprob,
         tokens=tokens,
         min_logprob=smallest,
@@ -173,6 +180,10 @@ def _block(name: str, frame: pl.DataFrame, n_units: int) -> DrawBlock:
         false_mass=no,
         top=_top(frame) if name == "greedy" else None,
         embedding=_embedding(frame) if name == "samples" else None,
+        end_logprob=_floats(frame["end_logprob"])
+        if answer_block and "end_logprob" in frame.columns
+        else None,
+        columns=tokens_from_frame(frame) if answer_block else None,
     )
 
 

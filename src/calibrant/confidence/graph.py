@@ -9,8 +9,10 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_question, register
 from calibrant.confidence.segments import FloatArray, IntArray, sum_by
+from calibrant.confidence.texts.rouge import rouge_matrices
+from calibrant.core.errors import InputError
 
-__all__ = ["degree_matrix", "eccentricity", "kernel_language_entropy"]
+__all__ = ["degree_matrix", "eccentricity", "eigv", "kernel_language_entropy", "similarity_stacks"]
 
 _BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
 
@@ -92,12 +94,44 @@ def kernel_language_entropy(table: DrawTable, options: Options) -> Scored:
     return about_question(np.minimum(value, 1.0), table, options)
 
 
+@register(
+    "minus the sum of the graph Laplacian's eigenvalues below 1: a soft number of meanings",
+    needs=("samples", "similarity"),
+    about="modal",
+    question_level=True,
+    probability=False,
+    low=-np.inf,
+    high=-1.0,
+    reference="Lin et al. 2024 (EigV)",
+)
+def eigv(table: DrawTable, options: Options) -> Scored:
+    """Minus the sum of max(0, 1 - eigenvalue) of the normalised graph Laplacian.
+
+    With similarities from K classes each class is a component with one eigenvalue 0 and the
+    others 1, so the sum is exactly K.
+    """
+    if options.similarity == "classes":
+        counts = np.bincount(table.samples.classes.unit, minlength=len(table))
+        value = -counts.astype(np.float64)
+    else:
+        value = _by_matrix(table, options, _small_eigenvalues)
+    return about_question(np.minimum(value, -1.0), table, options)
+
+
+def _small_eigenvalues(stack: FloatArray) -> FloatArray:
+    values = np.linalg.eigvalsh(_laplacian(stack))
+    total: FloatArray = -np.maximum(0.0, 1.0 - values).sum(axis=1)
+    return total
+
+
+def _laplacian(stack: FloatArray) -> FloatArray:
+    scale = 1.0 / np.sqrt(stack.sum(axis=2))
+    found: FloatArray = np.eye(stack.shape[1]) - stack * scale[:, :, None] * scale[:, None, :]
+    return found
+
+
 def _spread(stack: FloatArray, cut: float) -> FloatArray:
-    degree = stack.sum(axis=2)
-    scale = 1.0 / np.sqrt(degree)
-    size = stack.shape[1]
-    laplacian = np.eye(size) - stack * scale[:, :, None] * scale[:, None, :]
-    values, vectors = np.linalg.eigh(laplacian)
+    values, vectors = np.linalg.eigh(_laplacian(stack))
     kept = vectors * (values < cut)[:, None, :]
     centred = kept - kept.mean(axis=1, keepdims=True)
     spread: FloatArray = np.sqrt(np.sum(centred**2, axis=(1, 2)))
@@ -121,9 +155,27 @@ Stacks = Iterator[tuple[IntArray, FloatArray]]
 def _by_matrix(
     table: DrawTable, options: Options, reduce: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
+    return _reduce(table, similarity_stacks(table, options), reduce)
+
+
+def similarity_stacks(table: DrawTable, options: Options) -> Stacks:
+    """Yield units with their (draws, draws) similarities, as the options choose them."""
+    if options.similarity == "classes":
+        return _equal_classes(table.samples)
     if options.similarity == "embeddings":
-        return _reduce(table, _cosines(table.samples, floor=True), reduce)
-    return _reduce(table, _given(table), reduce)
+        return _cosines(table.samples, floor=True)
+    if options.similarity == "lexical":
+        return rouge_matrices(table.samples)
+    return _given(table)
+
+
+def _equal_classes(block: DrawBlock) -> Stacks:
+    """Yield 1 for draws of one meaning, 0 for others; a draw without an answer equals itself."""
+    own = np.where(block.class_id >= 0, block.class_id, -2 - np.arange(len(block)))
+    for size in np.unique(block.count[block.count > 0]):
+        for units in _batches(np.flatnonzero(block.count == size), int(size)):
+            kinds = own[block.first[units][:, None] + np.arange(size)]
+            yield units, (kinds[:, :, None] == kinds[:, None, :]).astype(np.float64)
 
 
 def _reduce(
@@ -164,4 +216,8 @@ def _given(table: DrawTable) -> Stacks:
     sizes = np.array([0 if matrix is None else len(matrix) for matrix in table.similarity])
     for size in np.unique(sizes[sizes > 0]):
         for units in _batches(np.flatnonzero(sizes == size), int(size)):
-            yield units, np.stack([table.similarity[unit] for unit in units])
+            stack = np.stack([table.similarity[unit] for unit in units])
+            if not ((stack >= 0.0) & (stack <= 1.0)).all():
+                raise InputError("similarities lie in [0, 1]", source="similarity")
+            # Entailment of one answer by another need not hold the other way round.
+            yield units, (stack + stack.transpose(0, 2, 1)) / 2.0

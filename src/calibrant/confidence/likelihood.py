@@ -14,10 +14,11 @@ from calibrant.confidence.method import (
     register,
     threshold,
 )
-from calibrant.confidence.segments import FloatArray, sum_by
+from calibrant.confidence.segments import BoolArray, FloatArray, sum_by
 
 __all__ = [
     "class_mass",
+    "draw_scale",
     "min_token_probability",
     "norm_prob_entropy",
     "perplexity",
@@ -45,15 +46,66 @@ def class_mass(block: DrawBlock, *, distinct: bool = False) -> FloatArray:
         Count every distinct text once. Otherwise a text drawn r times counts r times, and the
         sum may exceed 1.
     """
-    weight = block.probability
+    if not block.known.any():
+        return np.full(block.classes.unit.size, np.nan)
+    weight = np.where(block.known, block.probability, 0.0)
     if distinct:
-        weight = np.where(block.distinct, weight, 0.0)
-    return sum_by(block.classes.group, weight, block.classes.unit.size)
+        weight = np.where(_first_events(block), weight, 0.0)
+    mass = sum_by(block.classes.group, weight, block.classes.unit.size)
+    return np.where(block.known_count[block.classes.unit] > 0, mass, np.nan)
+
+
+def _first_events(block: DrawBlock) -> BoolArray:
+    """Return which draws are new events: a text not seen before, nor the start of one.
+
+    Where the probability of the end is not known, a text stands for all its continuations, and
+    a continuation of a text that was drawn too is already counted: 'Lima' holds 'Lima, Peru'.
+    """
+    first = block.distinct & block.known
+    ended = None if block.end_logprob is None else ~np.isnan(block.end_logprob)
+    if ended is not None and bool(ended[block.known].all()):
+        return first
+    rows = np.flatnonzero(first)
+    texts = (
+        block.answer.gather(rows).fill_null("").to_list()
+        if block.text is None
+        else (block.text.gather(rows).fill_null("").to_list())
+    )
+    open_end = np.ones(len(block), dtype=bool) if ended is None else ~ended
+    order = sorted(range(rows.size), key=lambda place: (block.unit[rows[place]], texts[place]))
+    holder: tuple[int, str] | None = None
+    for place in order:
+        unit, text = int(block.unit[rows[place]]), texts[place]
+        if holder is not None and holder[0] == unit and text.startswith(holder[1]):
+            first[rows[place]] = False
+        elif open_end[rows[place]]:
+            holder = (unit, text)
+    return first
+
+
+def draw_scale(block: DrawBlock) -> FloatArray:
+    """Return by how much each unit's summed mass is scaled to the usual number of draws.
+
+    Summed over draws, mass grows with their number. Units with fewer (or unreadable) draws are
+    scaled to the number that most units have; with equally many draws nothing changes.
+    """
+    known = block.known_count
+    counts = known[known > 0]
+    if not counts.size:
+        return np.full(block.n_units, np.nan)
+    usual = np.bincount(counts).argmax()
+    with np.errstate(divide="ignore"):
+        scale: FloatArray = np.where(known > 0, usual / known, np.nan)
+    return scale
 
 
 def _mean_by_unit(block: DrawBlock, values: FloatArray) -> FloatArray:
+    """Return the mean over the draws that have log-probs."""
+    read = ~np.isnan(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(block.unit, values, block.n_units) / block.count
+        mean: FloatArray = sum_by(block.unit, np.where(read, values, 0.0), block.n_units) / sum_by(
+            block.unit, read, block.n_units
+        )
     return mean
 
 
@@ -66,9 +118,13 @@ def _mean_by_unit(block: DrawBlock, values: FloatArray) -> FloatArray:
     reference="Malinin and Gales 2021; Kadavath et al. 2022 (predictive entropy)",
 )
 def prob_entropy(table: DrawTable, options: Options) -> Scored:
-    """Monte-Carlo predictive entropy of whole texts, as exp(-H)."""
+    """Monte-Carlo predictive entropy of whole texts, as exp(-H).
+
+    The ``paper`` variant is exp of the sum of p log p over the drawn texts, as the authors' code
+    has it: every draw is weighted by its probability once more.
+    """
     block = table.samples
-    value = np.exp(_mean_by_unit(block, _or_missing(block, block.logprob)))
+    value = np.exp(_mean_by_unit(block, _chosen(block, block.text_logprob, options)))
     return about_question(value, table, options)
 
 
@@ -81,10 +137,14 @@ def prob_entropy(table: DrawTable, options: Options) -> Scored:
     reference="Malinin and Gales 2021 (length-normalised predictive entropy)",
 )
 def norm_prob_entropy(table: DrawTable, options: Options) -> Scored:
-    """Length-normalised predictive entropy, as exp(-H)."""
+    """Length-normalised predictive entropy, as exp(-H).
+
+    The ``paper`` variant weights each text by its length-normalised probability once more.
+    """
     block = table.samples
     per_token = _or_missing(block, block.logprob) / _or_missing(block, block.tokens)
-    return about_question(np.exp(_mean_by_unit(block, per_token)), table, options)
+    value = np.exp(_mean_by_unit(block, _chosen(block, per_token, options)))
+    return about_question(value, table, options)
 
 
 @register(
@@ -112,7 +172,11 @@ def semantic_entropy(table: DrawTable, options: Options) -> Scored:
     reference="MACE and SCA (semantic confidence aggregation)",
 )
 def sca(table: DrawTable, options: Options) -> Scored:
-    """Unnormalised mass of the classes at or above tau, every draw counted."""
+    """Unnormalised mass of the classes at or above tau, every draw counted.
+
+    Where questions have different numbers of draws, masses are scaled to the usual number; the
+    ``paper`` variant sums what is there.
+    """
     return _aggregated(table, options, "sca", distinct=False)
 
 
@@ -127,16 +191,19 @@ def sca(table: DrawTable, options: Options) -> Scored:
     reference="calibrant, after MACE and SCA",
 )
 def sca_distinct(table: DrawTable, options: Options) -> Scored:
-    """Mass of distinct texts: at most 1 where log-probs and draws have the same temperature."""
+    """Mass of distinct texts, at most 1: a text that another one begins with counts once."""
     return _aggregated(table, options, "sca_distinct", distinct=True)
 
 
 def _aggregated(table: DrawTable, options: Options, name: str, *, distinct: bool) -> Scored:
     block = table.samples
     mass = class_mass(block, distinct=distinct)
+    if not distinct and options.variant == "default":
+        mass = mass * draw_scale(block)[block.classes.unit]
     kept = (mass >= threshold(name, options)) & block.classes.answered
     kept_mass = np.where(np.isnan(mass), np.nan, np.where(kept, mass, 0.0))
-    return about_question(sum_by(block.classes.unit, kept_mass, len(table)), table, options)
+    value = sum_by(block.classes.unit, kept_mass, len(table))
+    return about_question(np.minimum(value, 1.0) if distinct else value, table, options)
 
 
 @register(
@@ -195,6 +262,13 @@ def min_token_probability(table: DrawTable, _: Options) -> Scored:
     """Smallest token probability of the greedy answer."""
     block = table.greedy
     return about_first(np.exp(block.of_first(block.min_logprob)), block, about="greedy")
+
+
+def _chosen(block: DrawBlock, logprob: FloatArray, options: Options) -> FloatArray:
+    """Return log p of each draw, or the authors' n p log p so that the mean is their sum."""
+    if options.variant == "default":
+        return logprob
+    return block.known_count[block.unit] * np.exp(logprob) * logprob
 
 
 def _or_missing(block: DrawBlock, values: FloatArray | None) -> FloatArray:

@@ -40,13 +40,16 @@ class Options:
     splits
         Random splits of sem2; None: the exact law where that is affordable, else 200.
     similarity
-        What the graph scores compare: equal ``"classes"``, a given ``"matrix"`` of similarities,
-        or ``"embeddings"`` (cosine; negative cosines count as 0).
+        What scores of similarity compare: equal ``"classes"``, a given ``"matrix"`` (made
+        symmetric where it is not), ``"embeddings"`` (cosine; negative cosines count as 0) or
+        ``"lexical"`` (ROUGE-L of the texts).
     eccentricity_cut
         Eigenvectors of the graph Laplacian with eigenvalues below this are kept.
     kernel, heat_time
         Kernel of kernel_language_entropy: ``"linear"`` on unit-length embeddings, or the
         ``"heat"`` kernel of the cosine graph at this time.
+    ensemble
+        JSON file of a saved ensemble, for the method ``ensemble``.
     seed
         Seed of random splits.
     """
@@ -57,16 +60,17 @@ class Options:
     impute: float | None = None
     block: int | None = None
     splits: int | None = None
-    similarity: Literal["classes", "matrix", "embeddings"] = "classes"
+    similarity: Literal["classes", "matrix", "embeddings", "lexical"] = "classes"
     eccentricity_cut: float = 0.9
     kernel: Literal["linear", "heat"] = "linear"
     heat_time: float = 0.3
+    ensemble: str | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         _one_of("variant", self.variant, ("default", "paper"))
         _one_of("about", self.about, ("modal", "greedy"))
-        _one_of("similarity", self.similarity, ("classes", "matrix", "embeddings"))
+        _one_of("similarity", self.similarity, ("classes", "matrix", "embeddings", "lexical"))
         _one_of("kernel", self.kernel, ("linear", "heat"))
         if self.impute is not None and not 0.0 <= self.impute <= 1.0:
             raise InputError(f"impute must lie in [0, 1], got {self.impute}")
@@ -137,6 +141,8 @@ class Method:
         Whether the order of the draws is irrelevant (ties between classes aside).
     default_tau
         Default threshold, for methods that have one.
+    cost
+        What it takes beyond the one answer: ``1 call``, ``n samples``, ``1 extra call`` and so on.
     """
 
     name: str
@@ -152,6 +158,7 @@ class Method:
     frequency: bool = False
     order_free: bool = True
     default_tau: float | None = None
+    cost: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the declaration as plain data; an unbounded end of the range is None."""
@@ -167,10 +174,36 @@ class Method:
             "direction": "higher is surer",
             "default_tau": self.default_tau,
             "reference": self.reference,
+            "cost": self.cost or cost_of(self.needs),
         }
 
 
 METHODS: Registry[Method] = Registry("confidence method")
+_COSTS = (
+    ("panel", "1 call per other model"),
+    ("selfcheck_votes", "n samples and n judge calls"),
+    ("verified", "n samples and 1 call per meaning"),
+    ("verb_topk_samples", "n calls"),
+    ("verb_samples", "n calls"),
+    ("p_true_votes", "1 answer and n verdicts"),
+    ("p_true_cand_votes", "n samples and n verdicts"),
+    ("p_true_cand_logprobs", "n samples and 1 verdict"),
+    ("self_ask_cand", "n samples and 1 call"),
+    ("samples", "n samples"),
+    ("p_true_logprobs", "1 answer and 1 verdict"),
+    ("self_ask", "2 calls"),
+)
+
+
+def cost_of(needs: tuple[str, ...]) -> str:
+    """Return the cost in calls that follows from the needs.
+
+    Examples
+    --------
+    >>> cost_of(("greedy", "greedy_token_logprobs")), cost_of(("samples", "clusters"))
+    ('1 call', 'n samples')
+    """
+    return next((cost for need, cost in _COSTS if need in needs), "1 call")
 
 
 def register(

@@ -9,9 +9,9 @@ import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Method, Options
-from calibrant.confidence.segments import BoolArray
+from calibrant.confidence.segments import BoolArray, FloatArray
 
-__all__ = ["NEEDS", "Need", "needs_of", "units_with"]
+__all__ = ["NEEDS", "Need", "needs_of", "units_with", "verdicts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,42 @@ def _has_class(block: DrawBlock) -> BoolArray:
 
 
 def _sequence(name: str) -> Callable[[DrawTable, Options], BoolArray]:
-    return lambda table, _: table.block(name).complete(table.block(name).logprob)
+    """Return units with log-probs of at least half of the draws: one gap drops no question."""
+
+    def present(table: DrawTable, _: Options) -> BoolArray:
+        block = table.block(name)
+        enough: BoolArray = (block.count > 0) & (2 * block.known_count >= block.count)
+        return enough
+
+    return present
+
+
+def _columns(name: str, kind: str) -> Callable[[DrawTable, Options], BoolArray]:
+    """Return units whose draws all have token texts (or alternatives of every token)."""
+
+    def present(table: DrawTable, _: Options) -> BoolArray:
+        block = table.block(name)
+        if block.columns is None:
+            return np.zeros(len(table), dtype=bool)
+        known = getattr(block.columns, f"rows_with_{kind}")(len(block))
+        return block.complete(np.where(known | ~block.known, 1.0, np.nan)) & block.some(
+            np.where(known, 1.0, np.nan)
+        )
+
+    return present
+
+
+def _verified(table: DrawTable, _: Options) -> BoolArray:
+    block = table.block("verified")
+    known = np.where(np.isnan(verdicts(block)), np.nan, 1.0)
+    return block.some(known)
 
 
 def _similar(table: DrawTable, options: Options) -> BoolArray:
     if options.similarity == "classes":
         return _has_class(table.samples)
+    if options.similarity == "lexical":
+        return _texts(table, options)
     if options.similarity == "embeddings":
         return _embedded(table, options)
     given = table.similarity or [None] * len(table)
@@ -104,9 +134,51 @@ NEEDS: dict[str, Need] = {
         ),
         Need(
             "token_logprobs",
-            "token log-probs of every sampled answer",
+            "token log-probs of the sampled answers (of at least half of them)",
             "no token log-probs of the sampled answers (the endpoint may not give them)",
             _sequence("samples"),
+        ),
+        Need(
+            "token_texts",
+            "texts of the tokens of the sampled answers",
+            "no texts of the tokens (column 'token_texts' of draws)",
+            _columns("samples", "text"),
+        ),
+        Need(
+            "greedy_token_alternatives",
+            "the most probable tokens at every place of the greedy answer",
+            "no alternatives of every token (column 'token_alternatives' of draws)",
+            _columns("greedy", "alternatives"),
+        ),
+        Need(
+            "greedy_token_texts",
+            "texts of the tokens of the greedy answer",
+            "no texts of the tokens (column 'token_texts' of draws)",
+            _columns("greedy", "text"),
+        ),
+        Need(
+            "selfcheck_votes",
+            "verdicts whether each sample supports the greedy answer",
+            "no verdicts on the samples' support (purpose 'selfcheck')",
+            _voted("selfcheck"),
+        ),
+        Need(
+            "verified",
+            "the model's own P(True) of the meanings that it drew",
+            "no verdicts of the model on its own answers (candidate_pool, purpose 'p_true_pool')",
+            _verified,
+        ),
+        Need(
+            "panel",
+            "verdicts of other models on the greedy answer",
+            "no verdicts of other models (candidate_pool with two or more models)",
+            lambda table, _: table.block("panel").some(verdicts(table.block("panel"))),
+        ),
+        Need(
+            "ensemble",
+            "a saved ensemble",
+            "no saved ensemble (option 'ensemble' names its JSON file)",
+            lambda table, options: np.full(len(table), options.ensemble is not None),
         ),
         Need("texts", "texts of the sampled answers", "no texts of the sampled answers", _texts),
         Need(
@@ -219,6 +291,17 @@ NEEDS: dict[str, Need] = {
         ),
     )
 }
+
+
+def verdicts(block: DrawBlock) -> FloatArray:
+    """Return P(True) of each verdict: normalised over True and False, or the vote itself."""
+    vote = np.full(len(block), np.nan) if block.vote is None else block.vote
+    if block.true_mass is None or block.false_mass is None:
+        return vote
+    false = np.where(np.isnan(block.false_mass), 0.0, block.false_mass)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = block.true_mass / (block.true_mass + false)
+    return np.where(np.isnan(ratio), vote, ratio)
 
 
 def needs_of(method: Method, options: Options) -> tuple[str, ...]:

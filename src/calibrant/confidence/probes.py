@@ -39,6 +39,15 @@ def _first_known(block: DrawBlock, values: FloatArray | None) -> FloatArray:
     return answered(block.first >= 0, block.of_first(values))
 
 
+def _true_mass(table: DrawTable, purpose: str, options: Options) -> Scored:
+    block = table.block(purpose)
+    value = _first_known(block, block.true_mass)
+    if options.variant == "paper":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = value / (value + _first_known(block, block.false_mass))
+    return about_first(value, table.greedy, about="greedy")
+
+
 @register(
     "share of True among repeated verdicts on the greedy answer",
     needs=("greedy", "p_true_votes"),
@@ -69,10 +78,12 @@ def p_true_consistency_cand(table: DrawTable, options: Options) -> Scored:
     about="greedy",
     reference=_KADAVATH,
 )
-def p_true_prob(table: DrawTable, _: Options) -> Scored:
-    """First-token probability of True; what goes to neither True nor False counts against it."""
-    block = table.block("p_true")
-    return about_first(_first_known(block, block.true_mass), table.greedy, about="greedy")
+def p_true_prob(table: DrawTable, options: Options) -> Scored:
+    """First-token probability of True; what goes to neither True nor False counts against it.
+
+    The ``paper`` variant is normalised over True and False, as the authors' code has it.
+    """
+    return _true_mass(table, "p_true", options)
 
 
 @register(
@@ -81,10 +92,9 @@ def p_true_prob(table: DrawTable, _: Options) -> Scored:
     about="greedy",
     reference=_KADAVATH,
 )
-def p_true_prob_cand(table: DrawTable, _: Options) -> Scored:
-    """First-token probability of True, candidates shown."""
-    block = table.block("p_true_cand")
-    return about_first(_first_known(block, block.true_mass), table.greedy, about="greedy")
+def p_true_prob_cand(table: DrawTable, options: Options) -> Scored:
+    """First-token probability of True, candidates shown; ``paper`` as in p_true_prob."""
+    return _true_mass(table, "p_true_cand", options)
 
 
 @register(

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
+from calibrant.confidence.inputs.tokens import tokens_from_lists
 from calibrant.confidence.segments import FloatArray
 from calibrant.core.errors import InputError
 
@@ -31,6 +32,10 @@ class Draws:
         Log-probs of the tokens of each text.
     stated
         Confidence stated in each text (for a list of answers: its leading entry).
+    token_texts, token_alternatives
+        Text of each token, and the most probable tokens at its place with their log-probs.
+    end_logprobs
+        Log-prob that each text ends where it does.
     """
 
     classes: Sequence[Hashable | None] | None = None
@@ -38,6 +43,9 @@ class Draws:
     answers: Sequence[str | None] | None = None
     token_logprobs: Sequence[Sequence[float] | None] | None = None
     stated: Sequence[float | None] | None = None
+    token_texts: Sequence[Sequence[str] | None] | None = None
+    token_alternatives: Sequence[Sequence[Mapping[str, float]] | None] | None = None
+    end_logprobs: Sequence[float | None] | None = None
 
     def __len__(self) -> int:
         lists = (self.classes, self.correct, self.answers, self.token_logprobs, self.stated)
@@ -65,6 +73,8 @@ class Greedy:
     option_correct: bool | None = None
     yes_probability: float | None = None
     no_probability: float | None = None
+    token_texts: Sequence[str] | None = None
+    token_alternatives: Sequence[Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,14 @@ class Question:
         One vector per sampled answer.
     similarity
         Matrix of similarities between the sampled answers, in [0, 1].
+    token_texts, end_logprobs
+        Texts of the sampled answers' tokens, and log-probs of their ends.
+    verified
+        The model's own P(True) of the meanings that it drew.
+    panel
+        P(True) of the greedy answer by other models.
+    selfcheck
+        Verdicts whether each sample supports the greedy answer.
 
     Examples
     --------
@@ -120,13 +138,25 @@ class Question:
     self_ask_cand: float | None = None
     embeddings: Sequence[Sequence[float]] | None = None
     similarity: Sequence[Sequence[float]] | None = None
+    token_texts: Sequence[Sequence[str] | None] | None = None
+    end_logprobs: Sequence[float | None] | None = None
+    verified: Mapping[Hashable, float] | None = None
+    panel: Sequence[float] | None = None
+    selfcheck: Sequence[bool | None] | None = None
     question_id: str = ""
     model: str = ""
 
     @property
     def samples(self) -> Draws:
         """The sampled answers."""
-        return Draws(self.classes, self.correct, self.answers, self.token_logprobs)
+        return Draws(
+            self.classes,
+            self.correct,
+            self.answers,
+            self.token_logprobs,
+            token_texts=self.token_texts,
+            end_logprobs=self.end_logprobs,
+        )
 
 
 def table_of(questions: Iterable[Question]) -> DrawTable:
@@ -151,10 +181,18 @@ def table_of(questions: Iterable[Question]) -> DrawTable:
             add(name, unit, getattr(question, name), labels)
         if question.greedy is not None:
             one = question.greedy
-            draws = Draws([one.label], [one.correct], [one.answer], [one.token_logprobs])
+            draws = Draws(
+                [one.label],
+                [one.correct],
+                [one.answer],
+                [one.token_logprobs],
+                token_texts=[one.token_texts],
+                token_alternatives=[one.token_alternatives],
+            )
             add("greedy", unit, draws, labels, one)
         for name in ("p_true", "p_true_cand"):
             _add_probes(builders, name, unit, getattr(question, name))
+        _add_verdicts(builders, unit, question, labels)
         for name in ("self_ask", "self_ask_cand"):
             stated = getattr(question, name)
             if stated is not None:
@@ -183,6 +221,9 @@ class _Builder:
     vote: list[float] = field(default_factory=list)
     masses: list[tuple[float, float]] = field(default_factory=list)
     greedy: list[Greedy | None] = field(default_factory=list)
+    token_texts: list[Sequence[str] | None] = field(default_factory=list)
+    alternatives: list[Sequence[Mapping[str, float]] | None] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
     texts_given: bool = True
 
     def add(
@@ -201,6 +242,9 @@ class _Builder:
         pair = (None, None) if greedy is None else (greedy.yes_probability, greedy.no_probability)
         self.masses += [(_number(pair[0]), _number(pair[1]))] * size
         self.greedy += [greedy] * size
+        self.token_texts += list(draws.token_texts or nothing)
+        self.alternatives += list(draws.token_alternatives or nothing)
+        self.ends += [_number(value) for value in draws.end_logprobs or nothing]
         self.texts_given &= draws.answers is not None
 
     def block(self, n_units: int) -> DrawBlock:
@@ -226,6 +270,8 @@ class _Builder:
             true_mass=np.array([pair[0] for pair in self.masses]),
             false_mass=np.array([pair[1] for pair in self.masses]),
             top=_top_tokens(self.greedy),
+            end_logprob=np.array(self.ends),
+            columns=tokens_from_lists(self.tokens, self.token_texts, self.alternatives),
             option=pl.Series("option", [name for name, _ in best], dtype=pl.String),
             option_share=np.array([share for _, share in best]),
             option_correct=np.array(
@@ -243,6 +289,23 @@ def _add_probes(builders: dict[str, _Builder], name: str, unit: int, probes: Pro
     builder.vote[-len(votes) :] = [_number(vote) for vote in votes]
     pair = (_number(probes.true_probability), _number(probes.false_probability))
     builder.masses[-len(votes) :] = [pair] * len(votes)
+
+
+def _add_verdicts(
+    builders: dict[str, _Builder], unit: int, question: Question, labels: dict[Hashable, int]
+) -> None:
+    """Add verdicts on own meanings, by other models, and on the support by samples."""
+    given: dict[str, tuple[Sequence[Hashable | None], Sequence[float | bool | None]]] = {}
+    if question.verified:
+        given["verified"] = (list(question.verified), list(question.verified.values()))
+    if question.panel:
+        given["panel"] = ([None] * len(question.panel), question.panel)
+    if question.selfcheck:
+        given["selfcheck"] = ([None] * len(question.selfcheck), question.selfcheck)
+    for name, (classes, values) in given.items():
+        builder = builders.setdefault(name, _Builder())
+        builder.add(unit, Draws(classes=classes), labels)
+        builder.vote[-len(values) :] = [_number(value) for value in values]
 
 
 def _top_tokens(greedy: Sequence[Greedy | None]) -> TopTokens:

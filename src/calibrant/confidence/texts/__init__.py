@@ -1,0 +1,1 @@
+"""Scores that compare the texts of answers, alone or together with their probabilities."""

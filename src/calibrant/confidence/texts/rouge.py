@@ -1,0 +1,92 @@
+"""ROUGE-L of short texts: the longest common run of words, in order, gaps allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from calibrant.confidence.compact import DrawBlock
+from calibrant.confidence.segments import FloatArray, IntArray
+
+__all__ = ["rouge_l", "rouge_matrices", "rouge_with", "texts_of"]
+
+_WORD = re.compile(r"\w+")
+
+
+@lru_cache(maxsize=1 << 16)
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text in lower case."""
+    return tuple(_WORD.findall(text.lower()))
+
+
+def rouge_l(a: str, b: str) -> float:
+    """Return the F1 form of ROUGE-L, in [0, 1]; two texts without words are the same.
+
+    Examples
+    --------
+    >>> rouge_l("the cat sat", "the cat ran away")
+    0.5714285714285714
+    """
+    first, second = words(a), words(b)
+    if not first or not second:
+        return float(first == second)
+    return 2.0 * _common(_masks(first), len(first), second) / (len(first) + len(second))
+
+
+def _masks(sequence: Sequence[str]) -> dict[str, int]:
+    masks: dict[str, int] = {}
+    for place, word in enumerate(sequence):
+        masks[word] = masks.get(word, 0) | (1 << place)
+    return masks
+
+
+def _common(masks: dict[str, int], size: int, other: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence, all places of `masks` at once."""
+    full = (1 << size) - 1
+    free = full
+    for word in other:
+        hit = free & masks.get(word, 0)
+        free = ((free + hit) | (free - hit)) & full
+    return size - free.bit_count()
+
+
+def texts_of(block: DrawBlock) -> list[str]:
+    """Return the answers of a block as texts."""
+    return block.answer.fill_null("").to_list()
+
+
+def rouge_matrices(block: DrawBlock) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield each unit with the matrix of ROUGE-L between its draws."""
+    texts = texts_of(block)
+    for unit in np.flatnonzero(block.count > 0):
+        start = int(block.first[unit])
+        ours = texts[start : start + int(block.count[unit])]
+        yield np.array([unit]), _matrix(ours)[None]
+
+
+def _matrix(texts: Sequence[str]) -> FloatArray:
+    codes: dict[tuple[str, ...], int] = {}
+    place = np.array([codes.setdefault(words(text), len(codes)) for text in texts])
+    kinds = list(codes)
+    masks = [_masks(kind) for kind in kinds]
+    small = np.eye(len(kinds))
+    for i, kind in enumerate(kinds):
+        for j in range(i):
+            total = len(kind) + len(kinds[j])
+            if kind and kinds[j]:
+                small[i, j] = small[j, i] = 2.0 * _common(masks[i], len(kind), kinds[j]) / total
+    whole: FloatArray = small[np.ix_(place, place)]
+    return whole
+
+
+def rouge_with(block: DrawBlock, targets: Sequence[str | None]) -> FloatArray:
+    """Return ROUGE-L of each draw with its unit's target text; NaN where there is no target."""
+    found = np.full(len(block), np.nan)
+    for row, (unit, text) in enumerate(zip(block.unit, texts_of(block), strict=True)):
+        target = targets[unit]
+        if target is not None:
+            found[row] = rouge_l(text, target)
+    return found
