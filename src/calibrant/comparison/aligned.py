@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 
 __all__ = ["Aligned", "Candidates", "align_candidates", "align_models"]
@@ -117,7 +118,9 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> A
         counts = ", ".join(f"{name} {sizes[name]:,}" for name in wanted)
         raise InputError(
             f"the models have no question in common (rows: {counts})",
-            hint="compare fewer models, or check that --question names the same ids in all tables",
+            hint=Hint(
+                "compare fewer models, or check that {question} names the same ids in all tables"
+            ),
         )
     tables = _tables(chosen, common, wanted)
     return Aligned(

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.stats.binning import width_edges
 
 __all__ = [
@@ -90,7 +91,7 @@ def distribution_weights(
         raise InputError(
             f"{model} has accuracy {a:g}: the distribution-aligned view needs both right and "
             "wrong answers of every model",
-            hint="leave this model out with --models, or use more questions",
+            hint=Hint("leave this model out with {models}, or use more questions"),
         )
     if not 0 < target < 1:
         raise InputError(f"the target accuracy must lie between 0 and 1, got {target:g}")

@@ -9,6 +9,8 @@ from typing import Any
 
 __all__ = ["Call", "Hint"]
 
+# Functions that are not called like their verb: a verb may be a word of Python.
+_FUNCTIONS = {"import": "import_logs", "models list": "models", "models fetch": "fetch_model"}
 _NAMED = re.compile(r"\{(\w+)\}")
 
 
@@ -41,7 +43,8 @@ class Call:
     def python(self) -> str:
         """Return the call as Python."""
         words = [*self.data, *(_argument(name, value) for name, value in self.options.items())]
-        return f"calibrant.{self.verb.replace(' ', '_')}({', '.join(words)})"
+        name = _FUNCTIONS.get(self.verb, self.verb.replace(" ", "_"))
+        return f"calibrant.{name}({', '.join(words)})"
 
     def shell(self, names: Mapping[str, str]) -> str:
         """Return the call as a command."""
@@ -70,6 +73,8 @@ class Hint(str):
     'use --on-invalid drop to leave such rows out'
     >>> Hint("{level} lies between 0 and 1, got {0}", 7).shell()
     '--level lies between 0 and 1, got 7'
+    >>> (Hint("use {by}") + " or " + Hint("{seed}, got {0}", 3)).shell()
+    'use --by or --seed, got 3'
     >>> Hint("see {call}", call=Call("groups", "T", graded=True)).shell()
     'see calibrant groups T --graded'
     """
@@ -94,6 +99,18 @@ class Hint(str):
             Names of options by argument, where the two differ.
         """
         return _filled(self.template, self.data, self.values, names or {})
+
+    def __add__(self, other: str, /) -> Hint:
+        """Return both messages in one; text stays as it is."""
+        if not isinstance(other, Hint):
+            other = Hint("{0}", other)
+        shift = len(self.data)
+        template = _NAMED.sub(
+            lambda match: f"{{{int(match[1]) + shift}}}" if match[1].isdigit() else match[0],
+            other.template,
+        )
+        values = {**self.values, **other.values}
+        return Hint(self.template + template, *self.data, *other.data, **values)
 
     @property
     def options(self) -> tuple[str, ...]:

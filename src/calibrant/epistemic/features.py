@@ -11,6 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 
@@ -91,7 +92,9 @@ class FeatureEncoder:
         """Learn which columns are numbers and in which order the categories come."""
         frame = as_frame(features)
         if not frame.columns:
-            raise InputError("at least one feature is needed", hint="name columns with --features")
+            raise InputError(
+                "at least one feature is needed", hint=Hint("name columns with {features}")
+            )
         if frame.height != len(target):
             raise InputError(f"{frame.height} rows of features for {len(target)} outcomes")
         self.features_ = tuple(_learn(frame[name], target) for name in frame.columns)

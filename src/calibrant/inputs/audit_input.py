@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.naming import naming
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.logs import ForeignTables
@@ -72,7 +73,10 @@ def require_usable(log: ForeignTables) -> None:
         raise InputError(
             "the log holds no grades",
             source=log.logs[0].source,
-            hint="grade the answers first: calibrant import LOG --out FOLDER gives their tables",
+            hint=Hint(
+                "grade the answers first: {call} gives their tables",
+                call=Call("import", "LOG", out="FOLDER"),
+            ),
         )
     if log.scores.height == 0:
         raise InputError(

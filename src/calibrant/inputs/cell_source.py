@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import calibrant
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.engines import Engine, LocalEngine, engine_named
 from calibrant.inputs.footers import streamed_input
@@ -132,7 +133,7 @@ def _refuse_scores(total: PartSums, source: str) -> None:
         raise InputError(
             f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",
             source=source,
-            hint="leave its rows out, or audit it in memory, without --engine",
+            hint=Hint("leave its rows out, or audit it in memory, without {engine}"),
         )
 
 

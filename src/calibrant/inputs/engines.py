@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from calibrant.core.errors import InputError, MissingDependencyError
+from calibrant.core.hints import Hint
 from calibrant.core.machine import usable_cores
 from calibrant.core.optional import optional_import
 
@@ -24,7 +25,7 @@ Value = TypeVar("Value")
 # A part that was lost with its machine is read again at most so often.
 RETRIES = 5
 WAIT_S = 10.0
-_START_HINT = "start one with `ray start --head`, set RAY_ADDRESS, or use --engine local"
+_START_HINT = Hint("start a cluster (ray start), set RAY_ADDRESS, or use {engine}", engine="local")
 
 
 class Engine(Protocol):

@@ -11,6 +11,7 @@ import polars as pl
 
 from calibrant.confidence import score_table
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log, recognise
 
 __all__ = ["ForeignTables", "foreign_tables", "is_foreign", "tables_of"]
@@ -95,7 +96,10 @@ def is_foreign(data: Any) -> bool:
         other = data[found.index(False)]
         raise InputError(
             f"logs and tables cannot be read in one go, got both (a table: {other})",
-            hint="turn the logs into tables first: calibrant import LOG --out scores.parquet",
+            hint=Hint(
+                "turn the logs into tables first: {call}",
+                call=Call("import", "LOG", out="scores.parquet"),
+            ),
         )
     return all(found)
 
@@ -185,7 +189,7 @@ def _refuse_percentages(scores: pl.DataFrame, logs: Sequence[ForeignLog]) -> Non
             f"a confidence must be at most 1, got {row['confidence']:g} for question "
             f"{row['question_id']!r} ({above.height} of {scores.height} are above 1)",
             source=", ".join(log.source for log in logs),
-            hint="if the log states percentages, use --scale percent",
+            hint=Hint("if the log states percentages, use {scale}", scale="percent"),
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.records import scan_table, source_name
 from calibrant.records.tables import collect, column_names
 
@@ -46,7 +47,7 @@ def scores_outside(
             f"{recalibrate} calibration takes confidences in [0, 1], and {count:,} of {name} lie "
             "outside",
             source=source_name(data),
-            hint=f"--recalibrate {' or '.join(ANY_SCORE)} takes any score",
+            hint=Hint("{recalibrate} takes any score", recalibrate=" or ".join(ANY_SCORE)),
         )
     return found
 
@@ -97,10 +98,13 @@ def with_way_out(error: InputError) -> InputError:
         ("the confidence must be at least", "the confidence must be at most")
     ):
         return error
-    way = "if it is a score and no probability, use --recalibrate platt, which makes it one"
+    way = Hint(
+        "if it is a score and no probability, use {recalibrate}, which makes it one",
+        recalibrate="platt",
+    )
     return InputError(
         error.rule,
         source=error.source,
         row=error.row,
-        hint=f"{error.hint}; {way}" if error.hint else way,
+        hint=error.hint + "; " + way if error.hint else way,
     )

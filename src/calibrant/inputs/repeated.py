@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.inputs.streaming import Streamed
 from calibrant.records.batches import is_url, parquet_files, partition_of
 
@@ -57,7 +58,10 @@ def refuse_repeats(streamed: Streamed, rows: int) -> None:
             f"a model has {many:,} rows for {questions:,} questions{part}: rows of one question "
             "depend on each other, and a streamed audit takes every row as a draw of its own",
             source=streamed.source,
-            hint="keep one row per question, or use --repeats without --engine, in memory",
+            hint=Hint(
+                "keep one row per question, or use {repeats} without {engine}, in memory",
+                repeats=True,
+            ),
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records.batches import Columns, is_url, opened_file, parquet_files, partition_of
 from calibrant.records.formats import file_format, is_study
@@ -52,20 +53,23 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
     if engine is not None:
         if needs is not None:
             raise InputError(
-                f"--engine reads a table once, in parts, and --{needs} needs all of it",
-                hint="leave out --engine to work in memory",
+                Hint("{engine} reads a table once, in parts, and {" + needs + "} needs all of it"),
+                hint=Hint("leave out {engine} to work in memory"),
             )
         if path and _holds_draws(str(data)):
             return False
         if not path:
             raise InputError(
-                "--engine takes one table: a file, a folder or glob of parquet files, or a URL",
+                Hint(
+                    "{engine} takes one table: a file, a folder or glob of parquet files, or a URL"
+                ),
                 hint="put the tables of several models into one folder, model=NAME/*.parquet",
             )
         return True
     if path and is_url(str(data)):
         if needs is not None:
-            raise InputError(f"a table behind a URL is streamed, and --{needs} needs all of it")
+            rule = "a table behind a URL is streamed, and {" + needs + "} needs all of it"
+            raise InputError(Hint(rule))
         return True
     return path and needs is None and is_large(str(data))
 
@@ -171,7 +175,7 @@ def sum_plan(
         raise InputError(
             "the table has a column 'weights', which a streamed audit cannot use",
             source=source,
-            hint="leave out --engine to work in memory, or rename the column",
+            hint=Hint("leave out {engine} to work in memory, or rename the column"),
         )
     model, method = (_optional(role, columns[role], names, source) for role in ("model", "method"))
     question, answer = (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
 from calibrant.planning.presets import PRESETS
 from calibrant.stats import floors
@@ -116,7 +117,7 @@ def _check(goal: Goal) -> None:
     if goal.precision is None and goal.labels is None:
         raise InputError(
             "a plan needs a precision or a number of labels",
-            hint="give --precision for labels, or --labels for the precision they reach",
+            hint=Hint("give {precision} for labels, or {labels} for the precision they reach"),
         )
     floors.require_rate(goal.error_rate)
     floors.require_positive(goal.lipschitz, "lipschitz")

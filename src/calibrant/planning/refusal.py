@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core.errors import UnavailableError
+from calibrant.core.hints import Call, Hint
 
 __all__ = ["NO_LABELS_REASON", "require_labels"]
 
@@ -17,10 +18,11 @@ NO_LABELS_REASON = (
     "least min(L, 1)/2 on one of them, however many rows there are (The Verification Tax, "
     "Theorem 7)"
 )
-NO_LABELS_HINT = (
-    "label a small batch: `calibrant label next TABLE --out batch.csv`, fill the column "
-    "`correct`, then `calibrant label add`; a judge's verdicts are noisy labels: give them as "
-    "--judge beside a few gold labels"
+NO_LABELS_HINT = Hint(
+    "label a small batch: `{next}`, fill the column `correct`, then `{add}`; a judge's verdicts "
+    "are noisy labels: give them as {judge} beside a few gold labels",
+    next=Call("label next", "TABLE", out="batch.csv"),
+    add=Call("label add", "TABLE", "batch.csv"),
 )
 
 
@@ -54,7 +56,11 @@ def require_labels(
         raise UnavailableError(
             f"there is no column 'correct', and {NO_LABELS_REASON}",
             source=source,
-            hint="if another column holds the outcomes, name it with --correct (there are: "
-            f"{', '.join(columns)}); if none does, {NO_LABELS_HINT}",
+            hint=Hint(
+                "if another column holds the outcomes, name it with {correct} (there are: {0}); "
+                "if none does, ",
+                ", ".join(columns),
+            )
+            + NO_LABELS_HINT,
         )
     raise UnavailableError(NO_LABELS_REASON, source=source, hint=NO_LABELS_HINT)

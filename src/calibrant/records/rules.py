@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from calibrant.core.hints import Hint
+
 __all__ = ["RULES", "Rule", "broken_rule"]
 
 
@@ -18,16 +20,24 @@ class Rule:
     hint: str
 
 
-_DROP = "use --on-invalid drop to leave such rows out and have them counted"
+_DROP = Hint("use {on_invalid} to leave such rows out and have them counted", on_invalid="drop")
 
 _ALL = (
-    Rule("model_missing", "the row names no model", "fill the model in, or " + _DROP),
-    Rule("method_missing", "the row names no confidence method", "fill the method in, or " + _DROP),
-    Rule("question_missing", "the row has no question id", "fill the id in, or " + _DROP),
+    Rule("model_missing", "the row names no model", Hint("fill the model in, or ") + _DROP),
+    Rule(
+        "method_missing",
+        "the row names no confidence method",
+        Hint("fill the method in, or ") + _DROP,
+    ),
+    Rule("question_missing", "the row has no question id", Hint("fill the id in, or ") + _DROP),
     Rule(
         "confidence_not_number",
         "the confidence must be a number",
-        "write 85% as 0.85 (or as 85, with --scale percent), with a decimal point; or " + _DROP,
+        Hint(
+            "write 85% as 0.85 (or as 85, with {scale}), with a decimal point; or ",
+            scale="percent",
+        )
+        + _DROP,
     ),
     Rule("confidence_missing", "the confidence is missing", _DROP),
     Rule("confidence_nan", "the confidence is NaN", _DROP),
@@ -41,18 +51,18 @@ _ALL = (
     Rule(
         "confidence_above_1",
         "the confidence must be at most 1",
-        "if the column holds percentages, use --scale percent; otherwise " + _DROP,
+        Hint("if the column holds percentages, use {scale}; otherwise ", scale="percent") + _DROP,
     ),
     Rule(
         "correct_not_number",
         "the outcome must be 0, 1, true or false",
-        "map the values to 0 and 1, or " + _DROP,
+        Hint("map the values to 0 and 1, or ") + _DROP,
     ),
-    Rule("correct_missing", "the outcome is missing", "label the row, or " + _DROP),
+    Rule("correct_missing", "the outcome is missing", Hint("label the row, or ") + _DROP),
     Rule(
         "correct_not_binary",
         "the outcome must be 0 or 1",
-        "use --graded if grades between 0 and 1 are meant; otherwise " + _DROP,
+        Hint("use {graded} if grades between 0 and 1 are meant; otherwise ", graded=True) + _DROP,
     ),
     Rule(
         "answer_missing",
@@ -64,8 +74,12 @@ _ALL = (
     Rule(
         "duplicate_row",
         "the question appears more than once for this model and method",
-        "name all columns that make up the id (--question id,prompt), split with --by, or use "
-        "--repeats if the rows are repeated answers to one question",
+        Hint(
+            "name all columns that make up the id ({question}), split with {by}, or use {repeats} "
+            "if the rows are repeated answers to one question",
+            question="id,prompt",
+            repeats=True,
+        ),
     ),
 )
 RULES = {rule.name: rule for rule in _ALL}

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 
 __all__ = ["MOST_BLOCKS", "CellGrid", "CellSums", "cell_grid", "require_few"]
 
@@ -96,7 +97,7 @@ def require_few(blocks: int) -> None:
         raise InputError(
             f"there are more than {MOST_BLOCKS} blocks (models x methods x groups), and each "
             "takes 4 MB in a streamed audit",
-            hint="leave out a --by column with many values, or audit the models apart",
+            hint=Hint("leave out a column of {by} with many values, or audit the models apart"),
         )
 
 

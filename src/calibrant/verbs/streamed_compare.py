@@ -28,6 +28,7 @@ from calibrant.comparison.merged import (
 from calibrant.comparison.multiplicity import correct_pairs
 from calibrant.comparison.resampled import resample_counts
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.inputs.cell_source import sum_table
@@ -108,7 +109,7 @@ def streamed_compare(
             raise InputError(
                 "answers to the same question are compared, and there is no column 'question_id'",
                 source=str(data),
-                hint="name the column of question ids with --question",
+                hint=Hint("name the column of question ids with {question}"),
             )
         parts = table_parts(source, streamed.plan.columns)
         files = streamed_input(str(data), source, parts)
@@ -295,7 +296,7 @@ def _entries(
         raise InputError(
             "the models have no question in common",
             source=place,
-            hint="compare fewer models, or check that --question names the same ids for all",
+            hint=Hint("compare fewer models, or check that {question} names the same ids for all"),
         )
     shared = {name: options[name] for name in ("bins", "target")}
     try:

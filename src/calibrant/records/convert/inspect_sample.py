@@ -70,7 +70,7 @@ def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
     if len(names) > 1:
         builder.note(
             f"graded by the scorer {names[0]!r}; the log also has {', '.join(names[1:])} "
-            "(choose with --grade)"
+            "(choose another as grade)"
         )
     return names[0] if names else None
 

@@ -135,11 +135,13 @@ def _grades(
     if chosen is None:
         builder.note(
             "no generation metric of the file says right or wrong "
-            f"(choose with --grade: {', '.join(found) or 'none'})"
+            f"(choose one by grade: {', '.join(found) or 'none'})"
         )
         return [None] * count, None
     if others:
-        builder.note(f"graded by {chosen!r}; the file also has {', '.join(others)} (--grade)")
+        builder.note(
+            f"graded by {chosen!r}; the file also has {', '.join(others)} (choose by grade)"
+        )
     return found[chosen], chosen
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.records.convert.helm import is_helm, read_helm
 from calibrant.records.convert.inspect_log import is_inspect_archive, is_inspect_json, read_inspect
 from calibrant.records.convert.json_text import load_json
@@ -135,8 +136,13 @@ def read_log(
         raise InputError(
             "not a log of a known tool",
             source=str(path),
-            hint=f"known: {', '.join(entry.what for entry in READERS.values())}; for a table (csv, "
-            "jsonl, parquet) name its columns: --confidence COL --correct COL",
+            hint=Hint(
+                "known: {0}; for a table (csv, jsonl, parquet) name its columns: {confidence} "
+                "{correct}",
+                ", ".join(entry.what for entry in READERS.values()),
+                confidence="COL",
+                correct="COL",
+            ),
         )
     try:
         return reader.read(place, chosen)

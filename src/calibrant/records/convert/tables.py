@@ -172,7 +172,7 @@ def _grade_column(columns: Sequence[str], options: ReadOptions, builder: LogBuil
         )
     found = wanted or next((name for name in _GRADES if name in columns), None)
     if found is None:
-        builder.note("uqlm grades nothing: add a column of grades and name it with --grade")
+        builder.note("uqlm grades nothing: add a column of grades and name it as grade")
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.sources.mace.choose import Embed, choose, without_duplicates
@@ -136,7 +137,9 @@ def _facts_of(name: str, facts: Mapping[str, Sequence[FactSet]]) -> Sequence[Fac
         return SHIPPED[name]()
     raise InputError(
         f"no facts for the domain {name!r} ship with the package",
-        hint="give facts with --triples FILE or FOLDER (csv, jsonl, parquet, SPARQL JSON)",
+        hint=Hint(
+            "give a file or folder of facts with {triples} (csv, jsonl, parquet, SPARQL JSON)"
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 from calibrant.sources.mace.sparql import sparql_records
@@ -184,7 +185,7 @@ def _known_domain(name: str, source: str) -> str:
         raise InputError(
             f"these triples belong to no known domain: {name!r}",
             source=source,
-            hint="name the file after its domain, add a column 'domain', or give one --domain; "
+            hint=Hint("name the file after its domain, add a column 'domain', or give {domains}; ")
             + did_you_mean(name, list(DOMAIN_RELATION)),
         )
     return name
