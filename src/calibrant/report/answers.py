@@ -81,7 +81,12 @@ def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a document in its order: the most important first."""
     found = document.get("claims")
     entries = claims_of_old_document(document) if found is None else found
-    return [Claim(**{name: entry.get(name) for name in _FIELDS}) for entry in entries]
+    return [_claim(entry) for entry in entries]
+
+
+def _claim(entry: Mapping[str, Any]) -> Claim:
+    known: dict[str, Any] = {name: entry.get(name) for name in _FIELDS}
+    return Claim(**known)
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -125,10 +130,8 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
     if kind_of(document) == "monitor" and any(e.get("alarm") for e in document["results"]):
         return Badge("alarm", "alarm")
-    return _counted(
-        [claim_tone(claim) for claim in claims if not _is_summary(claim) or len(claims) == 1],
-        claims,
-    )
+    own = [claim for claim in claims if not _is_summary(claim)] or claims
+    return _counted([claim_tone(claim) for claim in own], claims)
 
 
 def _tested(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -32,6 +32,7 @@ class Paragraph:
 class Table:
     """A table of strings. The first `labels` columns are names, the others numbers.
 
+    `main`: the one table of the short view, where it is not the first.
     `folded`: a page shows the title alone until the reader opens it (reasons, details).
     `whole`: the whole text behind a cell that had to be cut, by the cell; a page shows it when
     asked.
@@ -43,6 +44,7 @@ class Table:
     note: str = ""
     labels: int = 1
     folded: bool = False
+    main: bool = False
     whole: Mapping[str, str] = field(default_factory=dict)
 
 

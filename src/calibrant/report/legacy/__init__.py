@@ -25,11 +25,9 @@ def claims_of_old_document(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     own = _audited(document) if kind == "audit" else []
     if len(own) == 1:
         return own
-    opening = opening_sentences([document])
-    whole = [
-        {"id": f"{kind}.opening", "subject": {}, "outcome": "", "text": text}
-        for text in opening[:3]
-    ]
+    opening = opening_sentences([document])[:3]
+    empty = {"id": f"{kind}.opening", "subject": {}, "outcome": ""}
+    whole = [{**empty, "text": text} for text in opening]
     return [*whole, *own]
 
 

@@ -104,15 +104,15 @@ def _blocks(
     for block in document_blocks(document):
         if isinstance(block, Paragraph) and block.text in said:
             continue
-        listed = kind == "audit" and isinstance(block, Table) and bool(document["results"])
-        if listed and block.columns[0].startswith("model") and not _semantic(block):
+        if isinstance(block, Table) and kind == "audit" and _in_numbers(block, document):
             continue
         found.append(block)
     return found
 
 
-def _semantic(block: Table) -> bool:
-    return any(name.startswith("Sem") for name in block.columns)
+def _in_numbers(block: Table, document: Mapping[str, Any]) -> bool:
+    semantic = any(name.startswith("Sem") for name in block.columns)
+    return bool(document["results"]) and block.columns[0].startswith("model") and not semantic
 
 
 def _figures(document: Mapping[str, Any]) -> list[Figure]:

@@ -14,6 +14,7 @@ __all__ = ["Item", "dot_plot"]
 _ROWS_WIDE, _ROWS_NARROW = 26, 20
 _NAME_MOST = 250
 _GAP_ROOM = 44
+_BETWEEN = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ def _wide(
     part = (width - names - 14) / len(panels)
     for number, panel in enumerate(panels):
         start = names + 14 + number * part
-        axis = Axis(0, 1, start + 6, start + part - _GAP_ROOM - 10)
+        axis = Axis(0, 1, start + 6, start + part - _GAP_ROOM - _BETWEEN)
         shares = (0, 0.5, 1) if part < 260 else (0, 0.25, 0.5, 0.75, 1)
         across(drawing, axis, [(value, percent(value)) for value in shares], top - 6, bottom)
-        drawing.text(start + part - 2, top - 12, "gap", "tick", anchor="end")
+        drawing.text(start + part - 8, top - 12, "gap", "tick", anchor="end")
         if len(panels) > 1:
             heading = cut_name(panel.replace("_", " "), part - 10)
             drawing.text(start + 6, 14, heading, "strong")
@@ -109,12 +110,12 @@ def _marks(
         if item.row not in places:
             continue
         start = left + panels.index(item.panel) * part
-        axis = Axis(0, 1, start + 6, start + part - _GAP_ROOM - 10)
+        axis = Axis(0, 1, start + 6, start + part - _GAP_ROOM - _BETWEEN)
         y = top + step * (places[item.row] + 0.5)
         drawing.open_group(f"row {item.tone}", _words(item), key=item.key)
         drawing.rect(start, y - step / 2, part, step, "hit")
         _dumbbell(drawing, item, axis, y, 5.0 if step > 20 else 4.2)
-        drawing.text(start + part - 2, y + 4, points(item.gap["value"]), "gap", anchor="end")
+        drawing.text(start + part - 8, y + 4, points(item.gap["value"]), "gap", anchor="end")
         drawing.close_group()
         if item.panel not in labelled:
             labelled.add(item.panel)

@@ -16,6 +16,7 @@ from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.terminal._fit import fitted, safe_text
+from calibrant.report.terminal.compact import LISTS, compact_lines
 
 __all__ = ["document_blocks", "kinds", "render_markdown", "render_text", "terminal_blocks"]
 
@@ -47,16 +48,45 @@ def kinds() -> dict[str, str]:
     }
 
 
-def terminal_blocks(document: Mapping[str, Any], *, width: int = 120) -> list[RenderableType]:
-    """Return what a terminal of this width shows of the document."""
-    return [part for block in document_blocks(document) for part in _rich(block, width)]
+def terminal_blocks(
+    document: Mapping[str, Any],
+    *,
+    width: int = 120,
+    full: bool = False,
+    top: int | None = None,
+    sort: str | None = None,
+) -> list[RenderableType]:
+    """Return what a terminal of this width shows of the document.
+
+    Parameters
+    ----------
+    document
+        What a verb returned.
+    width
+        Letters of a line.
+    full
+        Every table, instead of the answer with one table.
+    top, sort
+        Rows of the one table, and the metric or column by which it is sorted.
+    """
+    blocks = document_blocks(document)
+    if full or kind_of(document) in LISTS:
+        return [part for block in blocks for part in _rich(block, width)]
+    return list(compact_lines(document, blocks, width=width, top=top, sort=sort))
 
 
-def render_text(document: Mapping[str, Any], *, width: int = 120) -> str:
+def render_text(
+    document: Mapping[str, Any],
+    *,
+    width: int = 120,
+    full: bool = False,
+    top: int | None = None,
+    sort: str | None = None,
+) -> str:
     """Return the terminal view as plain text."""
     console = Console(width=width, color_system=None, force_terminal=False)
     with console.capture() as capture:
-        for block in terminal_blocks(document, width=width):
+        for block in terminal_blocks(document, width=width, full=full, top=top, sort=sort):
             console.print(block)
     return capture.get().rstrip("\n")
 

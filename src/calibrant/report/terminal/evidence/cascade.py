@@ -80,6 +80,7 @@ def _areas(entry: Mapping[str, Any]) -> Table:
         tuple(columns),
         tuple(map(tuple, rows)),
         title="Strategies, budgets from the cheapest to the largest model",
+        main=True,
     )
 
 

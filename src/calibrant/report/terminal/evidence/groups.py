@@ -107,6 +107,7 @@ def _groups(entry: Mapping[str, Any]) -> Table:
         tuple(rows),
         title="Groups, costliest first",
         note=note,
+        main=True,
     )
 
 

@@ -1,0 +1,204 @@
+"""The short view of a document: what it says, one table that fits, and what comes next."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from calibrant.core.document import kind_of
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.report.answers import badge_of, claims_of, headline, warnings_of
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.next_step import next_step
+from calibrant.report.terminal._fit import safe_text
+from calibrant.report.terminal.strip import STYLES, audit_lines, cut_cells
+from calibrant.report.titles import title_line
+
+__all__ = ["LISTS", "compact_lines"]
+
+LISTS = frozenset({"analysis", "demo", "methods", "models", "report"})
+"""Kinds that are a list themselves: they are shown whole."""
+
+_SENTENCES, _WARNINGS, _ROWS = 5, 2, 16
+_SENTENCES_OF_MANY = 3
+_ESTIMATE = re.compile(r"^(\S+) \[([^,\]]+), ([^\]]+)\](.*)$", re.DOTALL)
+_NAME_LEAST, _NAME_MOST = 12, 44
+
+
+def compact_lines(
+    document: Mapping[str, Any],
+    blocks: Sequence[Paragraph | Table],
+    *,
+    width: int,
+    top: int | None = None,
+    sort: str | None = None,
+) -> list[Text]:
+    """Return the short view, line by line.
+
+    Parameters
+    ----------
+    document, blocks
+        The document, and its neutral blocks: the table of kinds that have none of their own.
+    width
+        Letters of a line.
+    top
+        Rows of the table.
+    sort
+        Metric or column by which the table is sorted.
+    """
+    lines = [Text(title_line(document, dated=False), style="dim"), Text()]
+    warnings = [safe_text(str(warning["text"])) for warning in warnings_of(document)]
+    more = len(warnings) - _WARNINGS
+    for text in [*warnings[:_WARNINGS], *([f"{more} more warnings (--full)"] if more > 0 else [])]:
+        hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
+        lines += [Text(line, style="yellow") for line in hung]
+    if warnings:
+        lines.append(Text())
+    lines += _sentences(document, blocks)
+    table = _table(document, blocks, width=width, top=top or _ROWS, sort=sort)
+    lines += [Text(), *table] if table else []
+    step = next_step(document)
+    if step is not None:
+        lines += [Text(), Text.assemble(("Next:  ", "bold"), step[1])]
+    lines.append(Text("More:  --full   --html page.html   --json out.json", style="dim"))
+    return lines
+
+
+def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table]) -> list[Text]:
+    claims = claims_of(document)
+    many = len(document.get("results") or ()) > _SENTENCES
+    said = headline(claims, _SENTENCES_OF_MANY if many else _SENTENCES)
+    if not said:
+        said = [b.text for b in blocks if isinstance(b, Paragraph)][:_SENTENCES_OF_MANY]
+    badge = badge_of(document, claims)
+    lines = [Text(safe_text(text)) for text in said]
+    if badge is not None and lines:
+        word = badge.words.partition(",")[0].upper()
+        lines[0] = Text.assemble((f"{word}  ", STYLES.get(badge.tone, "bold")), lines[0])
+    return lines
+
+
+def _table(
+    document: Mapping[str, Any],
+    blocks: Sequence[Paragraph | Table],
+    *,
+    width: int,
+    top: int,
+    sort: str | None,
+) -> list[Text]:
+    if kind_of(document) == "audit" and document["results"]:
+        return audit_lines(document, width, top=top, sort=sort)
+    tables = [block for block in blocks if isinstance(block, Table)]
+    if not tables:
+        return []
+    table = next((block for block in tables if block.main), tables[0])
+    table = replace(table, rows=tuple(tuple(map(safe_text, row)) for row in table.rows))
+    if sort is not None:
+        table = _sorted(table, sort)
+    cut = len(table.rows) - top
+    drawn = _fitted(replace(table, rows=table.rows[:top]), width)
+    if cut > 0:
+        drawn.append(Text(f" … {cut:,} more (--top {len(table.rows)})", style="dim"))
+    return drawn
+
+
+def _sorted(table: Table, sort: str) -> Table:
+    names = [name.lower() for name in table.columns]
+    if sort.lower() not in names:
+        hint = did_you_mean(sort, list(table.columns))
+        raise InputError(f"the table has no column {sort!r} to sort by", hint=hint)
+    place = names.index(sort.lower())
+
+    def value(row: tuple[str, ...]) -> tuple[bool, float, str]:
+        found = re.match(r"[-+−]?[\d.,]+", row[place])
+        number = found and found[0].replace(",", "").replace("−", "-")
+        try:
+            return (False, float(number or "x"), "")
+        except ValueError:
+            return (True, 0.0, row[place])
+
+    return replace(table, rows=tuple(sorted(table.rows, key=value)))
+
+
+def _fitted(table: Table, width: int) -> list[Text]:
+    """Draw the table in the richest form that fits: intervals, half-widths, or numbers alone."""
+    for form in (_whole, _half, _bare):
+        rows = [
+            [cell if place < table.labels else form(cell) for place, cell in enumerate(row)]
+            for row in table.rows
+        ]
+        widths = _widths(table.columns, rows, table.labels)
+        if sum(widths) + 2 * len(widths) <= width or form is _bare:
+            return _drawn(table.columns, rows, table.labels, width)
+    return []
+
+
+def _whole(cell: str) -> str:
+    return cell
+
+
+def _half(cell: str) -> str:
+    found = _ESTIMATE.match(cell)
+    if not found:
+        return cell
+    try:
+        low, high = float(found[2].replace(",", "")), float(found[3].replace(",", ""))
+    except ValueError:
+        return cell
+    digits = len(found[1].partition(".")[2])
+    return f"{found[1]} ± {(high - low) / 2:.{digits}f}{found[4]}"
+
+
+def _bare(cell: str) -> str:
+    found = _ESTIMATE.match(cell)
+    return cell if not found else f"{found[1]}{found[4]}"
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> list[int]:
+    widths = []
+    for place, name in enumerate(columns):
+        own = max([cell_len(name), *(cell_len(row[place]) for row in rows)])
+        widths.append(min(own, _NAME_MOST) if place < labels else own)
+    return widths
+
+
+def _drawn(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int, width: int
+) -> list[Text]:
+    """Draw as many columns as fit, names first; names give way before a column does."""
+    widths = _widths(columns, rows, labels)
+    kept = len(widths)
+    while kept > 1 and _least(widths[:kept], labels) > width - 1:
+        kept -= 1
+    over = sum(widths[:kept]) + 2 * kept - (width - 1)
+    for place in range(min(labels, kept)):
+        spare = min(max(over, 0), max(widths[place] - _NAME_LEAST, 0))
+        widths[place] -= spare
+        over -= spare
+    lines = [Text(_line(columns, widths[:kept], labels), style="dim")]
+    lines += [Text(_line(row, widths[:kept], labels)) for row in rows]
+    if kept < len(columns):
+        words = f" {len(columns) - kept} more columns with --full: {', '.join(columns[kept:])}"
+        lines.append(Text(words[:width], style="dim"))
+    return lines
+
+
+def _least(widths: Sequence[int], labels: int) -> int:
+    names = sum(min(width, _NAME_LEAST) for width in widths[:labels])
+    return names + sum(widths[labels:]) + 2 * len(widths)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], labels: int) -> str:
+    parts = []
+    for place, width in enumerate(widths):
+        cell = " ".join(cells[place].split())
+        filled = cut_cells(cell, width)
+        parts.append(filled if place < labels else " " * (width - cell_len(cell)) + cell)
+    return (" " + "  ".join(parts)).rstrip()

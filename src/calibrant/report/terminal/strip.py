@@ -1,0 +1,232 @@
+"""The table of an audit in a terminal: right, says, gap, and both on a strip of characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.report.answers import claims_of, entry_tone
+from calibrant.report.terminal._fit import safe_text
+
+__all__ = ["STYLES", "audit_lines", "cut_cells"]
+
+STYLES = {
+    "over_confident": "bold red",
+    "miscalibrated": "bold red",
+    "alarm": "bold red",
+    "under_confident": "bold blue",
+    "calibrated": "bold green",
+    "equivalent": "bold green",
+    "shown": "bold",
+}
+_NAMES = {"right": "accuracy", "says": "mean_confidence", "confidence": "mean_confidence",
+          "gap": "confidence_gap"}  # fmt: skip
+_BETTER_HIGH = {"accuracy", "auroc", "auprc", "dsc"}
+_IN_POINTS = {"ece", "ece_debiased", "smooth_ece", "over_confidence", "under_confidence"}
+# right, says, gap with its half-width, AUROC, and the spaces between them.
+_NUMBERS = 1 + 6 + 6 + 10 + 1 + 6 + 2
+_LEAST_STRIP, _MOST_STRIP = 12, 40
+_LEAST_NAME = 14
+# Names give way to the strip down to this width, and the strip to names below it.
+_GOOD_STRIP, _GOOD_NAME = 18, 22
+
+
+def audit_lines(
+    document: Mapping[str, Any], width: int, *, top: int, sort: str | None
+) -> list[Text]:
+    """Return head, rows and legend; rows beyond `top` are cut in the middle, which is said."""
+    entries = _sorted(document, sort)
+    column = _column(sort)
+    several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
+    names = {id(entry): _name(entry, several) for entry in entries}
+    shown: list[Mapping[str, Any] | None] = list(entries)
+    if len(entries) > top:
+        half = top // 2
+        shown = [*entries[: top - half], None, *(entries[-half:] if half else ())]
+    longest = max(cell_len(names[id(entry)]) for entry in shown if entry is not None)
+    room = width - _NUMBERS - _metric_width(column)
+    name = max(min(longest, max(room - _GOOD_STRIP, _GOOD_NAME)), _LEAST_NAME)
+    strip = min(room - name, _MOST_STRIP)
+    claims = claims_of(document)
+    short = _short_names(names, name)
+    lines = [_head(name, strip, column)]
+    for entry in shown:
+        if entry is None:
+            cut = f" … {len(entries) - top:,} more (--top {len(entries)})"
+            lines.append(Text(cut, style="dim"))
+        else:
+            tone = entry_tone(entry, claims)
+            lines.append(_row(entry, short[id(entry)], strip, column, tone))
+    return [*lines, _legend(document, strip, width)]
+
+
+def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
+    results: Sequence[Mapping[str, Any]] = document["results"]
+    entries = [e for e in results if e.get("group")] or list(results)
+    if sort is None:
+        return sorted(entries, key=lambda e: abs(_value(e, "confidence_gap") or 0.0))
+    if sort in ("name", "model"):
+        return sorted(entries, key=lambda e: (str(e["model"]), str(e["method"])))
+    metric = _NAMES.get(sort.lower(), sort.lower().replace(" ", "_"))
+    known = dict.fromkeys(name for entry in entries for name in entry["metrics"])
+    if metric not in known:
+        raise InputError(
+            f"there is no metric {sort!r} to sort by", hint=did_you_mean(sort, list(known))
+        )
+    sign = -1 if metric in _BETTER_HIGH else 1
+    size = abs if metric == "confidence_gap" else float
+    return sorted(
+        entries,
+        key=lambda e: (
+            _value(e, metric) is None,
+            sign * size(_value(e, metric) or 0.0),
+        ),
+    )
+
+
+def _column(sort: str | None) -> str:
+    """Return the metric beside AUROC: the one that is sorted by, or else the ECE."""
+    metric = _NAMES.get((sort or "").lower(), (sort or "").lower().replace(" ", "_"))
+    usual = ("", "name", "model", "accuracy", "mean_confidence", "confidence_gap", "auroc")
+    return "ece" if metric in usual else metric
+
+
+def _value(entry: Mapping[str, Any], metric: str) -> float | None:
+    found = entry["metrics"].get(metric)
+    if found is None and metric == "confidence_gap":
+        said, right = (_value(entry, name) for name in ("mean_confidence", "accuracy"))
+        return None if said is None or right is None else said - right
+    return None if found is None else found["value"]
+
+
+def _name(entry: Mapping[str, Any], several: Mapping[str, bool]) -> str:
+    group = ", ".join(f"{key}={value}" for key, value in (entry.get("group") or {}).items())
+    model = str(entry["model"]) if several["model"] or not group else ""
+    method = str(entry["method"]).removesuffix("_confidence") if several["method"] else ""
+    if several["method"] and not several["model"] and not group:
+        model = ""
+    return safe_text(" / ".join(part for part in (model, method, group) if part))
+
+
+def _head(name: int, strip: int, column: str) -> Text:
+    title, wide = _metric_title(column), _metric_width(column)
+    scale = f"0 %{'':{strip - 8}}100 %" if strip >= _LEAST_STRIP else ""
+    words = f" {'':{name}} {'right':>5} {'says':>5} {'gap':>9} {title:>{wide}} {'AUROC':>5}"
+    return Text(f"{words}  {scale}".rstrip(), style="dim")
+
+
+def _metric_title(column: str) -> str:
+    return {"ece": "ECE"}.get(column, column.replace("_", " "))
+
+
+def _metric_width(column: str) -> int:
+    return max(5, len(_metric_title(column)))
+
+
+def _row(entry: Mapping[str, Any], name: str, strip: int, column: str, tone: str) -> Text:
+    right, said = _value(entry, "accuracy"), _value(entry, "mean_confidence")
+    style = STYLES.get(tone, "")
+    line = Text(f" {name} {_percent(right):>5} {_percent(said):>5} ")
+    line.append(f"{_gap(entry):>9}", style=style)
+    own = f"{_metric(entry, column):>{_metric_width(column)}}"
+    line.append(f" {own} {_metric(entry, 'auroc'):>5}  ")
+    if strip >= _LEAST_STRIP and right is not None and said is not None:
+        line.append_text(_strip(right, said, strip, style))
+    return line
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def _gap(entry: Mapping[str, Any]) -> str:
+    value = _value(entry, "confidence_gap")
+    if value is None:
+        return "–"
+    found = entry["metrics"].get("confidence_gap") or {}
+    words = f"{100 * value:+.0f}" if abs(value) >= 0.01 else f"{100 * value:+.1f}"
+    if found.get("low") is None or found.get("high") is None:
+        return words
+    half = 50 * (found["high"] - found["low"])
+    return f"{words} ± {half:.0f}" if half >= 1 else f"{words} ± {half:.1f}"
+
+
+def _metric(entry: Mapping[str, Any], metric: str) -> str:
+    value = _value(entry, metric)
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f}" if metric in _IN_POINTS else f"{value:.2f}"
+
+
+def _strip(right: float, said: float, width: int, style: str) -> Text:
+    """Return both shares on one line: a dot for right, a diamond for what is said."""
+    places = [min(max(round(share * (width - 1)), 0), width - 1) for share in (right, said)]
+    marks = ["·"] * width
+    low, high = sorted(places)
+    marks[low : high + 1] = "━" * (high - low + 1)
+    marks[places[0]] = "●"
+    marks[places[1]] = "◆"
+    line = Text("".join(marks), style="dim")
+    line.stylize(style or "bold", low, high + 1)
+    return line
+
+
+def _legend(document: Mapping[str, Any], strip: int, width: int) -> Text:
+    signs = "● right  ◆ says   " if strip >= _LEAST_STRIP else ""
+    level = 100 * document.get("level", 0.95)
+    words = f" {signs}gap and ECE in points, {level:.0f} % intervals"
+    rule = document.get("multiplicity") or {}
+    tests = (rule.get("whole") or {}).get("tests", 0) + (rule.get("groups") or {}).get("tests", 0)
+    corrected = f"; {tests:,} tests corrected (Holm)"
+    if tests > 2 and len(words + corrected) <= width:
+        words += corrected
+    return Text(words, style="dim")
+
+
+def _short_names(names: Mapping[int, str], width: int) -> dict[int, str]:
+    """Cut model and method apart, so that both can still be told from the others."""
+    if max(cell_len(name) for name in names.values()) <= width:
+        return {place: cut_cells(name, width) for place, name in names.items()}
+    parts = {place: name.partition(" / ")[::2] for place, name in names.items()}
+    second = max(cell_len(method) for _, method in parts.values())
+    own = min(second, (width - 3) * 2 // 5)
+    models = _cut_all({model for model, _ in parts.values()}, width - (own + 3 if own else 0))
+    methods = _cut_all({method for _, method in parts.values()}, own)
+    return {
+        place: cut_cells(models[a].rstrip() + (f" / {methods[b].rstrip()}" if b else ""), width)
+        for place, (a, b) in parts.items()
+    }
+
+
+def _cut_all(names: set[str], width: int) -> dict[str, str]:
+    """Cut at the end where the names stay apart, or else in the middle."""
+    ends = {
+        name: name if cell_len(name) <= width else name[: max(width - 1, 1)] + "…" for name in names
+    }
+    if len(set(ends.values())) == len(names):
+        return {name: cut_cells(text, width) for name, text in ends.items()}
+    return {name: cut_cells(name, width) for name in names}
+
+
+def cut_cells(text: str, width: int) -> str:
+    """Return a text in exactly `width` cells: filled up, or cut in its middle.
+
+    Examples
+    --------
+    >>> cut_cells("Meta-Llama-3.1-405B-Instruct", 20)
+    'Meta-Llama…-Instruct'
+    >>> cut_cells("gpt", 5)
+    'gpt  '
+    """
+    if cell_len(text) <= width:
+        return text + " " * (width - cell_len(text))
+    keep, found = len(text), text
+    while keep > 1 and cell_len(found) > width:
+        keep -= 1
+        found = text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
+    return found + " " * (width - cell_len(found))

@@ -1,0 +1,87 @@
+"""The title line of a document: what was looked at, how much of it, and when."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.core.document import kind_of
+from calibrant.report.answers import source_name, whole_entries
+
+__all__ = ["page_date", "title_line"]
+
+_TITLES = {
+    "audit": "Audit",
+    "compare": "Comparison",
+    "groups": "Groups",
+    "cascade": "Cascade",
+    "decide": "Threshold",
+    "plan": "Plan",
+    "multi_answer": "Several right answers",
+    "methods": "Confidence methods",
+    "monitor": "Monitoring",
+    "label": "Labelling",
+    "leaderboard": "Leaderboard",
+    "run": "Collection",
+    "analysis": "Analysis",
+    "bench": "Benchmark",
+    "bench_check": "Check of questions",
+    "semantics": "Meanings and grades",
+    "grade": "Meanings and grades",
+    "study": "Study",
+    "import_logs": "Imported logs",
+}
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+
+
+def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: bool = True) -> str:
+    """Return the title line; it shows no place of a machine.
+
+    Examples
+    --------
+    >>> document = {"schema": "calibrant.plan/1", "source": "/tmp/scores.csv"}
+    >>> title_line(document, dated=False)
+    'Plan of scores'
+    """
+    kind = kind_of(document)
+    words = _TITLES.get(kind, kind.replace("_", " ").capitalize())
+    name = title or source_name(document)
+    parts = [f"{words} of {name}" if name else words, *_amounts(document, kind)]
+    return " · ".join([*parts, page_date()] if dated else parts)
+
+
+def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
+    results = document.get("results") or []
+    if kind == "audit" and results:
+        return _audited(whole_entries(document))
+    if kind == "compare" and results:
+        models = len({entry["model"] for entry in results})
+        questions = max(entry["accuracy"]["n"] for entry in results)
+        return [f"{models} models", f"{questions:,} questions"]
+    if results and isinstance(results[0], Mapping) and isinstance(results[0].get("n"), int):
+        return [f"{results[0]['n']:,} rows"]
+    return []
+
+
+def _audited(whole: list[Mapping[str, Any]]) -> list[str]:
+    methods = {str(entry["method"]) for entry in whole}
+    models = {str(entry["model"]) for entry in whole}
+    found = [f"{len(methods)} confidences"]
+    if len(methods) == 1:
+        name = methods.pop().replace("_", " ")
+        found = [name if name.endswith("confidence") else f"{name} confidence"]
+    if len(models) > 1:
+        found.append(f"{len(models)} models")
+    return [*found, f"{max(entry['questions'] for entry in whole):,} questions"]
+
+
+def page_date() -> str:
+    """Return today's date in words; SOURCE_DATE_EPOCH fixes it for builds that must repeat."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH")
+    day = dt.datetime.fromtimestamp(int(fixed), dt.UTC).date() if fixed else dt.date.today()
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
