@@ -64,7 +64,7 @@ VERBS = {
         price={"small": 1, "large": 8},
         features=["topic"],
         strategies=["confidence"],
-        splits=2,
+        random_splits=2,
         seed=4,
     ),
     "monitor": lambda path: monitor(path, every=100),

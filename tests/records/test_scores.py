@@ -102,7 +102,7 @@ def test_an_invalid_row_may_share_the_id_of_a_valid_one():
 
 def test_percent_is_converted_only_when_asked():
     percent = table(confidence=[20, 50, 100])
-    with pytest.raises(InputError, match="--scale percent"):
+    with pytest.raises(InputError, match='use scale="percent"'):
         load_scores(percent)
     assert load_scores(percent, scale="percent").frame["confidence"].to_list() == [0.2, 0.5, 1.0]
 

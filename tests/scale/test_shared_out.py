@@ -145,7 +145,7 @@ def cli(*words):
 def test_the_command_line_has_the_same_word_for_every_verb(tmp_path):
     table, alone, shared = (tmp_path / name for name in ("t.csv", "alone.json", "shared.json"))
     scores().write_csv(table)
-    words = ["cascade", table, "--models", "small,large", "--features", "x", "--splits", 3]
+    words = ["cascade", table, "--models", "small,large", "--features", "x", "--random-splits", 3]
     for out, engine in ((alone, []), (shared, ["--engine", "local"])):
         done = cli(*words, "--price", "small=1,large=5", *engine, "--json", out)
         assert done.returncode == 0, done.stderr

@@ -280,8 +280,8 @@ def test_questions_that_come_up_again_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"graded": True}, "--graded needs all of it"),
-        ({"recalibrate": "platt"}, "--recalibrate needs all of it"),
+        ({"graded": True}, "graded needs all of it"),
+        ({"recalibrate": "platt"}, "recalibrate needs all of it"),
         ({"confidence": "nothing"}, "there is no column 'nothing'"),
         ({"by": ["tpic"]}, "there is no column 'tpic' for by"),
         ({"bins": 9973}, "common multiple with 60"),

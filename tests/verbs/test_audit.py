@@ -291,7 +291,7 @@ def test_the_raw_score_stays_refused_and_the_way_out_is_said():
     score, right = any_scores()
     with pytest.raises(InputError, match="at least 0") as error:
         cal.audit(score, right)
-    assert "--recalibrate platt" in str(error.value)
+    assert 'recalibrate="platt"' in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["temperature", "beta", "histogram"])
