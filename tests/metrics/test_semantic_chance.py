@@ -7,13 +7,17 @@ import pytest
 
 from calibrant.metrics.semantic import (
     DrawPool,
+    JudgeErrors,
     boundary_alignment,
+    judge_errors,
+    judged_intervals,
     many_class_gaps,
     noise_floor,
     pool_draws,
     pool_gap,
     question_scores,
     sem_ece_block,
+    sem_ece_of_pool,
     theory,
     unlimited_draws_ece,
 )
@@ -200,3 +204,26 @@ def test_boundary_alignment_recovers_the_leading_constant():
     assert jensen["predicted"] == pytest.approx(0.0468, abs=1e-4)
     assert jensen["n"] > 50
     assert jensen["ratio"] == jensen["gap"].value / jensen["predicted"]
+
+
+def test_a_judge_without_errors_widens_nothing():
+    pool = drawn_world(np.random.default_rng(9), 300, n=20)
+    found = sem_ece_of_pool(pool, rng=0)
+    judged = judged_intervals(pool, found.sem1, found.sem2, JudgeErrors(0, 0, 0))
+    assert judged.sem2.low == pytest.approx(found.sem2.low)
+    assert judged.sem2.high == pytest.approx(found.sem2.high)
+    wrong = judged_intervals(pool, found.sem1, found.sem2, JudgeErrors(0.2, 0.2, 0.2))
+    assert wrong.sem2.high - wrong.sem2.low > found.sem2.high - found.sem2.low
+
+
+def test_measured_rates_of_a_judge():
+    question = np.repeat(np.arange(4), 4)
+    truth = np.tile([0, 0, 1, 1], 4)
+    first = truth.copy()
+    first[:4] = [0, 2, 1, 1]  # one meaning in two classes
+    first[4:8] = 0  # two meanings in one class
+    grades = (truth == 0).astype(float)
+    own = grades.copy()
+    own[8] = 0.0
+    rates = judge_errors(question, (first, own), (truth, grades))
+    assert (rates.apart, rates.together, rates.grade) == (0.25, 0.25, 0.25)

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
         sem_ece,
         sem_ece_of_pool,
     )
+    from calibrant.metrics.semantic.judging import (
+        Judged,
+        JudgeErrors,
+        judge_errors,
+        judged_intervals,
+    )
     from calibrant.metrics.semantic.pool import DrawPool, pool_draws
     from calibrant.metrics.semantic.predicted import many_class_gaps, pool_gap
     from calibrant.metrics.semantic.stated import VerEce, ver_ece
@@ -60,6 +66,7 @@ else:
                 "sem_ece",
                 "sem_ece_of_pool",
             ),
+            ".judging": ("JudgeErrors", "Judged", "judge_errors", "judged_intervals"),
             ".pool": ("DrawPool", "pool_draws"),
             ".predicted": ("many_class_gaps", "pool_gap"),
             ".stated": ("VerEce", "ver_ece"),
@@ -81,6 +88,8 @@ __all__ = [
     "ConvergencePoint",
     "DrawPool",
     "FloorTest",
+    "JudgeErrors",
+    "Judged",
     "MarginStratum",
     "NoiseFloor",
     "QuestionScores",
@@ -94,6 +103,8 @@ __all__ = [
     "convergence_curve",
     "gap_slope",
     "hardest_questions",
+    "judge_errors",
+    "judged_intervals",
     "many_class_gaps",
     "margin_strata",
     "noise_floor",

@@ -1,0 +1,324 @@
+"""Sampled answers in the shapes people have them: read into questions and draws.
+
+A list of answers per question, a row per draw, the output of a batch endpoint or another log with
+a file of references beside it, calibrant's own tables. Columns that are not named are guessed, and
+the guesses are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+from calibrant.inputs.samples.matching import match_references
+from calibrant.records import Study, read_table, source_name
+from calibrant.records.convert import read_log, recognise
+from calibrant.records.schemas import DRAWS
+from calibrant.sources import load_questions
+
+__all__ = ["SampleColumns", "Samples", "read_samples"]
+
+_GUESSES = {
+    "samples": (
+        "samples", "answers", "responses", "generations", "outputs", "completions", "predictions",
+        "sample", "response", "generation", "output", "completion", "prediction", "text", "answer",
+    ),
+    "reference": (
+        "reference", "references", "gold", "gold_answer", "gold_answers", "ground_truth",
+        "correct_answer", "target", "targets", "aliases", "answer", "answers", "label",
+    ),
+    "question": ("question_id", "id", "qid", "question_number", "idx", "index"),
+    "text": ("question", "question_text", "prompt", "query", "problem", "input"),
+    "model": ("model", "model_name", "model_id"),
+    "draw": ("draw", "sample_id", "sample_index", "generation_id", "attempt", "epoch"),
+}  # fmt: skip
+_MODEL = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleColumns:
+    """Names of columns by role; None leaves the choice to their content."""
+
+    samples: str | None = None
+    reference: str | None = None
+    question: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Questions with their references, and one row per sampled answer.
+
+    `columns` says which column plays which role, `guessed` which of these were not named by the
+    caller, `notes` what else a reader should know.
+    """
+
+    questions: pl.DataFrame
+    draws: pl.DataFrame
+    shape: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    guessed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_samples(
+    data: Any, columns: SampleColumns | None = None, *, references: Any = None
+) -> Samples:
+    """Read sampled answers of any known shape.
+
+    Parameters
+    ----------
+    data
+        A table (csv, jsonl, parquet, dataframe), a log, a study, or several tables.
+    columns
+        Names of columns where they should not be guessed.
+    references
+        File of questions with their right answers, in any layout of `calibrant.sources`, for
+        data that has none.
+
+    Examples
+    --------
+    >>> cells = {"question": ["2 + 2?"], "answers": [["4", "four", "5"]], "gold": ["4"]}
+    >>> table = pl.DataFrame(cells)
+    >>> found = read_samples(table)
+    >>> found.shape, found.draws.height, found.questions["references"].to_list()
+    ('list per question', 3, [[['4']]])
+    """
+    wanted = columns or SampleColumns()
+    parts = list(data) if isinstance(data, list | tuple) else [data]
+    read = [_read_one(part, wanted, several=len(parts) > 1) for part in parts]
+    found = read[0] if len(read) == 1 else _joined(read)
+    if references is not None:
+        found = match_references(found, load_questions(references), source_name(references))
+    _require(found, source_name(parts[0]))
+    return found
+
+
+def _read_one(data: Any, wanted: SampleColumns, *, several: bool) -> Samples:
+    if isinstance(data, str | Path):
+        if Study.is_study(data):
+            return _from_study(Study(data))
+        if recognise(data) is not None:
+            return _from_log(data)
+    name = Path(data).name.split(".")[0] if several and isinstance(data, str | Path) else _MODEL
+    return _from_table(read_table(data), wanted, source_name(data), name)
+
+
+def _from_study(study: Study) -> Samples:
+    for name in ("questions", "draws"):
+        if not study.has(name):
+            raise InputError(f"the study has no {name}", source=str(study.path))
+    draws = study.read("draws").filter(pl.col("purpose") == "answer")
+    return Samples(study.read("questions"), draws, "study")
+
+
+def _from_log(path: str | Path) -> Samples:
+    log = read_log(path)
+    kept = [name for name in DRAWS.columns if name in log.draws.columns]
+    draws = log.draws.select(kept).with_columns(text=pl.coalesce("text", "answer"))
+    notes = [f"{len(log.problems)} parts of the log could not be read"] if log.problems else []
+    return Samples(log.questions, draws, log.kind, notes=tuple(notes))
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def _from_table(table: pl.DataFrame, wanted: SampleColumns, source: str, model: str) -> Samples:
+    if table.is_empty():
+        raise InputError("the table holds no rows", source=source)
+    roles, guessed = _roles(table, wanted, source)
+    table = _lists(table, roles)
+    listed = isinstance(table.schema[roles["samples"]], pl.List)
+    table = _with_ids(table, roles, listed, source)
+    if "model" not in roles:
+        table = table.with_columns(pl.lit(model).alias("__model"))
+    named = table.rename(
+        {roles["samples"]: "__text", **({roles["model"]: "__model"} if "model" in roles else {})}
+    )
+    draws = _draws(named, roles, listed)
+    questions = _questions(named, roles)
+    shape = "list per question" if listed else "row per draw"
+    return Samples(questions, draws, shape, roles, guessed)
+
+
+def _roles(
+    table: pl.DataFrame, wanted: SampleColumns, source: str
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the column of each role, and the roles that were guessed."""
+    roles: dict[str, str] = {}
+    guessed = []
+    for role, names in _GUESSES.items():
+        told = getattr(wanted, role, None)
+        if told is not None:
+            if told not in table.columns:
+                raise InputError(
+                    f"there is no column {told!r}; the table has {', '.join(table.columns)}",
+                    source=source,
+                    hint=did_you_mean(told, table.columns),
+                )
+            roles[role] = told
+            continue
+        free = [name for name in names if name in table.columns and name not in roles.values()]
+        free = [name for name in free if name not in _named(wanted)]
+        if role == "samples":
+            # A list is a better guess than a text: `answer` may be the reference.
+            free.sort(key=lambda name: not _is_listed(table, name))
+        if free:
+            roles[role] = free[0]
+            guessed.append(role)
+    if "samples" not in roles:
+        raise InputError(
+            f"no column of sampled answers was found among {', '.join(table.columns)}",
+            source=source,
+            hint=Hint("name it: {samples} COLUMN"),
+        )
+    return roles, tuple(guessed)
+
+
+def _named(wanted: SampleColumns) -> set[str]:
+    """Return the columns that the caller named."""
+    named = (wanted.samples, wanted.reference, wanted.question, wanted.model)
+    return {name for name in named if name is not None}
+
+
+def _is_listed(table: pl.DataFrame, name: str) -> bool:
+    if isinstance(table.schema[name], pl.List):
+        return True
+    return table.schema[name] == pl.String and _parsed(table[name].drop_nulls().first()) is not None
+
+
+def _parsed(text: Any) -> list[Any] | None:
+    """Return the list that a cell of a CSV file holds as JSON, or None."""
+    if not isinstance(text, str) or not text.lstrip().startswith("["):
+        return None
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, list) else None
+
+
+def _lists(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
+    """Turn JSON text into lists where a CSV file has them."""
+    name = roles["samples"]
+    if table.schema[name] == pl.String and _is_listed(table, name):
+        cells = [[str(item) for item in _parsed(text) or []] for text in table[name].fill_null("")]
+        table = table.with_columns(pl.Series(name, cells, dtype=pl.List(pl.String)))
+    return table
+
+
+def _with_ids(
+    table: pl.DataFrame, roles: dict[str, str], listed: bool, source: str
+) -> pl.DataFrame:
+    """Add ``__id``: the question's id, or its text, or in a list per question its row."""
+    if "question" in roles:
+        return table.with_columns(pl.col(roles["question"]).cast(pl.String).alias("__id"))
+    if "text" in roles:
+        return table.with_columns(pl.col(roles["text"]).cast(pl.String).alias("__id"))
+    if listed:
+        numbers = pl.int_range(1, pl.len() + 1).cast(pl.String)
+        return table.with_columns(__id=pl.lit("row ") + numbers)
+    raise InputError(
+        "a row per draw needs a column that says which question it answers; the table has "
+        + ", ".join(table.columns),
+        source=source,
+        hint=Hint("name it: {question} COLUMN"),
+    )
+
+
+def _draws(table: pl.DataFrame, roles: Mapping[str, str], listed: bool) -> pl.DataFrame:
+    extra = [name for name in DRAWS.optional if name in table.columns and name != "answer"]
+    key = ["question_id", "model"]
+    draws = table.select(
+        pl.col("__id").alias("question_id"),
+        pl.col("__model").cast(pl.String).fill_null(_MODEL).alias("model"),
+        pl.lit("answer").alias("purpose"),
+        *([pl.col(roles["draw"]).alias("draw")] if "draw" in roles and not listed else []),
+        pl.col("__text").alias("text"),
+        *([] if listed else extra),
+    )
+    if listed:
+        draws = draws.explode("text")
+    number = pl.int_range(pl.len()).over(key)
+    told = draws.schema.get("draw")
+    if told is None or not told.is_integer() or draws.select(*key, "draw").is_duplicated().any():
+        draws = draws.with_columns(number.alias("draw"))
+    return draws.with_columns(
+        pl.col("draw").cast(pl.Int64), pl.col("text").cast(pl.String).fill_null("")
+    )
+
+
+def _questions(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
+    """One row per question: text, references and every further column that is no list."""
+    first = table.unique("__id", keep="first", maintain_order=True)
+    used = {*roles.values(), "__id", "__text", "__model", *DRAWS.columns}
+    features = [
+        name
+        for name, kind in first.schema.items()
+        if name not in used and not isinstance(kind, pl.List | pl.Struct)
+    ]
+    cells: dict[str, Any] = {"question_id": first["__id"]}
+    text = (
+        first[roles["text"]].cast(pl.String)
+        if "text" in roles
+        else pl.Series([""]).new_from_index(0, first.height)
+    )
+    cells["text"] = text.fill_null("")
+    if "reference" in roles:
+        found = [as_references(cell) for cell in first[roles["reference"]].to_list()]
+        cells["references"] = pl.Series(found, dtype=pl.List(pl.List(pl.String)))
+    taken = set(cells)
+    return pl.DataFrame(cells).with_columns(first[name] for name in features if name not in taken)
+
+
+def as_references(cell: Any) -> list[list[str]] | None:
+    """Return the right answers of a question: a list holds spellings of one right answer.
+
+    Examples
+    --------
+    >>> as_references("Paris"), as_references(["USA", "US"]), as_references([["a"], ["b"]])
+    ([['Paris']], [['USA', 'US']], [['a'], ['b']])
+    """
+    parsed = _parsed(cell)
+    cell = cell if parsed is None else parsed
+    if cell is None or cell == "" or cell == []:
+        return None
+    if not isinstance(cell, Sequence) or isinstance(cell, str):
+        return [[str(cell)]]
+    if all(isinstance(item, Sequence) and not isinstance(item, str) for item in cell):
+        return [[str(alias) for alias in item] for item in cell]
+    return [[str(item) for item in cell if item is not None]]
+
+
+def _joined(read: Sequence[Samples]) -> Samples:
+    questions = pl.concat([part.questions for part in read], how="diagonal_relaxed")
+    draws = pl.concat([part.draws for part in read], how="diagonal_relaxed")
+    key = ["question_id", "model", "purpose", "draw"]
+    # Files with further draws of the same model go on counting.
+    draws = draws.with_columns(pl.int_range(pl.len()).over("question_id", "model").alias("draw"))
+    return replace(
+        read[0],
+        questions=questions.unique("question_id", keep="first", maintain_order=True),
+        draws=draws.unique(key, keep="first", maintain_order=True),
+        notes=tuple(note for part in read for note in part.notes),
+    )
+
+
+def _require(found: Samples, source: str) -> None:
+    if not found.draws.height:
+        raise InputError("there are no sampled answers", source=source)
+    known = "references" in found.questions.columns
+    if not known or not found.questions["references"].is_not_null().any():
+        raise InputError(
+            "no question has a right answer to grade by",
+            source=source,
+            hint=Hint("name their column: {reference} COLUMN, or their file: {references} FILE"),
+        )

@@ -1,0 +1,261 @@
+"""How sure a Sem-ECE is, given that clusters and grades are sometimes wrong.
+
+The interval of `sem_ece` takes classes and grades as they are. Here their errors are let loose:
+at measured rates classes are joined, split and graded otherwise, and the interval is widened by
+what that does to the calibration error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.semantic.estimators import QuestionScores, question_scores
+from calibrant.metrics.semantic.pool import DrawPool
+from calibrant.stats.binning import width_edges
+
+__all__ = ["JudgeErrors", "Judged", "judge_errors", "judged_intervals"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+# Ways in which each question may be wrong, of each kind of error.
+_VARIANTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeErrors:
+    """How often the classes and grades of a question are wrong, as shares of questions.
+
+    Parameters
+    ----------
+    apart
+        Two classes that mean the same.
+    together
+        One class that holds two meanings.
+    grade
+        A class with the wrong grade.
+    questions
+        Questions on which the rates were measured; 0 where they are assumed.
+    """
+
+    apart: float
+    together: float
+    grade: float
+    questions: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("apart", "together", "grade"):
+            value = getattr(self, name)
+            if not 0 <= value <= 1:
+                raise InputError(f"{name} is a share of questions, from 0 to 1, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The two calibration errors with intervals that also cover errors of the judge.
+
+    `shift1` and `shift2` say how far such errors move each of them on average.
+    """
+
+    sem1: Estimate
+    sem2: Estimate
+    shift1: float
+    shift2: float
+    errors: JudgeErrors
+
+
+def judge_errors(
+    question_id: npt.ArrayLike,
+    first: tuple[npt.ArrayLike, npt.ArrayLike],
+    second: tuple[npt.ArrayLike, npt.ArrayLike],
+) -> JudgeErrors:
+    """Measure how often a second judge, taken for right, finds the first one wrong.
+
+    Parameters
+    ----------
+    question_id
+        Question of each draw.
+    first, second
+        (class_id, correct) of each draw by the two judges; draws that one of them did not judge
+        have a class of -1 or null and are left out.
+
+    Examples
+    --------
+    >>> judge_errors(["q", "q", "q"], ([0, 1, 2], [1, 0, 0]), ([0, 0, 2], [1, 1, 0]))
+    JudgeErrors(apart=1.0, together=0.0, grade=1.0, questions=1)
+    """
+    question = np.unique(np.asarray(question_id), return_inverse=True)[1].reshape(-1)
+    a, b = (_codes(judged[0]) for judged in (first, second))
+    both = (a >= 0) & (b >= 0)
+    if not both.any():
+        raise InputError("no draw has a class by both judges")
+    question, a, b = question[both], a[both], b[both]
+    grades = [np.asarray(judged[1], dtype=np.float64)[both] for judged in (first, second)]
+    questions = np.unique(question)
+    pairs = np.unique(np.column_stack([question, a, b]), axis=0)
+    counted = {
+        "pairs": np.bincount(pairs[:, 0])[questions],
+        "a": np.bincount(np.unique(pairs[:, :2], axis=0)[:, 0])[questions],
+        "b": np.bincount(np.unique(pairs[:, ::2], axis=0)[:, 0])[questions],
+    }
+    differ = (np.abs(grades[0] - grades[1]) > 0.5).astype(np.float64)
+    wrong = np.bincount(question, weights=differ)[questions] > 0
+    return JudgeErrors(
+        apart=float((counted["pairs"] > counted["b"]).mean()),
+        together=float((counted["pairs"] > counted["a"]).mean()),
+        grade=float(wrong.mean()),
+        questions=int(questions.size),
+    )
+
+
+def _codes(class_id: npt.ArrayLike) -> Ints:
+    values = np.asarray(class_id)
+    if values.dtype.kind in "iuf":
+        missing = np.isnan(values.astype(np.float64)) | (values < 0)
+    else:
+        missing = np.array([value is None or value != value for value in values], dtype=bool)
+        values = values.astype(str)
+    codes: Ints = np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return np.where(missing, -1, codes)
+
+
+def judged_intervals(
+    pool: DrawPool,
+    sem1: Estimate,
+    sem2: Estimate,
+    errors: JudgeErrors,
+    *,
+    bins: int = 10,
+    replicates: int = 200,
+    rng: RngLike = 0,
+) -> Judged:
+    """Widen the intervals of Sem1-ECE and Sem2-ECE by the judge's errors.
+
+    Parameters
+    ----------
+    pool
+        The draws as they were judged.
+    sem1, sem2
+        The calibration errors of this pool.
+    errors
+        How often the judge is wrong.
+    bins
+        Bins of the calibration errors.
+    replicates
+        Simulated sets of errors.
+    rng
+        Seed or generator.
+
+    Notes
+    -----
+    Errors of the given rates are added once more. The spread of what they do is added to the
+    interval in quadrature, and the interval is stretched by their mean effect to the side from
+    which they have moved the estimate.
+    """
+    generator = as_generator(rng)
+    plain = question_scores(pool, splits="exact")
+    tables = [_wrong(pool, kind, generator) for kind in ("apart", "together", "grade")]
+    rates = (errors.apart, errors.together, errors.grade)
+    shifts = np.empty((replicates, 2))
+    base = _errors(_columns(plain), bins)
+    for row in range(replicates):
+        cells = _columns(plain)
+        for rate, variants in zip(rates, tables, strict=True):
+            hit = np.flatnonzero(generator.random(pool.ids.size) < rate)
+            which = generator.integers(0, _VARIANTS, hit.size)
+            cells[:, hit] = variants[which, :, hit].T
+        shifts[row] = _errors(cells, bins) - base
+    first, second = (_widened(e, shifts[:, k]) for k, e in enumerate((sem1, sem2)))
+    mean = shifts.mean(axis=0)
+    return Judged(first, second, float(mean[0]), float(mean[1]), errors)
+
+
+def _columns(scores: QuestionScores) -> Floats:
+    return np.array([scores.sem1, scores.label1, scores.sem2, scores.label2])
+
+
+def _errors(cells: Floats, bins: int) -> Floats:
+    edges = width_edges(bins)[1:-1]
+    found = []
+    for confidence, grade in (cells[:2], cells[2:]):
+        place = np.searchsorted(edges, confidence, side="right")
+        sums = np.bincount(place, weights=grade - confidence, minlength=bins)
+        found.append(np.abs(sums).sum() / confidence.size)
+    return np.array(found)
+
+
+def _widened(estimate: Estimate, shifts: Floats) -> Estimate:
+    reach = float(ndtri((1 + estimate.level) / 2)) * float(shifts.std())
+    mean = float(shifts.mean())
+    value = estimate.value
+    low = value - np.hypot(value - estimate.low, reach) - max(mean, 0.0)
+    high = value + np.hypot(estimate.high - value, reach) + max(-mean, 0.0)
+    return replace(
+        estimate,
+        low=float(max(low, 0.0)),
+        high=float(min(high, 1.0)),
+        interval=f"{estimate.interval}, with the judge's errors",
+    )
+
+
+def _wrong(pool: DrawPool, kind: str, rng: np.random.Generator) -> Floats:
+    """Return the scores of each question under errors of one kind, (variants, 4, questions)."""
+    found = []
+    for _ in range(_VARIANTS):
+        counts = np.column_stack([pool.answers, pool.size - pool.answers.sum(axis=1)])
+        labels = np.column_stack([np.nan_to_num(pool.labels), np.full(len(counts), np.nan)])
+        if kind == "apart":
+            counts, labels = _split(counts, labels, rng)
+        elif kind == "together":
+            counts = _merged(counts, rng)
+        else:
+            picked = _picked(counts[:, :-1], rng)
+            rows = np.arange(len(counts))
+            labels[rows, picked] = 1 - labels[rows, picked]
+        attempted = np.ones(counts.shape, dtype=bool)
+        attempted[:, -1] = False
+        wrong = DrawPool(pool.ids, counts, np.where(attempted, labels, np.nan), attempted, {})
+        found.append(_columns(question_scores(wrong, splits="exact")))
+    return np.array(found)
+
+
+def _picked(weights: Any, rng: np.random.Generator) -> Ints:
+    """Pick a class of each question, by weight; the first where no class has any."""
+    noise = rng.exponential(size=weights.shape) / np.maximum(weights, 1e-12)
+    place: Ints = np.argmin(noise, axis=1)
+    return place
+
+
+def _merged(counts: Ints, rng: np.random.Generator) -> Ints:
+    """Put one class of each question into another; questions with one class stay as they are."""
+    rows = np.arange(len(counts))
+    merged = counts.copy()
+    seen = (counts[:, :-1] > 0).astype(np.float64)
+    taken = _picked(seen, rng)
+    seen[rows, taken] = 0
+    into = _picked(seen, rng)
+    some = np.flatnonzero(seen.sum(axis=1) > 0)
+    # The larger class keeps its grade.
+    swap = counts[rows, taken] > counts[rows, into]
+    taken, into = np.where(swap, into, taken), np.where(swap, taken, into)
+    merged[some, into[some]] += counts[some, taken[some]]
+    merged[some, taken[some]] = 0
+    return merged
+
+
+def _split(counts: Ints, labels: Floats, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    """Take a part of one class away, as a class of its own with the same grade."""
+    rows = np.arange(len(counts))
+    picked = _picked(np.maximum(counts[:, :-1] - 1, 0), rng)
+    part = np.floor(rng.random(len(counts)) * counts[rows, picked]).astype(np.int64)
+    left = counts.copy()
+    left[rows, picked] -= part
+    wider = np.insert(left, -1, part, axis=1)
+    return wider, np.insert(labels, -1, labels[rows, picked], axis=1)
