@@ -35,6 +35,10 @@ VERBS: dict[str, Entry] = {
         "calibrant.verbs.compare:compare", "Is A better calibrated than B, or only more accurate?"
     ),
     "groups": Entry("calibrant.verbs.groups:groups", "For whom is the confidence wrong?"),
+    "decide": Entry(
+        "calibrant.verbs.decide:decide",
+        "Where may the model answer alone, with what promise?",
+    ),
     "cascade": Entry(
         "calibrant.verbs.cascade:cascade",
         "When to ask a larger model, and what it costs.",

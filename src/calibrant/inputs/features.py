@@ -1,0 +1,119 @@
+"""Columns that describe questions and answers: which rows have them, texts as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.records import Scores, Study
+
+__all__ = ["embed_texts", "embedded", "refuse_outcome", "scores_source", "without_missing"]
+
+
+def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
+    """Refuse the outcome as a feature: it would tell what is to be found out."""
+    if (correct or "correct") in features:
+        raise InputError(
+            f"the outcome {correct or 'correct'!r} cannot be a feature: it is what a confidence "
+            "is held against",
+            hint=Hint("name columns with {features} that are known before the answer is graded"),
+        )
+
+
+def scores_source(data: Any) -> Any:
+    """Return the scores table of a study, or the data itself."""
+    if isinstance(data, Study):
+        return data.read("scores")
+    if isinstance(data, str | Path) and Study.is_study(data):
+        return Study(data).read("scores")
+    return data
+
+
+def without_missing(
+    scores: Scores, columns: Sequence[str], on_invalid: str
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the rows that have all features; missing ones are an error or are counted."""
+    dropped = dict(scores.dropped)
+    frame = scores.frame
+    missing = pl.any_horizontal(
+        *(_is_missing(name, frame.schema[name]) for name in columns), pl.lit(False)
+    )
+    bad = frame.select(missing.alias("bad"))["bad"]
+    if bad.any():
+        if on_invalid != "drop":
+            name = next(
+                n
+                for n in columns
+                if frame.select(_is_missing(n, frame.schema[n])).to_series().any()
+            )
+            raise InputError(
+                f"the feature {name!r} is missing in {int(bad.sum())} of {frame.height} rows",
+                source=scores.source,
+                hint=Hint(
+                    "fill it with a category of its own, or use {on_invalid} to leave such rows "
+                    "out and have them counted",
+                    on_invalid="drop",
+                ),
+            )
+        dropped["feature_missing"] = int(bad.sum())
+        frame = frame.filter(~bad)
+    return frame, dropped
+
+
+def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:
+    missing = pl.col(name).is_null()
+    missing = missing | ~pl.col(name).is_finite() if dtype.is_float() else missing
+    return missing.alias(name)
+
+
+def embed_texts(texts: pl.Series) -> tuple[npt.NDArray[np.float64], str]:
+    """Return one vector per text, and the name of the embedder; needs the extra `local`."""
+    from calibrant.clients.embeddings import open_embedder
+
+    distinct = texts.unique(maintain_order=True)
+    embedder = open_embedder()
+    vectors = np.asarray(embedder.embed(distinct.to_list()), dtype=np.float64)
+    place = {text: at for at, text in enumerate(distinct.to_list())}
+    return vectors[[place[text] for text in texts.to_list()]], embedder.name
+
+
+def embedded(
+    frame: pl.DataFrame, features: list[str], column: str | None, dimensions: int
+) -> tuple[pl.DataFrame, list[str], dict[str, Any] | None]:
+    """Add the principal components of a text column's embedding as features.
+
+    What is returned last holds all that a policy needs to do the same to a new question.
+    """
+    if column is None:
+        return frame, features, None
+    vectors, name = embed_texts(frame[column].cast(pl.String))
+    if dimensions < 1 or dimensions > min(vectors.shape):
+        raise InputError(
+            f"embed_dimensions must be between 1 and {min(vectors.shape)}, got {dimensions}"
+        )
+    centre = vectors.mean(axis=0)
+    _, sizes, axes = np.linalg.svd(vectors - centre, full_matrices=False)
+    # The sign of an axis is free: its largest entry is made positive, so that runs agree.
+    largest = np.abs(axes).argmax(axis=1)
+    axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    points = (vectors - centre) @ axes[:dimensions].T
+    names = [f"{column}_{number + 1}" for number in range(dimensions)]
+    joined = frame.with_columns(
+        *(pl.Series(new, points[:, at]) for at, new in enumerate(names)),
+    )
+    about = {
+        "column": column,
+        "embedder": name,
+        "dimensions": dimensions,
+        "explained_variance": float((sizes[:dimensions] ** 2).sum() / (sizes**2).sum()),
+        "centre": centre,
+        "axes": axes[:dimensions],
+    }
+    return joined, [*features, *names], about

@@ -1,0 +1,255 @@
+"""`decide`: where may the model answer alone, with what promise?"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.claims.decide import decide_claims
+from calibrant.core.document import plain
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.naming import naming
+from calibrant.core.output import writing
+from calibrant.core.registry import did_you_mean
+from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.epistemic.selective import Selective
+from calibrant.inputs.features import refuse_outcome, scores_source, without_missing
+from calibrant.inputs.provenance import document_head
+from calibrant.inputs.settings import table_settings
+from calibrant.records import Block, load_scores
+from calibrant.report.result import Result
+from calibrant.verbs._options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    ScoresData,
+    Seed,
+)
+
+__all__ = ["decide"]
+
+
+@verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json")
+def decide(
+    data: ScoresData,
+    *,
+    max_error: Annotated[
+        float | None,
+        Option(
+            "Largest share of wrong answers among those given.",
+            metavar="SHARE",
+            above=0,
+            below=1,
+        ),
+    ] = None,
+    delta: Annotated[
+        float,
+        Option("Largest chance that the promise fails.", metavar="SHARE", above=0, below=1),
+    ] = 0.1,
+    costs: Annotated[
+        Mapping[str, float] | None,
+        Option(
+            "What a wrong answer and asking somebody cost.",
+            metavar="wrong=10,ask=1",
+            kind="map",
+            example="wrong=10,ask=1",
+        ),
+    ] = None,
+    features: Annotated[
+        Sequence[str],
+        Option(
+            "Columns that help to tell right from wrong: length, topic, further confidences.",
+            metavar="A,B,..",
+            kind="names",
+        ),
+    ] = (),
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    only_model: Annotated[
+        str | None, Option("Model to use where there are several.", metavar="NAME")
+    ] = None,
+    only_method: Annotated[
+        str | None, Option("Method to use where there are several.", metavar="NAME")
+    ] = None,
+    on_invalid: OnInvalid = "error",
+    save: Annotated[
+        str | Path | None,
+        Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
+    ] = None,
+    seed: Seed = 0,
+) -> Result:
+    """Find where a model may answer alone, and promise how often it is then wrong.
+
+    Parameters
+    ----------
+    data
+        Path, study folder or dataframe with one graded answer per question.
+    max_error
+        Largest share of wrong answers among those given. It is kept with probability
+        1 - `delta`, or nothing is certified.
+    delta
+        Largest chance that the promise fails.
+    costs
+        ``wrong`` and ``ask``: what a wrong answer costs, and what asking somebody else costs.
+        Without `max_error` the cheapest threshold is taken, with it the cheapest certified one.
+    features
+        Columns beside the confidence; the policy then needs them to decide.
+    confidence, correct, model, method, question
+        Column names, as for `audit`.
+    only_model, only_method
+        Which to use where there are several; without them each gets an entry.
+    on_invalid
+        ``"error"``, or ``"drop"`` to leave out rows that break a rule or lack a feature.
+    save
+        Where to write the policy; `calibrant.load_policy` reads it.
+    seed
+        Seed of the split into labels that fit and labels that certify.
+
+    Returns
+    -------
+    Result
+        A document ``calibrant.decide/1`` with one entry per model and method in ``results``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.random(2000)
+    >>> right = (rng.random(2000) < 0.5 + 0.5 * said).astype(int)
+    >>> found = decide({"confidence": said, "correct": right}, max_error=0.2)
+    >>> found["results"][0]["certified"], found["claims"][0]["outcome"]
+    (True, 'shown')
+    """
+    if max_error is None and costs is None:
+        raise InputError(
+            "a decision needs a limit on the error, or costs",
+            hint=Hint("give {max_error}", max_error=0.05),
+        )
+    refuse_outcome(features, correct)
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question}
+    settings = {
+        "max_error": max_error,
+        "delta": delta,
+        "costs": None if costs is None else dict(costs),
+        "features": list(features),
+        "only_model": only_model,
+        "only_method": only_method,
+        **table_settings({"on_invalid": on_invalid, **columns}),
+    }
+    head = document_head("decide", data, seed=seed, settings=settings)
+    with naming(head["source"]):
+        scores = load_scores(
+            scores_source(data), **columns, on_invalid=on_invalid, features=list(features)
+        )
+        frame, dropped = without_missing(scores, list(features), on_invalid)
+        frame = _chosen(_chosen(frame, "model", only_model), "method", only_method)
+        blocks = list(replace(scores, frame=frame).blocks())
+    if save is not None and len(blocks) > 1:
+        raise InputError(
+            f"a policy is for one model and method; the table has {len(blocks)}",
+            source=head["source"],
+            hint=Hint("choose with {only_model} or {only_method}"),
+        )
+    fits = [_fit(block, features, max_error, delta, costs, seed, head) for block in blocks]
+    if save is not None:
+        with writing(save):
+            fits[0].policy_.save(save)
+    results = [
+        {**block.keys, **_entry(fit, block, delta), "path": None if save is None else str(save)}
+        for block, fit in zip(blocks, fits, strict=True)
+    ]
+    claims = [
+        claim.to_dict()
+        for entry in plain(results)
+        for claim in decide_claims(entry, named=len(results) > 1)
+    ]
+    return Result({**head, "dropped": dropped, "results": results, "claims": claims})
+
+
+def _chosen(frame: pl.DataFrame, column: str, wanted: str | None) -> pl.DataFrame:
+    if wanted is None:
+        return frame
+    known = sorted(frame[column].cast(pl.String).unique().to_list())
+    if wanted not in known:
+        raise InputError(f"there is no {column} {wanted!r}", hint=did_you_mean(wanted, known))
+    return frame.filter(pl.col(column).cast(pl.String) == wanted)
+
+
+def _fit(
+    block: Block,
+    features: Sequence[str],
+    max_error: float | None,
+    delta: float,
+    costs: Mapping[str, float] | None,
+    seed: int,
+    head: Mapping[str, Any],
+) -> Selective:
+    if block.units is not None:
+        raise InputError(
+            f"{len(block.confidence)} rows belong to {len(np.unique(block.units))} questions; a "
+            "promise needs one graded answer per question",
+            source=head["source"],
+            hint=Hint("keep one answer per question, or choose with {only_method}"),
+        )
+    try:
+        return Selective(max_error=max_error, delta=delta, costs=costs, seed=seed).fit(
+            block.frame.select(list(features)) if features else None,
+            block.confidence,
+            block.correct,
+            made=dt.datetime.now(dt.UTC).date().isoformat(),
+            fitted_on={
+                "source": head["source"],
+                "input": head["input"],
+                "version": head["version"],
+                "model": block.keys["model"],
+                "method": block.keys["method"],
+            },
+        )
+    except InputError as error:
+        raise InputError(
+            f"{error.rule} (model {block.keys['model']}, method {block.keys['method']})",
+            source=head["source"],
+            row=error.row,
+            hint=error.hint,
+        ) from None
+
+
+def _entry(fit: Selective, block: Block, delta: float) -> dict[str, Any]:
+    policy, cost = fit.policy_, fit.cost_
+    return {
+        "n": policy.n,
+        "rate": float(block.correct.mean()),
+        "max_error": fit.max_error,
+        "delta": None if fit.max_error is None else delta,
+        "certified": bool(policy.promise["certified"]),
+        "score": policy.score.kind,
+        "needs": list(policy.needs),
+        "threshold": policy.threshold,
+        "answered": fit.share_,
+        "error": fit.error_,
+        "labels_needed": fit.labels_needed_,
+        "more_labels": fit.more_,
+        "cost": None
+        if cost is None
+        else {
+            "costs": None if fit.costs is None else fit.costs.to_dict(),
+            "policy": cost.policy,
+            "always_answer": cost.always_answer,
+            "always_ask": cost.always_ask,
+            "saved": cost.saved,
+        },
+        "curve": fit.curve_,
+    }
