@@ -118,9 +118,22 @@ def test_data_are_positional_and_options_are_keywords(name):
 @pytest.mark.parametrize("digits", [None, 1])
 def test_a_whole_weight_is_a_repetition(case, digits):
     confidence, correct = sample(1, 200, digits)
+    if case in ("aurc", "e_aurc"):
+        pytest.skip("a mean over places of the ranking: it does not change with the scale instead")
     weights = np.random.default_rng(2).integers(0, 4, 200)
     repeated = compute(case, np.repeat(confidence, weights), np.repeat(correct, weights))
     assert same(compute(case, confidence, correct, weights), repeated)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-3, 7.0, 1e300])
+@pytest.mark.parametrize("case", CASES)
+def test_the_scale_of_the_weights_does_not_matter(case, scale):
+    if case == "spiegelhalter_z":
+        pytest.skip("a test statistic: its weights are numbers of rows")
+    confidence, correct = sample(8, 150, None)
+    weights = np.random.default_rng(9).random(150) + 0.1
+    one, other = (compute(case, confidence, correct, w) for w in (weights, weights * scale))
+    assert same(one, other)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.claims.words import count, joined, percent
 
-__all__ = ["FEW_VALUES", "LEAST_ONE_SIDED", "MUCH_MISSING", "data_warnings"]
+__all__ = ["FEW_VALUES", "LEAST_ONE_SIDED", "MUCH_MISSING", "data_warnings", "unequal_note"]
 
 # Fewer rows may all be right or all wrong by chance.
 LEAST_ONE_SIDED = 30
@@ -137,3 +137,15 @@ def _repeated(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         most = max(int(entry["repeated_texts"]) for entry in twice)
         text = f"{count(most, 'question')} stand in the data more than once, with the same text."
         yield _warning("duplicates", _names(twice), text)
+
+
+def unequal_note(effective: float) -> str:
+    """Say how much rows of unequal weight, or questions with unequally many rows, tell.
+
+    Examples
+    --------
+    >>> unequal_note(12.4)
+    'weights are unequal: this tells as much as 12 equal rows, too few for a firm interval'
+    """
+    few = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
+    return f"weights are unequal: this tells as much as {effective:,.0f} equal rows{few}"

@@ -20,11 +20,15 @@ from calibrant.stats.intervals import (
     area_score_interval,
     logit_interval,
     skewed_interval,
+    student_share,
     wald_interval,
     wilson_interval,
 )
 
 __all__ = ["SMOOTH_METRICS", "Block"]
+
+# Below so many answers of the rarer outcome their spread is not known from themselves.
+_FEW_OUTCOMES = 20
 
 
 class Block(BlockData):
@@ -59,7 +63,12 @@ class Block(BlockData):
             return value, 0.0, math.inf, "one unit"
         pulls = self.pulls(rows - value)
         error = pulls.error if pulls.error > 1e-12 * value else 0.0
-        low, high = skewed_interval(value, error, pulls.lean, self.level, units=self.units.count)
+        if self.shares is None:
+            low, high = skewed_interval(value, error, pulls.lean, self.level, units=self.effective)
+        else:
+            # Of unequal weights the skewness is mostly that of the weights: a move for it misleads.
+            bounded = logit_interval if 0 < value < 1 else wald_interval
+            low, high = bounded(value, error, self.level, units=self.effective)
         if self.one_class or error == 0:
             # Outcomes that never varied may still do so: up to the unseen share of them.
             turned = self._average(flipped())
@@ -89,7 +98,9 @@ class Block(BlockData):
         if self.one_class:
             value, error = float(self.data.correct[0]), 0.0
         # As many independent outcomes as would have this error; units where none vary.
-        count = value * (1 - value) / error**2 if error > 0 else float(self.units.count)
+        count = value * (1 - value) / error**2 if error > 0 else self.effective
+        if self.effective < self.units.count:
+            count *= student_share(self.level, self.effective)
         low, high = wilson_interval(value, max(count, 1.0), self.level)
         return value, float(low), float(high)
 
@@ -101,7 +112,7 @@ class Block(BlockData):
         if self.graded:
             y = self.data.correct.astype(np.float64, copy=False)
             spread, error = self.mean((y - self.mean(y)[0]) ** 2)
-            low, high = wald_interval(spread, error, self.level, units=self.units.count)
+            low, high = wald_interval(spread, error, self.level, units=self.effective)
             return value, max(low, 0.0), min(high, 0.25), "unit-variance"
         _, low, high = self._accuracy_parts()
         ends = sorted((low * (1 - low), high * (1 - high)))
@@ -110,7 +121,7 @@ class Block(BlockData):
 
     def _mean_confidence(self) -> tuple[float, float, float, str]:
         value, error = self.mean(self.data.confidence.astype(np.float64, copy=False))
-        low, high = wald_interval(value, error, self.level, units=self.units.count)
+        low, high = wald_interval(value, error, self.level, units=self.effective)
         if error == 0:
             low, high = value - self.unseen, value + self.unseen
         return value, max(low, 0.0), min(high, 1.0), "unit-variance"
@@ -176,7 +187,7 @@ class Block(BlockData):
         by_rank = ranking.Influence(rising.constant[::-1], rising.slope[::-1])
         # The influence knows units; the simulation knows what is left where the curve is flat.
         error = max(self.ranked_error(by_rank), math.sqrt(self.corp_ends.dsc_variance))
-        low, high = wald_interval(self.corp_ends.dsc, error, self.level, units=self.units.count)
+        low, high = wald_interval(self.corp_ends.dsc, error, self.level, units=self.effective)
         if self.one_class or error < 1e-12:
             low, high = min(low, value - self.unseen), max(high, value + self.unseen)
         return value, min(max(low, 0.0), value), min(max(high, value), 0.25), "bias-corrected"
@@ -187,22 +198,25 @@ class Block(BlockData):
     def _rarer(self) -> float:
         """Units of the rarer outcome: what the variance of a ranking measure is known from."""
         right = self._average(self.data.correct.astype(np.float64, copy=False))
-        return max(min(right, 1 - right) * self.units.count, 2.0)
+        return max(min(right, 1 - right) * self.effective, 2.0)
 
     def _auroc(self) -> tuple[float, float, float, str]:
         if self.one_class:
             return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
         value, influence = ranking.area_under_curve(self.ranked)
         error = self.ranked_error(influence)
-        if error == 0 or not 0 < value < 1:
-            right = self.data.total * self._accuracy_parts()[0]
-            share = self.units.count / self.data.total
-            low, high = area_score_interval(
-                value, right * share, (self.data.total - right) * share, self.level
-            )
+        flat = error == 0 or not 0 < value < 1
+        rarer = self._rarer
+        if not flat and rarer >= _FEW_OUTCOMES:
+            return value, *logit_interval(value, error, self.level, units=rarer), "delong-logit"
+        # Few answers of one outcome may share their scores by chance and hide the spread: the
+        # law of continuous scores does not depend on that.
+        right = self.effective * self._accuracy_parts()[0]
+        low, high = area_score_interval(value, right, self.effective - right, self.level)
+        if flat:
             return value, low, high, "score"
-        low, high = logit_interval(value, error, self.level, units=self._rarer)
-        return value, low, high, "delong-logit"
+        near, far = logit_interval(value, error, self.level, units=rarer)
+        return value, min(low, near), max(high, far), "score and delong"
 
     def _bounded(self, value: float, influence_error: float) -> tuple[float, float, float, str]:
         """Return the interval of a ranking measure on the logit scale."""
@@ -232,5 +246,5 @@ class Block(BlockData):
         # A perfect order moves with the best one: what is left of either is rounding.
         if self.one_class or min(error, excess) < 1e-12:
             return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"
-        low, high = logit_interval(excess, error, self.level, units=self.units.count)
+        low, high = logit_interval(excess, error, self.level, units=self.effective)
         return excess, low, high, "influence-logit"

@@ -101,13 +101,25 @@ class BlockData:
 
     @cached_property
     def risk(self) -> tuple[float, ranking.Influence]:
-        """Area under the risk-coverage curve and its influence."""
-        return ranking.average_risk(self.ranked)
+        """Area under the risk-coverage curve and its influence.
+
+        Where rows have weights, places are counted in units, so that neither the scale of the
+        weights nor a row cut in two matters.
+        """
+        return ranking.average_risk(self.ranked.scaled(self._places / self.ranked.total))
+
+    @property
+    def _places(self) -> float:
+        """Places of the risk-coverage curve."""
+        return float(self.row_count if self.data.weights is None else self.units.count)
 
     @cached_property
     def best_risk(self) -> tuple[float, ranking.Ranked, ranking.Influence]:
         """The least such area that these outcomes can have."""
-        return ranking.best_average_risk(self.data.correct, self.data.weights)
+        ranked = ranking.Ranked.of(self.data.correct, self.data.correct, self.data.weights)
+        ranked = ranked.scaled(self._places / ranked.total)
+        value, influence = ranking.average_risk(ranked)
+        return value, ranked, influence
 
     @cached_property
     def gaps(self) -> GapModel:
@@ -146,7 +158,7 @@ class BlockData:
     @cached_property
     def grids(self) -> SmoothGrids:
         """Residuals on the grids of smooth ECE."""
-        return SmoothGrids(self.data)
+        return SmoothGrids(self.data.of_mean_one())
 
     @cached_property
     def corp_parts(self) -> Corp:
@@ -168,7 +180,7 @@ class BlockData:
     @cached_property
     def unseen(self) -> float:
         """The share of units that may differ from all that were seen."""
-        return unseen_share(self.units.count, self.level)
+        return unseen_share(max(round(self.effective), 1), self.level)
 
     def mean(self, rows: FloatArray) -> tuple[float, float]:
         """Return the weighted mean and its standard error between units."""
@@ -196,12 +208,38 @@ class BlockData:
         value = float(values[0]) if np.ptp(values) == 0 else self._average(values)
         return value, self.pulls(values - value)
 
+    @cached_property
+    def shares(self) -> FloatArray | None:
+        """Share of each unit in the whole, or None where all have the same."""
+        codes, heavy = self.units.codes, self.data.weights
+        if codes is None:
+            sizes = None if heavy is None else heavy.astype(np.float64)
+        else:
+            sizes = np.bincount(codes, heavy, self.units.count).astype(np.float64)
+        if sizes is None or np.ptp(sizes) <= 1e-12 * sizes.max():
+            return None
+        return np.asarray(sizes / sizes.sum(), dtype=np.float64)
+
+    @cached_property
+    def effective(self) -> float:
+        """Units of equal weight that would tell as much (Kish): all, where they are equal."""
+        if self.shares is None:
+            return float(self.units.count)
+        return max(float(1 / np.square(self.shares).sum()), 2.0)
+
     def pulls(self, influence: FloatArray) -> UnitInfluence:
-        """Return how far each unit pulls a statistic, from its influence on rows."""
+        """Return how far each unit pulls a statistic, from its influence on rows.
+
+        A unit of great weight draws the value to itself, so that its own residual is too small: it
+        is put right by the share that the unit has in the value, as when each is left out in turn.
+        """
         if self.data.weights is not None:
             influence = influence * self.weight
         sums, scale = unit_sums(influence, self.units), self.units.count / self.data.total
-        return UnitInfluence(sums if scale == 1 else sums * scale, None, self.units.count)
+        found = sums if scale == 1 else sums * scale
+        if self.shares is not None:
+            found = found / (1 - np.minimum(self.shares, 0.9))
+        return UnitInfluence(found, None, self.units.count, self.effective)
 
     def error(self, influence: FloatArray) -> float:
         """Return the standard error of a statistic from its influence on rows."""

@@ -28,6 +28,8 @@ Array: TypeAlias = NDArray[Any]
 
 # Rows looked at once when a check needs a temporary of the input's length.
 PIECE = 65_536
+# Weights between these can be squared and summed as they are.
+_SMALL, _LARGE = 1e-100, 1e100
 
 
 class Checked(NamedTuple):
@@ -55,6 +57,13 @@ class Checked(NamedTuple):
             return self
         keep = self.weights > 0
         return Checked(self.confidence[keep], self.correct[keep], self.weights[keep])
+
+    def of_mean_one(self) -> Checked:
+        """Return the rows with weights of mean 1: a small constant beside them then always is."""
+        if self.weights is None:
+            return self
+        scale = self.weights.size / self.total
+        return Checked(self.confidence, self.correct, self.weights * scale)
 
 
 def check(
@@ -114,7 +123,8 @@ def check_weights(weights: ArrayLike | None, rows: int) -> Array | None:
         )
     if high == 0:
         raise InputError("weights are not all zero")
-    return values
+    # Only their ratios count; squares of such numbers would leave the range of a float.
+    return values if _SMALL < high < _LARGE else values / high
 
 
 def check_bins(bins: int) -> int:

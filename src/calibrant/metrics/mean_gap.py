@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import joined_reach, wald_interval, wilson_interval
+from calibrant.stats.intervals import joined_reach, student_share, wald_interval, wilson_interval
 from calibrant.stats.units import UnitInfluence
 
 __all__ = ["gap_of_means"]
@@ -23,9 +23,11 @@ def gap_of_means(
     value, n = said - right, pulls.count
     if n < 2:
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
-    reach = wald_interval(said, pulls.error, level, units=n)[1] - said
+    reach = wald_interval(said, pulls.error, level, units=pulls.worth)[1] - said
     # As many independent outcomes as would have this error; units where none vary.
-    worth = right * (1 - right) / turns.error**2 if turns.error > 0 else float(n)
+    worth = right * (1 - right) / turns.error**2 if turns.error > 0 else turns.worth
+    if turns.effective is not None and turns.effective < n:
+        worth *= student_share(level, turns.worth)
     lowest, highest = map(float, wilson_interval(right, max(worth, 1.0), level))
     common = pulls.correlation(turns)
     low = value - joined_reach(highest - right, reach, common)

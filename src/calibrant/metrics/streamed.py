@@ -111,6 +111,7 @@ class CellBlock(Block):
     # What a block of rows is asked, too: here every row is one right or wrong answer to a question.
     probability = True
     independent = True
+    shares = None
 
     @property
     def questions(self) -> int:

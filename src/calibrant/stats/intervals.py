@@ -15,6 +15,7 @@ __all__ = [
     "logit_interval",
     "normal_quantile",
     "skewed_interval",
+    "student_share",
     "unseen_share",
     "wald_interval",
     "wilson_interval",
@@ -59,6 +60,17 @@ def _student_quantile(level: float, units: float) -> float:
     if 1 < units < 1e6:
         return float(special.stdtrit(units - 1, (1 + level) / 2))
     return normal_quantile(level)
+
+
+def student_share(level: float, units: float) -> float:
+    """Return what share of `units` rows a normal interval may count to be as wide as Student's.
+
+    Examples
+    --------
+    >>> round(student_share(0.95, 10), 2), round(student_share(0.95, 1_000_000), 2)
+    (0.75, 1.0)
+    """
+    return (normal_quantile(level) / _student_quantile(level, max(units, 2.0))) ** 2
 
 
 def skewed_interval(

@@ -24,7 +24,6 @@ __all__ = [
     "average_precision",
     "average_risk",
     "average_risk_value",
-    "best_average_risk",
 ]
 
 Array: TypeAlias = NDArray[Any]
@@ -88,6 +87,13 @@ class Ranked:
     def total(self) -> float:
         """Sum of all weights."""
         return float(self.weight.sum())
+
+    def scaled(self, factor: float) -> Ranked:
+        """Return the same with all weights times `factor`."""
+        if factor == 1:
+            return self
+        weight, outcome = self.weight * factor, self.outcome * factor
+        return Ranked(self.score, weight, outcome, self.squares * factor, self.group)
 
 
 def area_by_merge(score: Array, positive: NDArray[np.bool_]) -> float:
@@ -173,22 +179,17 @@ def average_risk_value(score: Array, correct: Array, weights: Array | None, tota
     score, correct, weights
         Rows in any order.
     total
-        Sum of the weights.
+        Sum of the weights; places are counted in rows, so that their scale does not matter.
     """
     value = reached = 0.0
+    factor, total = score.size / total, float(score.size)
     for sums in sums_in_order(score, correct, weights, falling=True):
+        weight = sums.weight * factor
         rate = 1.0 - sums.outcome / sums.weight
-        places = np.cumsum(np.concatenate([[reached], sums.weight]))
-        value += float(rate @ _harmonic_shares(places, sums.weight, total))
+        places = np.cumsum(np.concatenate([[reached], weight]))
+        value += float(rate @ _harmonic_shares(places, weight, total))
         reached = float(places[-1])
     return min(value / total, 1.0)
-
-
-def best_average_risk(correct: Array, weights: Array | None) -> tuple[float, Ranked, Influence]:
-    """Return the least average risk that any order of the same outcomes can have."""
-    ranked = Ranked.of(correct, correct, weights)
-    value, influence = average_risk(ranked)
-    return value, ranked, influence
 
 
 def _harmonic_shares(places: FloatArray, weight: FloatArray, total: float) -> FloatArray:

@@ -45,6 +45,8 @@ class UnitInfluence:
         How many units have each pull, or None where it is one each.
     count
         Number of units.
+    effective
+        Units of equal weight that would tell as much; None stands for all of them.
 
     Examples
     --------
@@ -57,6 +59,12 @@ class UnitInfluence:
     pull: FloatArray
     times: FloatArray | None
     count: int
+    effective: float | None = None
+
+    @property
+    def worth(self) -> float:
+        """Units whose number decides how well the error itself is known."""
+        return float(self.count) if self.effective is None else self.effective
 
     def _sum(self, values: FloatArray) -> float:
         return float(values.sum() if self.times is None else self.times @ values)

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from calibrant.claims.audit import audit_claims, calibration_word, nothing_claimed
 from calibrant.claims.claim import Claim
+from calibrant.claims.data import unequal_note
 from calibrant.claims.next_step import next_step
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
@@ -94,6 +95,8 @@ def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[
         "probability": block.probability,
         "metrics": metrics,
     }
+    if block.shares is not None:
+        entry["effective_n"] = block.effective
     if block.errors:
         entry["sketch_error"] = block.errors
     if block.probability:
@@ -101,7 +104,8 @@ def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[
         entry["reliability"] = _reliability(block, stream)
         entry["verification"] = verification_of(block, rng=stream)
     undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
-    return {**entry, "notes": [*sorted(undefined), *found.notes]}
+    few = [unequal_note(block.effective)] if block.shares is not None else []
+    return {**entry, "notes": [*sorted(undefined), *few, *found.notes]}
 
 
 def _reliability(block: RowBlock | CellBlock, rng: np.random.Generator) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def _tests(block: Block, seed: int) -> dict[str, Any]:
         probability=True,
         bins=_BINS,
         level=0.95,
-        resamples=2,
+        resamples=20,
         rng=rng,
     )
     with warnings.catch_warnings():
