@@ -47,6 +47,10 @@ VERBS: dict[str, Entry] = {
         "calibrant.verbs.plan:plan",
         "How many labels does a claim need, and what do these labels show?",
     ),
+    "label serve": Entry(
+        "calibrant.verbs.label:label_serve",
+        "Serve a page on which people label with the keyboard.",
+    ),
     "label next": Entry(
         "calibrant.verbs.label:label_next", "Write the next batch to label, question and answer."
     ),
@@ -55,6 +59,9 @@ VERBS: dict[str, Entry] = {
     ),
     "label status": Entry(
         "calibrant.verbs.label:label_status", "Say where a partly labelled table stands."
+    ),
+    "label export": Entry(
+        "calibrant.verbs.label:label_export", "Write the labels, with their weights, to a table."
     ),
     "monitor": Entry(
         "calibrant.verbs.monitor:monitor",

@@ -81,6 +81,8 @@ class LabelSession:
         Share of items that two people label.
     seed
         The same seed and the same labels give the same items.
+    existing
+        Outcomes of the rows (NaN where open) that count as a first, simple random draw, or None.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class LabelSession:
         wave: int = 50,
         overlap: float = 0.1,
         seed: int = 0,
+        existing: Floats | None = None,
     ) -> None:
         if not rows.height:
             raise InputError("the pool has no rows")
@@ -106,9 +109,18 @@ class LabelSession:
         self.row_of = np.unique(self.item_of, return_index=True)[1]
         self._place = {key.code: number for key, number in place.items()}
         self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
+        self.existing = np.full(len(self.keys), np.nan)
+        if existing is not None:
+            held = np.isfinite(existing)
+            self.existing[self.item_of[held]] = existing[held]
         self.side = None
         if side:
             self.side = np.column_stack([rows[name].cast(pl.Float64).to_numpy() for name in side])
+
+    @property
+    def existing_items(self) -> int:
+        """Items whose outcome came with the table."""
+        return int(np.isfinite(self.existing).sum())
 
     # -- labels ---------------------------------------------------------------------------
 
@@ -122,16 +134,22 @@ class LabelSession:
         count = len(self.keys)
         correct, pi = np.full(count, np.nan), np.zeros(count)
         wave, order = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
-        stored = self.store.waves()
-        made = [0] * len(stored)
+        waves = [Wave(entry.size, entry.frame, entry.uniform) for entry in self.store.waves()]
+        before = self.existing_items
+        first = 1 if before else 0
+        if before:
+            held = np.isfinite(self.existing)
+            waves.insert(0, Wave(before, count))
+            wave[held], pi[held], correct[held] = 1, before / count, self.existing[held]
+        made = [before] * first + [0] * (len(waves) - first)
         for state in known:
             item = self._place[state.item.key.code]
-            wave[item], pi[item] = state.item.wave, state.item.pi
+            number = state.item.wave + first
+            wave[item], pi[item] = number, state.item.pi
             if state.outcome is not None:
                 correct[item], order[item] = state.outcome, state.at
-                made[state.item.wave - 1] += 1
-        waves = tuple(Wave(entry.size, entry.frame, entry.uniform) for entry in stored)
-        return correct, Draws(wave, pi, waves, tuple(made), order)
+                made[number - 1] += 1
+        return correct, Draws(wave, pi, tuple(waves), tuple(made), order)
 
     def blocks(self, states: list[ItemState] | None = None) -> list[Block]:
         """Return the rows of every model and method with their labels."""
@@ -148,6 +166,16 @@ class LabelSession:
             keys = {name: str(part[name][0]) for name in ("model", "method")}
             found.append(Block(keys, rows, pool))
         return found
+
+    def labelled_rows(self, rows: pl.DataFrame | None = None) -> pl.DataFrame:
+        """Return the rows whose answer is labelled, with ``correct`` and ``label_weight``."""
+        correct, draws = self.labels()
+        weight = design_weights(draws)
+        labelled = (self.rows if rows is None else rows).with_columns(
+            pl.Series("correct", correct[self.item_of], dtype=pl.Float64),
+            pl.Series("label_weight", weight[self.item_of], dtype=pl.Float64),
+        )
+        return labelled.filter(pl.col("correct").is_not_nan())
 
     def _item_pool(self) -> LabelPool:
         """Return the items themselves: what the next wave is drawn from."""
@@ -243,15 +271,7 @@ def attach_labels(rows: pl.DataFrame, store: LabelStore) -> pl.DataFrame:
         The labels.
     """
     needed = rows.with_columns(pl.lit(0.5).alias("confidence"), pl.lit("").alias("method"))
-    session = LabelSession(needed, store)
-    correct, draws = session.labels()
-    weight = design_weights(draws)
-    item = session.item_of
-    labelled = rows.with_columns(
-        pl.Series("correct", correct[item], dtype=pl.Float64),
-        pl.Series("label_weight", weight[item], dtype=pl.Float64),
-    )
-    found = labelled.filter(pl.col("correct").is_not_nan())
+    found = LabelSession(needed, store).labelled_rows(rows)
     if not found.height:
         raise InputError("no row of the table has a label yet", source=str(store.path))
     return found

@@ -1,0 +1,226 @@
+"""Batches for spreadsheets: written as text, taken back whatever a spreadsheet did to them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from polars.exceptions import PolarsError
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
+from calibrant.core.output import writing
+from calibrant.planning.labelling.session import LabelSession
+from calibrant.records.formats import column_separator, file_format
+from calibrant.records.label_schema import StoredItem
+from calibrant.verbs.labelling.server import shown_item
+
+__all__ = ["FilledLabel", "add_batch", "read_batch", "write_batch", "write_frame"]
+
+_WORDS = {
+    **dict.fromkeys(("1", "1.0", "true", "t", "yes", "y", "right", "correct", "r"), "right"),
+    **dict.fromkeys(("0", "0.0", "false", "f", "no", "n", "wrong", "incorrect", "w"), "wrong"),
+    **dict.fromkeys(("?", "unsure", "u", "don't know"), "unsure"),
+    **dict.fromkeys(("skip", "s", "-"), "skip"),
+    "": "",
+}
+_ENDINGS = (".csv", ".jsonl", ".parquet", ".xlsx")
+_XLSX = b"PK\x03\x04"
+
+
+@dataclass(frozen=True, slots=True)
+class FilledLabel:
+    """A row of a batch that came back."""
+
+    row: int
+    item: str
+    question_id: str
+    answer: str | None
+    label: str
+    note: str | None
+
+
+def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) -> None:
+    """Write items for a person: question, answer and reference, never confidence or model."""
+    rows = []
+    for item in items:
+        shown = shown_item(session.row(item), item)
+        rows.append(
+            {
+                # A letter in front: a spreadsheet takes 12e4 for a number.
+                "item": "i" + item.key.code,
+                "question_id": item.key.question_id,
+                "question": shown["question"],
+                "choices": " | ".join(shown["choices"]) or None,
+                "answer": item.key.answer,
+                "reference": shown["reference"],
+                "correct": None,
+                "note": None,
+            }
+        )
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String))
+    empty = [n for n in ("choices", "answer", "reference") if frame[n].null_count() == len(rows)]
+    write_frame(frame.drop(empty), path)
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table in the format its name says: csv, jsonl, parquet or xlsx."""
+    ending = path.suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(f"a table is written as {', '.join(_ENDINGS)}, got {path.name!r}")
+    with writing(path):
+        if ending == ".csv":
+            frame.write_csv(path)
+        elif ending == ".jsonl":
+            frame.write_ndjson(path)
+        elif ending == ".parquet":
+            frame.write_parquet(path)
+        else:
+            _write_workbook(frame, path)
+
+
+def _workbooks() -> Any:
+    if importlib.util.find_spec("openpyxl") is None:
+        raise InputError(
+            "workbooks (.xlsx) need the package openpyxl",
+            hint="pip install openpyxl, or name a .csv file",
+        )
+    import openpyxl  # type: ignore[import-untyped]
+
+    return openpyxl
+
+
+def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
+    book = _workbooks().Workbook()
+    sheet = book.active
+    for number, row in enumerate([frame.columns, *frame.rows()], start=1):
+        for column, value in enumerate(row, start=1):
+            cell = sheet.cell(number, column)
+            # As text, so that neither 0012 nor =1+1 becomes something else.
+            cell.number_format = "@"
+            cell.data_type = "s"
+            cell.value = None if value is None else str(value)
+            if isinstance(value, str) and value.startswith("="):
+                cell.data_type = "s"
+    book.save(path)
+
+
+def _read_text(path: Path) -> pl.DataFrame:
+    """Return a batch with every cell as text."""
+    with path.open("rb") as file:
+        packed = file.read(4) == _XLSX
+    if packed:
+        sheet = _workbooks().load_workbook(path, read_only=True, data_only=True).active
+        rows = [[None if v is None else str(v) for v in row] for row in sheet.values]
+        if not rows:
+            raise InputError("the workbook is empty", source=str(path))
+        names = [str(name) for name in rows[0]]
+        return pl.DataFrame(rows[1:], schema=dict.fromkeys(names, pl.String), orient="row")
+    kind = file_format(path)
+    try:
+        if kind == "csv":
+            return pl.read_csv(path, separator=column_separator(path), infer_schema=False)
+        frame = pl.read_parquet(path) if kind == "parquet" else pl.read_ndjson(path)
+    except PolarsError as error:
+        raise InputError(f"the batch cannot be read: {error}", source=str(path)) from None
+    return frame.with_columns(pl.all().cast(pl.String))
+
+
+def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
+    """Return the filled rows of a batch and how many are still empty."""
+    if not path.is_file():
+        raise InputError("there is no such file", source=str(path), hint="check the path")
+    frame = _read_text(path)
+    for name in ("item", "question_id", "correct"):
+        if name not in frame.columns:
+            raise InputError(
+                f"a batch has the column {name!r}",
+                source=str(path),
+                hint=Hint("give the file that {0} wrote", Call("label next", "TABLE")),
+            )
+    found, empty = [], 0
+    for number, row in enumerate(frame.iter_rows(named=True), start=1):
+        text = (row["correct"] or "").strip().lower()
+        if text not in _WORDS:
+            raise InputError(
+                f"a label is 1 or 0 (or right, wrong, unsure, skip), got {row['correct']!r}",
+                source=str(path),
+                row=number,
+            )
+        if not text:
+            empty += 1
+            continue
+        note = (row.get("note") or "").strip() or None
+        found.append(
+            FilledLabel(
+                number,
+                (row["item"] or "").strip(),
+                row["question_id"] or "",
+                row.get("answer"),
+                _WORDS[text],
+                note,
+            )
+        )
+    if not found:
+        raise InputError(
+            "no label is filled in",
+            source=str(path),
+            hint="write 1 or 0 into the column `correct`",
+        )
+    return found, empty
+
+
+def add_batch(
+    session: LabelSession, labels: Sequence[FilledLabel], who: str, source: str
+) -> dict[str, int]:
+    """Keep the labels of a batch; the same batch taken twice changes nothing."""
+    states = {"i" + state.item.key.code: state for state in session.states()}
+    seen: set[str] = set()
+    for entry in labels:
+        state = states.get(entry.item)
+        if state is None:
+            raise InputError(
+                f"item {entry.item!r} was not drawn from this table",
+                source=source,
+                row=entry.row,
+                hint=Hint(
+                    "label the batch that {0} wrote for this very table",
+                    Call("label next", "TABLE"),
+                ),
+            )
+        if entry.item in seen:
+            raise InputError("an item occurs twice in the batch", source=source, row=entry.row)
+        seen.add(entry.item)
+        key = state.item.key
+        if not _same(entry.question_id, key.question_id) or not _same(entry.answer, key.answer):
+            raise InputError(
+                f"the item stands for question {key.question_id!r}, answer {key.answer!r}, and the "
+                f"batch has {entry.question_id!r}, {entry.answer!r}",
+                source=source,
+                row=entry.row,
+                hint="sort whole rows of a batch, not single columns",
+            )
+    added = changed = 0
+    for entry in labels:
+        state = states[entry.item]
+        held = state.labels.get(who)
+        if held == entry.label and entry.note is None:
+            continue
+        session.store.label(state.item.id, who, entry.label, note=entry.note)
+        added += held is None
+        changed += held is not None
+    return {"labels": added, "changed": changed}
+
+
+def _same(given: str | None, stored: str | None) -> bool:
+    """Compare texts as a person would after a spreadsheet has been at them: 3.50 and 3.5."""
+    if given is None or stored is None or given.strip() == stored.strip():
+        return True
+    try:
+        return float(given) == float(stored)
+    except ValueError:
+        return "".join(given.split()) == "".join(stored.split())

@@ -1,0 +1,185 @@
+"""Opening a pool for labelling: its rows, byte for byte, and the store beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars.exceptions import PolarsError
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.planning.labelling.designs import DEFAULT_DESIGN
+from calibrant.planning.labelling.session import LabelSession
+from calibrant.planning.peers import peer_agreement
+from calibrant.records import Study, load_scores, read_table, source_name
+from calibrant.records.formats import column_separator, file_format
+from calibrant.records.label_store import LabelStore, store_path
+
+__all__ = ["OpenPool", "open_pool", "read_pool"]
+
+PEERS = "label_peers"
+
+
+@dataclass(slots=True)
+class OpenPool:
+    """A pool with its labels.
+
+    Parameters
+    ----------
+    session
+        Rows joined with the store.
+    source
+        How messages call the pool.
+    dropped
+        Rows left out, by rule.
+    judge, peers
+        Side information in use.
+    in_file
+        Outcomes that stand in the file itself.
+    """
+
+    session: LabelSession
+    source: str
+    dropped: dict[str, int]
+    judge: str | None
+    peers: bool
+    in_file: int
+
+
+def read_pool(table: Any, columns: Mapping[str, Any]) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the checked rows of a pool; ids and answers are text, exactly as they are written.
+
+    A missing outcome column means 'no label yet'. A study gives its scores, with the texts of
+    its questions.
+    """
+    source = source_name(table)
+    raw = _with_texts(table) if _is_study(table) else _exact(table, columns)
+    outcome = columns.get("correct") or "correct"
+    if outcome not in raw.columns:
+        raw = raw.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
+    try:
+        scores = load_scores(raw, labels="optional", **dict(columns))
+    except InputError as error:
+        # The frame was read here, so the message has to name the file in its place.
+        raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
+    return scores.frame, dict(scores.dropped)
+
+
+def _is_study(table: Any) -> bool:
+    return isinstance(table, Study) or (
+        isinstance(table, str | Path) and bool(Study.is_study(table))
+    )
+
+
+def _with_texts(table: Any) -> pl.DataFrame:
+    study = table if isinstance(table, Study) else Study(table)
+    scores = study.read("scores")
+    questions = study.read("questions")
+    names = [name for name in ("text", "references", "choices") if name in questions.columns]
+    fresh = [name for name in names if name not in scores.columns]
+    return scores.join(
+        questions.select("question_id", *fresh), on="question_id", how="left", maintain_order="left"
+    )
+
+
+def _exact(table: Any, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Read a table; of a text table ids and answers stay as written: 0012 is not 12."""
+    raw = read_table(table)
+    if not isinstance(table, str | Path) or not Path(table).is_file():
+        return raw
+    path = Path(table)
+    if file_format(path) != "csv":
+        return raw
+    wanted = str(columns.get("question") or "question_id").split(",")
+    wanted = [name.strip() for name in wanted] + [str(columns.get("answer") or "answer")]
+    wanted += [str(columns.get("model") or "model")]
+    names = [name for name in dict.fromkeys(wanted) if name in raw.columns]
+    if not names:
+        return raw
+    try:
+        text = pl.read_csv(
+            path,
+            separator=column_separator(path),
+            infer_schema=False,
+            columns=names,
+        )
+    except PolarsError as error:
+        raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
+    return raw.with_columns(text.select(names))
+
+
+def open_pool(
+    table: Any,
+    *,
+    columns: Mapping[str, Any],
+    labels: str | Path | None = None,
+    judge: str | None = None,
+    peers: bool = False,
+    existing: str = "ignore",
+    bins: int = 15,
+    design: str = DEFAULT_DESIGN,
+    wave: int = 50,
+    overlap: float = 0.1,
+    seed: int = 0,
+) -> OpenPool:
+    """Open a pool and its store; the user's file is read and never written."""
+    rows, dropped = read_pool(table, columns)
+    source = source_name(table)
+    side = []
+    if judge is not None:
+        _check_judge(rows, judge, source)
+        side.append(judge)
+    if peers:
+        rows = rows.with_columns(peer_agreement(rows).alias(PEERS))
+        side.append(PEERS)
+    known = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    session = LabelSession(
+        rows,
+        LabelStore(_place(table, labels)),
+        side=side,
+        bins=bins,
+        design=design,
+        wave=wave,
+        overlap=overlap,
+        seed=seed,
+        existing=known if existing == "random" else None,
+    )
+    first = session.store.waves()
+    if first and len(session.keys) - session.existing_items > first[0].frame:
+        raise InputError(
+            f"the table has {len(session.keys):,} answers, {first[0].frame:,} when its labels were "
+            "drawn: the new ones had no chance to be drawn",
+            source=source,
+            hint="label the new rows as a table of their own",
+        )
+    return OpenPool(session, source, dropped, judge, peers, int(np.isfinite(known).sum()))
+
+
+def _place(table: Any, labels: str | Path | None) -> Path:
+    if labels is not None:
+        return Path(labels)
+    place = table.path if isinstance(table, Study) else table
+    if not isinstance(place, str | Path):
+        raise InputError(
+            "a table in memory has no place beside it for its labels",
+            hint=Hint("say where to keep them with {labels}", labels="labels.sqlite"),
+        )
+    return store_path(place)
+
+
+def _check_judge(rows: pl.DataFrame, judge: str, source: str) -> None:
+    if judge not in rows.columns:
+        raise InputError(f"there is no column {judge!r} of a judge", source=source)
+    verdict = rows[judge].cast(pl.Float64, strict=False)
+    outside = verdict.is_null() | verdict.is_nan() | (verdict < 0) | (verdict > 1)
+    if outside.any():
+        raise InputError(
+            f"the judge's verdict lies in [0, 1] for every item (column {judge})",
+            source=source,
+            row=int(outside.arg_max() or 0) + 1,
+        )
