@@ -64,6 +64,8 @@ def has_no_scores(data: Any, confidence: str | None) -> bool:
         return False
     if is_study(data):
         return not Study(data).has("scores")
+    if isinstance(data, list | tuple):
+        return all(has_no_scores(item, confidence) for item in data)
     return "confidence" not in column_names(scan_table(data), data)
 
 

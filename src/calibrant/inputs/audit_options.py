@@ -22,6 +22,10 @@ class AuditOptions:
         None stands for the name in the scores schema.
     by, bins, level, resamples, recalibrate, on_invalid, graded, scale, repeats, engine, seed
         As for `audit`.
+    meaning_bins
+        Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
+    unlimited_draws
+        As for `audit`.
 
     Examples
     --------
@@ -42,6 +46,8 @@ class AuditOptions:
     repeats: bool = False
     engine: str | None = None
     seed: int = 0
+    meaning_bins: int = 10
+    unlimited_draws: bool = False
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -54,6 +60,10 @@ class AuditOptions:
         """Which rows are taken, and how their cells are read."""
         names = ("on_invalid", "graded", "scale", "repeats")
         return {name: getattr(self, name) for name in names}
+
+    def bins_of(self, method: str) -> int:
+        """Return the bins of a method's calibration error: one number for one quantity."""
+        return self.meaning_bins if method in ("sem1", "sem2") else self.bins
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -61,8 +61,9 @@ def row_source(data: Any, outcomes: Any, options: AuditOptions) -> AuditSource:
     if not is_array(data):
         log = foreign_tables(data, options=ReadOptions(scale=options.scale), ranked=True)
     options = rules_of(data, log, options)
-    draws = None if is_array(data) else draws_with_classes(data if log is None else log)
-    texts = None if draws is None else question_texts(data if log is None else log, draws)
+    opened = data if log is None else log
+    draws = None if is_array(data) else draws_with_classes(opened, options.columns, options.by)
+    texts = None if draws is None else question_texts(opened, draws)
     head = _head(data, options)
     if log is not None:
         require_usable(log)
@@ -137,6 +138,8 @@ def _blocks(
         method = block.keys["method"]
         probability = method not in rankings
         own = _untested(block) if probability else []
+        if options.bins_of(method) != options.bins:
+            own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
         own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
         made = partial(_block, block, options, probability)
         yield SourceBlock(block.keys, made, own)
@@ -158,7 +161,7 @@ def _block(
         block.weights,
         block.units,
         probability=probability,
-        bins=options.bins,
+        bins=options.bins_of(block.keys["method"]),
         level=options.level,
         resamples=options.resamples,
         rng=rng,

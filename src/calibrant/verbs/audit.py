@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.audit_options import AuditOptions
@@ -10,7 +10,6 @@ from calibrant.inputs.cell_source import cell_source
 from calibrant.inputs.streaming import is_streamed
 from calibrant.verbs._options import (
     AnswerColumn,
-    Bins,
     By,
     ConfidenceColumn,
     Data,
@@ -49,8 +48,37 @@ def audit(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     weights: WeightsColumn = None,
+    samples: Annotated[
+        str | None,
+        Option(
+            "Column of sampled answers, a list per question or a row per draw.",
+            metavar="COL",
+            group=INPUT,
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        Option("Column of the right answer, to grade samples by.", metavar="COL", group=INPUT),
+    ] = None,
+    references: Annotated[
+        Any,
+        Option(
+            "File of questions with their right answers, for samples that have none.",
+            metavar="FILE",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
     by: By = (),
-    bins: Bins = 15,
+    bins: Annotated[
+        int | None,
+        Option(
+            "Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.",
+            metavar="N",
+            min=1,
+            max=100_000,
+        ),
+    ] = None,
     level: Level = 0.95,
     resamples: Resamples = 1000,
     margin: Margin = 0.02,
@@ -67,6 +95,9 @@ def audit(
     repeats: Annotated[
         bool, Option("Rows of one question are repeated answers to it.", group=INPUT)
     ] = False,
+    unlimited_draws: Annotated[
+        bool, Option("Add a model-based estimate of Sem-ECE with unlimited draws.")
+    ] = False,
     engine: Engine = None,
     seed: Seed = 0,
 ) -> Result:
@@ -81,10 +112,17 @@ def audit(
         Array of outcomes, or the name of their column.
     confidence, model, method, question, answer, weights
         Column names where they differ from the scores schema.
+    samples, reference, references
+        For sampled answers that nobody has clustered or graded: the column of answers, the
+        column of the right answer or a file of questions with theirs. Answers that mean the same
+        are put together and graded, every method that the columns allow is scored, and the
+        calibration over meanings (Sem-ECE) is added. Naming one of the three is enough; the
+        document says under ``samples`` which columns were guessed.
     by
         Columns that split each (model, method) into groups with blocks of their own.
     bins
-        Equal-width bins of the binned calibration error.
+        Equal-width bins of the binned calibration error; by default 15, and 10 for Sem-ECE as it
+        is published.
     level
         Coverage of the intervals.
     resamples
@@ -98,6 +136,9 @@ def audit(
         Rules for the rows, see `calibrant.records.load_scores`. By default a table stops at the
         first row that breaks a rule, and a study, where refusals and unreadable confidences are
         part of the record, drops and counts them.
+    unlimited_draws
+        Add an estimate of the calibration error over meanings that unlimited draws would show,
+        see `calibrant.metrics.semantic.unlimited_draws_ece`.
     engine
         Read the table in parts and never whole: ``local`` (threads), ``ray`` or
         ``ray://HOST:PORT``. By default a table of more than five million rows is streamed by
@@ -132,7 +173,9 @@ def audit(
             "weights": weights,
         },
         by=tuple(by),
-        bins=bins,
+        bins=15 if bins is None else bins,
+        meaning_bins=10 if bins is None else bins,
+        unlimited_draws=unlimited_draws,
         level=level,
         resamples=resamples,
         recalibrate=recalibrate,
@@ -144,7 +187,13 @@ def audit(
         seed=seed,
     )
     whole = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
-    if is_streamed(data, engine, whole):
+    if any(given is not None for given in (samples, reference, references)):
+        from calibrant.inputs.samples import SampleColumns
+        from calibrant.inputs.samples.source import sample_source
+
+        columns = SampleColumns(samples, reference, question, model)
+        source = sample_source(data, options, columns, references)
+    elif is_streamed(data, engine, whole):
         source = cell_source(data, options)
     else:
         # Loaded here: a table in memory needs much that a streamed one does without.

@@ -2,35 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
+from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.engines import engine_named
 
-__all__ = ["semantic_blocks"]
+__all__ = ["SemanticOptions", "pooled_block", "semantic_blocks", "semantic_options"]
 
 _ANSWERS_SHOWN = 5
+# Multiplications up to which the law of all splits is worked out: a few seconds.
+_AFFORDABLE = 5e9
+_SPLITS = 200
+# Columns of a second judge, by which the first one's errors are measured.
+SECOND_CLASS, SECOND_GRADE = "second_class_id", "second_correct"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SemanticOptions:
+    """How the blocks are made; the fields have the meaning of the options of `audit`."""
+
+    bins: int = 10
+    level: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+    by: tuple[str, ...] = ()
+    unlimited_draws: bool = False
+
+
+def semantic_options(options: AuditOptions) -> SemanticOptions:
+    """Return what of the options of an audit shapes its Sem-ECE part."""
+    return SemanticOptions(
+        bins=options.meaning_bins,
+        level=options.level,
+        resamples=options.resamples,
+        seed=options.seed,
+        by=options.by,
+        unlimited_draws=options.unlimited_draws,
+    )
 
 
 def semantic_blocks(
     draws: pl.DataFrame,
+    options: SemanticOptions,
     *,
-    level: float,
-    resamples: int,
-    seed: int,
     engine: str | None = None,
     texts: pl.DataFrame | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a Sem-ECE block per model; models are independent, an engine may share them out."""
-    models = draws.partition_by("model", maintain_order=True)
-    one = partial(_semantic_block, level=level, resamples=resamples, seed=seed)
-    blocks = list((map if engine is None else engine_named(engine).map)(one, models))
+    """Return a Sem-ECE block per model and group; an engine may share them out."""
+    one = partial(_semantic_block, options=options)
+    parts = list(_parts(draws, options.by))
+    blocks = list((map if engine is None else engine_named(engine).map)(one, parts))
     if texts is not None:
         _show_texts([row for block in blocks for row in block["hardest"]], texts)
     return blocks
+
+
+def _parts(
+    draws: pl.DataFrame, by: Sequence[str]
+) -> Iterator[tuple[dict[str, str] | None, pl.DataFrame]]:
+    """Yield each model, then its groups."""
+    missing = [name for name in by if name not in draws.columns]
+    if missing:
+        raise InputError(
+            f"the draws have no column {missing[0]!r} to make groups of",
+            hint=did_you_mean(missing[0], draws.columns),
+        )
+    for part in draws.partition_by("model", maintain_order=True):
+        yield None, part
+        for name in by:
+            for (value,), own in part.partition_by(name, as_dict=True, maintain_order=True).items():
+                yield {name: str(value)}, own
 
 
 def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
@@ -41,22 +92,142 @@ def _show_texts(hardest: list[dict[str, Any]], texts: pl.DataFrame) -> None:
 
 
 def _semantic_block(
-    part: pl.DataFrame, *, level: float, resamples: int, seed: int
+    found: tuple[dict[str, str] | None, pl.DataFrame], *, options: SemanticOptions
 ) -> dict[str, Any]:
     # Loaded here: most audits hold no draws.
     from calibrant.metrics.semantic import sem_ece_block
 
+    group, part = found
     model = part["model"][0]
+    names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
+    rng = named_stream(options.seed, *names)
+    columns = (_ids(part), _classes(part["class_id"]), _grades(part["correct"]))
     block = sem_ece_block(
-        part["question_id"].to_numpy(),
-        part["class_id"].cast(pl.Float64).to_numpy(),
-        part["correct"].cast(pl.Float64).to_numpy(),
-        level=level,
-        resamples=resamples,
-        rng=named_stream(seed, "sem_ece", model),
+        *columns,
+        bins=options.bins,
+        splits=_splits(*columns),
+        level=options.level,
+        resamples=options.resamples,
+        unlimited_draws=options.unlimited_draws,
+        rng=rng,
     )
     _show_answers(block["hardest"], part)
-    return {"model": model, **block}
+    more = {"ver": _stated(part, options, rng), "judging": _judging(part, block, options, rng)}
+    return {"model": model, "group": group, **block, **more}
+
+
+def _ids(part: pl.DataFrame) -> npt.NDArray[Any]:
+    return part["question_id"].to_numpy()
+
+
+def _classes(column: pl.Series) -> npt.NDArray[np.float64]:
+    """Return classes as numbers, NaN for a draw without an answer; texts are numbered."""
+    if column.dtype == pl.String:
+        column = column.replace("", None).cast(pl.Categorical).to_physical()
+    return column.cast(pl.Float64).to_numpy()
+
+
+def _grades(column: pl.Series) -> npt.NDArray[np.float64]:
+    return column.cast(pl.Float64).to_numpy()
+
+
+def _splits(*columns: npt.NDArray[Any]) -> Any:
+    """All splits where their law can be worked out, so that no number depends on a seed."""
+    from calibrant.metrics.semantic import pool_draws
+    from calibrant.stats.splits import exact_cost
+
+    pool = pool_draws(*columns)
+    half = np.maximum(pool.size // 2, 1)
+    return "exact" if exact_cost(pool.counts, half) <= _AFFORDABLE else _SPLITS
+
+
+def _stated(
+    part: pl.DataFrame, options: SemanticOptions, rng: np.random.Generator
+) -> dict[str, Any] | None:
+    """Return Ver-ECE of confidences that the same draws state, with and without imputation."""
+    if "stated_confidence" not in part.columns or part["stated_confidence"].is_null().all():
+        return None
+    from calibrant.metrics.semantic import ver_ece
+
+    graded = part.filter(pl.col("correct").is_not_null())
+    columns = (_ids(graded), graded["stated_confidence"].to_numpy(), _grades(graded["correct"]))
+    shared: dict[str, Any] = {"bins": options.bins, "level": options.level, "rng": rng}
+    found = {
+        name: ver_ece(*columns, impute=impute, resamples=options.resamples, **shared)
+        for name, impute in (("left_out", None), ("imputed", 1.0))
+    }
+    return {
+        "ece": found["left_out"].ece,
+        "ece_imputed": found["imputed"].ece,
+        "imputed": 1.0,
+        "parse_failures": found["left_out"].parse_failures,
+        "questions_without": found["left_out"].questions_without,
+    }
+
+
+def _judging(
+    part: pl.DataFrame, block: Mapping[str, Any], options: SemanticOptions, rng: np.random.Generator
+) -> dict[str, Any] | None:
+    """Return intervals that also cover errors of classes and grades, where a second judge is."""
+    if SECOND_CLASS not in part.columns or SECOND_GRADE not in part.columns:
+        return None
+    from calibrant.metrics import semantic as m
+
+    first = (_classes(part["class_id"]), _grades(part["correct"]))
+    second = (_classes(part[SECOND_CLASS]), _grades(part[SECOND_GRADE]))
+    errors = m.judge_errors(_ids(part), first, second)
+    pool = m.pool_draws(_ids(part), *first)
+    judged = m.judged_intervals(
+        pool, block["sem1"], block["sem2"], errors, bins=options.bins, rng=rng
+    )
+    return {
+        "sem1": judged.sem1,
+        "sem2": judged.sem2,
+        "shift": {"sem1": judged.shift1, "sem2": judged.shift2},
+        "errors": {name: getattr(errors, name) for name in ("apart", "together", "grade")},
+        "questions": errors.questions,
+    }
+
+
+def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any] | None:
+    """Return both calibration errors and their reliability over all models together.
+
+    A question that several models answer counts once per model; intervals take its answers for
+    one unit. None where there is one model.
+    """
+    if draws["model"].n_unique() < 2:
+        return None
+    from calibrant.metrics.binned import reliability_bins
+    from calibrant.metrics.estimates import metric_estimates
+    from calibrant.metrics.semantic import pool_draws, question_scores
+
+    pairs = draws.select(pl.struct("question_id", "model").rank("dense")).to_series()
+    columns = (pairs.to_numpy(), _classes(draws["class_id"]), _grades(draws["correct"]))
+    pool = pool_draws(*columns)
+    rng = named_stream(options.seed, "sem_ece", "pooled")
+    scores = question_scores(pool, splits=_splits(*columns), rng=rng)
+    question = dict(zip(pairs.to_list(), draws["question_id"].to_list(), strict=True))
+    shared: dict[str, Any] = {
+        "units": np.array([question[pair] for pair in scores.ids.tolist()]),
+        "bins": options.bins,
+        "level": options.level,
+        "resamples": options.resamples,
+    }
+    found: dict[str, Any] = {
+        "models": draws["model"].n_unique(),
+        "questions": int(scores.ids.size),
+        "left_out": pool.left_out,
+        "bins": options.bins,
+        "reliability": {},
+    }
+    for name, confidence, grade in (
+        ("sem1", scores.sem1, scores.label1),
+        ("sem2", scores.sem2, scores.label2),
+    ):
+        found[name] = metric_estimates(confidence, grade, names=("ece",), rng=rng, **shared)["ece"]
+        bins = reliability_bins(confidence, grade, bins=options.bins)
+        found["reliability"][name] = bins.to_dict()
+    return found
 
 
 def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:

@@ -1,0 +1,53 @@
+"""Sampled answers with references as the input of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.audit_source import AuditSource
+from calibrant.inputs.provenance import document_head
+from calibrant.inputs.row_source import row_source
+from calibrant.inputs.samples.graded import GradedSamples, grade_samples
+from calibrant.inputs.samples.read import SampleColumns, read_samples
+
+__all__ = ["graded_source", "sample_source"]
+
+
+def sample_source(
+    data: Any, options: AuditOptions, columns: SampleColumns, references: Any = None
+) -> AuditSource:
+    """Read, cluster, grade and score sampled answers, and open them for an audit.
+
+    Parameters
+    ----------
+    data
+        Sampled answers in any shape that `read_samples` knows.
+    options
+        The options of `audit`.
+    columns
+        Columns of samples, references, questions and models where they are named.
+    references
+        File of references, where the data has none.
+    """
+    graded = grade_samples(read_samples(data, columns, references=references), seed=options.seed)
+    head = document_head("audit", data, seed=options.seed, settings=options.settings)
+    return graded_source(graded, options, head)
+
+
+def graded_source(
+    graded: GradedSamples, options: AuditOptions, head: dict[str, Any]
+) -> AuditSource:
+    """Open graded samples for an audit."""
+    own = replace(
+        options,
+        columns=dict.fromkeys(options.columns),
+        graded=True,
+        on_invalid=options.on_invalid or "drop",
+    )
+    source = row_source(graded.scores, None, own)
+    told = {**graded.how, "semantics": dict(graded.semantics_document)}
+    return replace(
+        source, head={**head, "samples": told}, draws=graded.with_classes, texts=graded.texts
+    )
