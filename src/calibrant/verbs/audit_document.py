@@ -24,7 +24,7 @@ from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
 from calibrant.report.result import Result
-from calibrant.verbs.semantic import semantic_blocks
+from calibrant.verbs.semantic import pooled_block, semantic_blocks, semantic_options
 
 __all__ = ["audit_document"]
 
@@ -56,18 +56,14 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "emptied_models": list(source.emptied),
     }
     results = [{**entry, "verdict": _verdict(entry, claims)} for entry in told]
-    return Result({**head, "results": results, "sem_ece": meanings})
+    pooled = None if source.draws is None else pooled_block(source.draws, semantic_options(options))
+    return Result({**head, "results": results, "sem_ece": meanings, "sem_ece_pooled": pooled})
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
     """Return the calibration over meanings, where the data holds draws with their classes."""
     return semantic_blocks(
-        source.draws,
-        engine=options.engine,
-        texts=source.texts,
-        level=options.level,
-        resamples=options.resamples,
-        seed=options.seed,
+        source.draws, semantic_options(options), engine=options.engine, texts=source.texts
     )
 
 
