@@ -158,7 +158,7 @@ class BlockData:
     @cached_property
     def grids(self) -> SmoothGrids:
         """Residuals on the grids of smooth ECE."""
-        return SmoothGrids(self.data.of_mean_one())
+        return SmoothGrids(self.data)
 
     @cached_property
     def corp_parts(self) -> Corp:

@@ -58,13 +58,6 @@ class Checked(NamedTuple):
         keep = self.weights > 0
         return Checked(self.confidence[keep], self.correct[keep], self.weights[keep])
 
-    def of_mean_one(self) -> Checked:
-        """Return the rows with weights of mean 1: a small constant beside them then always is."""
-        if self.weights is None:
-            return self
-        scale = self.weights.size / self.total
-        return Checked(self.confidence, self.correct, self.weights * scale)
-
 
 def check(
     confidence: ArrayLike,

@@ -101,7 +101,7 @@ def smooth_ece(
     """
     if bandwidth is not None and not 1e-4 <= bandwidth <= 1:
         raise InputError(f"bandwidth is from 0.0001 to 1, got {bandwidth!r}")
-    grids = SmoothGrids(check(confidence, correct, weights).of_mean_one())
+    grids = SmoothGrids(check(confidence, correct, weights))
     return grids.error(grids.bandwidth() if bandwidth is None else float(bandwidth))
 
 
@@ -115,4 +115,4 @@ def smooth_ece_bandwidth(
     >>> smooth_ece_bandwidth([0.9, 0.9, 0.9, 0.9], [1, 1, 0, 0])
     0.400390625
     """
-    return SmoothGrids(check(confidence, correct, weights).of_mean_one()).bandwidth()
+    return SmoothGrids(check(confidence, correct, weights)).bandwidth()
