@@ -184,13 +184,22 @@ def audit_claims(entries: Sequence[Mapping[str, Any]], margin: float) -> list[Cl
     """
     told = [entry for entry in entries if is_claimed(entry)]
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
-    claims = [claim for entry in told for claim in _entry_claims(entry, margin, named=named)]
+    methods = len({entry["method"] for entry in entries}) > 1
+    claims = [
+        claim
+        for entry in told
+        for claim in _entry_claims(entry, margin, named=named, methods=methods)
+    ]
     return [*_summaries(entries, claims), *claims]
 
 
-def _entry_claims(entry: Mapping[str, Any], margin: float, *, named: bool) -> Iterable[Claim]:
+def _entry_claims(
+    entry: Mapping[str, Any], margin: float, *, named: bool, methods: bool
+) -> Iterable[Claim]:
     subject = {name: entry[name] for name in ("model", "method", "group")}
-    shared = {"name": subject_name(subject), "named": named or bool(entry["group"])}
+    # One method needs no name; of one model only the method tells confidences apart.
+    called = subject if methods else {**subject, "method": None}
+    shared = {"name": subject_name(called), "named": named or bool(entry["group"])}
     yield _direction_claim(entry, margin, subject, shared)
     error = _error_claim(entry, margin, subject, shared)
     if error is not None:
