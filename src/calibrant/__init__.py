@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "cascade": "calibrant.verbs.cascade",
     "compare": "calibrant.verbs.compare",
     "decide": "calibrant.verbs.decide",
+    "grade": "calibrant.verbs.grade",
     "groups": "calibrant.verbs.groups",
     "import_logs": "calibrant.verbs.import_logs",
     "load_policy": "calibrant.epistemic",

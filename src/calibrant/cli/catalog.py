@@ -28,6 +28,10 @@ VERBS: dict[str, Entry] = {
         "calibrant.workflows.run:run",
         "Ask models, cluster, grade and score: a study from study.toml.",
     ),
+    "grade": Entry(
+        "calibrant.verbs.grade:grade",
+        "Cluster, grade and score sampled answers against references.",
+    ),
     "audit": Entry(
         "calibrant.verbs.audit:audit", "Is this confidence calibrated, and how sure can we be?"
     ),
