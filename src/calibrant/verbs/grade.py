@@ -1,0 +1,161 @@
+"""`grade`: from sampled answers and references to a study with classes, grades and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.output import check_output_folder
+from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.inputs.provenance import document_head
+from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
+from calibrant.records import Study
+from calibrant.report.result import Result
+from calibrant.verbs._options import Data, ModelColumn, QuestionColumn, Seed
+
+__all__ = ["grade"]
+
+
+@verb(
+    example="calibrant grade samples.jsonl --samples answers --reference gold --out study",
+    outputs=("json",),
+)
+def grade(
+    data: Data,
+    out: Annotated[
+        str | Path | None,
+        Option("Study folder for the tables.", metavar="STUDY", group=OUTPUT, place="folder"),
+    ] = None,
+    *,
+    samples: Annotated[
+        str | None,
+        Option(
+            "Column of sampled answers, a list per question or a row per draw.",
+            metavar="COL",
+            group=INPUT,
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None, Option("Column of the right answer.", metavar="COL", group=INPUT)
+    ] = None,
+    references: Annotated[
+        Any,
+        Option(
+            "File of questions with their right answers, for samples that have none.",
+            metavar="FILE",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
+    question: QuestionColumn = None,
+    model: ModelColumn = None,
+    seed: Seed = 0,
+) -> Result:
+    """Put sampled answers that mean the same together, grade and score them.
+
+    Parameters
+    ----------
+    data
+        Sampled answers: a table with a list per question or a row per draw, the output of a batch
+        endpoint or another log, a study without classes (as `import` writes it), or several
+        tables.
+    out
+        Study folder that gets the tables questions, draws, semantics and scores; None writes
+        nothing.
+    samples, reference, question, model
+        Columns of the sampled answers, the right answer, the question ids and the models, where
+        they should not be guessed.
+    references
+        File of questions with their right answers, in any layout of `calibrant.sources`.
+    seed
+        The same seed gives the same tables.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.grade/1``: per model questions, draws, classes and grades; which
+        columns were used and which of them were guessed; which methods were scored.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"question": ["Capital of Peru?"], "gold": ["Lima"],
+    ...     "answers": [["Lima", "It is Lima.", "Quito"]]})
+    >>> found = grade(table)
+    >>> found["results"][0]["classes"], found["samples"]["guessed"]
+    (2, ['samples', 'reference', 'text'])
+    """
+    read = read_samples(
+        data, SampleColumns(samples, reference, question, model), references=references
+    )
+    if out is not None:
+        _check_out(data, out)
+    graded = grade_samples(read, seed=seed)
+    settings = {"columns": dict(read.columns)}
+    head = document_head("grade", data, seed=seed, settings=settings)
+    return Result(
+        {
+            **head,
+            "samples": dict(graded.how),
+            "semantics": dict(graded.semantics_document),
+            "results": [
+                _entry(part)
+                for part in graded.with_classes.partition_by("model", maintain_order=True)
+            ],
+            "methods": _methods(graded),
+            "written": [] if out is None else [str(path) for path in _written(graded, Study(out))],
+        }
+    )
+
+
+def _check_out(data: Any, out: str | Path) -> None:
+    same = isinstance(data, str | Path) and Path(data).resolve() == Path(out).resolve()
+    if not same and (Path(out) / "tables").exists():
+        raise InputError(
+            "the folder holds a study already",
+            source=str(out),
+            hint="name a new folder, or give the study itself as input",
+        )
+    check_output_folder(out)
+
+
+def _entry(part: pl.DataFrame) -> dict[str, Any]:
+    """Return what one model's draws became."""
+    classes = part.filter(pl.col("class_id").is_not_null()).select("question_id", "class_id")
+    right = part.filter(pl.col("correct")).select("question_id", "class_id").unique()
+    several = right.group_by("question_id").len().filter(pl.col("len") > 1)
+    reasons = part.filter(pl.col("class_id").is_null())["reason"].value_counts(sort=True)
+    return {
+        "model": part["model"][0],
+        "questions": part["question_id"].n_unique(),
+        "draws": part.height,
+        "classes": classes.unique().height,
+        "right": int(part["correct"].sum() or 0),
+        "wrong": int((~part["correct"]).sum() or 0),
+        "without_answer": dict(reasons.iter_rows()),
+        "ungraded": int(part.filter(pl.col("class_id").is_not_null())["correct"].null_count()),
+        "several_right": several.height,
+    }
+
+
+def _methods(graded: GradedSamples) -> list[dict[str, Any]]:
+    """Return which methods were scored, and what the others lack."""
+    names = ("method", "available", "reason")
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in graded.availability:
+        found.setdefault(entry["method"], {name: entry[name] for name in names})
+    return [dict(entry) for entry in found.values()]
+
+
+def _written(graded: GradedSamples, study: Study) -> list[Path]:
+    tables = {
+        "questions": graded.questions,
+        "draws": graded.draws,
+        "semantics": graded.semantics,
+        "scores": graded.scores,
+    }
+    return [study.write(name, frame) for name, frame in tables.items()]
