@@ -39,6 +39,16 @@ def full_question() -> Question:
             option_correct=True,
             yes_probability=0.3,
             no_probability=0.1,
+            token_texts=["Li", "ma"],
+            token_alternatives=[
+                {"Li": math.log(0.8), "Qui": math.log(0.2)},
+                {
+                    "ma": math.log(0.5),
+                    "MA": math.log(0.25),
+                    "the": math.log(0.125),
+                    "on": math.log(0.125),
+                },
+            ],
         ),
         verb=one,
         verb_samples=stated,
@@ -50,6 +60,10 @@ def full_question() -> Question:
         self_ask_cand=0.4,
         embeddings=[axis[name] for name in classes],
         similarity=same,
+        token_texts=[["Lima"], ["Lima"], ["Quito"], ["Peru"], ["Bogota"]],
+        verified={"lima": 0.9, "quito": 0.2},
+        panel=[0.9, 0.4],
+        selfcheck=[True, True, False, None],
         question_id="q",
         model="m",
     )

@@ -32,12 +32,20 @@ def _row(purpose: str, draw: int, text: str, **more) -> dict:
         "stated_classes": None,
         "stated_correct": None,
         "embedding": None,
+        "token_texts": None,
+        "token_alternatives": None,
+        "about": None,
     }
     return {**base, **more}
 
 
 def _top(**words: float) -> list[dict]:
     return [{"token": f" {word}", "logprob": math.log(p)} for word, p in words.items()]
+
+
+def _verdict(belief: float) -> list[dict]:
+    words = _top(True_=belief, False_=1.0 - belief)
+    return [{**entry, "token": entry["token"].strip("_")} for entry in words]
 
 
 def study_rows() -> list[dict]:
@@ -56,6 +64,7 @@ def study_rows() -> list[dict]:
             correct=name == "lima",
             token_logprobs=[math.log(p)],
             embedding=axis[ids[name]].tolist(),
+            token_texts=[text.split()[-1]],
         )
         for draw, (text, name, p) in enumerate(zip(texts, names, masses, strict=True))
     ]
@@ -69,6 +78,8 @@ def study_rows() -> list[dict]:
             correct=True,
             token_logprobs=[math.log(0.8), math.log(0.5)],
             first_token_top_logprobs=_top(Li=0.5, Qui=0.25, Bo=0.25),
+            token_texts=["Li", "ma"],
+            token_alternatives=[_top(Li=0.8, Qui=0.2), _top(ma=0.5, MA=0.25, the=0.125, on=0.125)],
         )
     )
     rows.append(
@@ -108,6 +119,20 @@ def study_rows() -> list[dict]:
         _row("p_true_cand", draw, "?", answer=vote, first_token_top_logprobs=_top(A=0.5, B=0.5))
         for draw, vote in enumerate(["True", "False"])
     ]
+    rows += [
+        _row("selfcheck", draw, "?", answer=vote)
+        for draw, vote in enumerate(["True", "True", "False", None])
+    ]
+    rows += [
+        _row("p_true_pool", draw, "?", answer=None, about=about,
+             first_token_top_logprobs=_verdict(belief))
+        for draw, (about, belief) in enumerate([("Lima", 0.9), (" quito", 0.2)])
+    ]  # fmt: skip
+    rows += [
+        _row("p_true_pool", 0, "?", answer=None, about="lima", model=judge,
+             first_token_top_logprobs=_verdict(belief))
+        for judge, belief in (("other", 0.9), ("third", 0.4))
+    ]  # fmt: skip
     rows.append(_row("self_ask", 0, "0.8", answer=None, stated_confidence=0.8))
     rows.append(_row("self_ask_cand", 0, "0.4", answer=None, stated_confidence=0.4))
     return rows
@@ -126,6 +151,9 @@ def tables(rows: list[dict]) -> tuple[pl.DataFrame, pl.DataFrame]:
         "stated_correct": pl.List(pl.Boolean),
         "embedding": pl.List(pl.Float64),
         "answer": pl.String,
+        "token_texts": pl.List(pl.String),
+        "token_alternatives": pl.List(TOP),
+        "about": pl.String,
     }
     frame = pl.DataFrame(rows, schema_overrides=schema, infer_schema_length=None)
     graded = ["class_id", "correct", "stated_classes", "stated_correct"]
@@ -136,8 +164,11 @@ def tables(rows: list[dict]) -> tuple[pl.DataFrame, pl.DataFrame]:
 def test_tables_score_like_the_question_built_by_hand() -> None:
     draws, semantics = tables(study_rows())
     scores, available, _ = score_table(draws.sample(fraction=1.0, shuffle=True, seed=3), semantics)
-    left_out = {"option_softmax", "yes_no_ratio"}
-    assert set(scores["method"]) == set(METHODS) - left_out
+    left_out = {"option_softmax", "yes_no_ratio", "ensemble"}
+    available = [entry for entry in available if entry["model"] == "m"]
+    assert set(scores["model"]) == {"m"}
+    no_claims = {"claim_support", "claim_support_min"}  # the answer is one word
+    assert set(scores["method"]) == set(METHODS) - left_out - no_claims
     for row in scores.iter_rows(named=True):
         expected = score(row["method"], full_question())
         assert row["confidence"] == pytest.approx(expected, abs=1e-12), row["method"]
@@ -157,19 +188,30 @@ def test_a_greedy_answer_may_be_an_answer_at_temperature_zero() -> None:
     assert table.greedy.answer.to_list() == ["Rome"]
 
 
-def test_missing_log_probs_of_one_draw_leave_the_question_out() -> None:
+@pytest.mark.parametrize("gap", [None, [-0.1, None]])
+def test_a_draw_without_log_probs_keeps_its_question(gap: list | None) -> None:
+    """The other four draws speak for it: their mass 1.4 is scaled from four draws to five."""
     rows = study_rows()
-    rows[2]["token_logprobs"] = None
+    rows[2]["token_logprobs"] = gap  # Quito, 0.2
+    rows[2]["token_texts"] = None
+    full = [{**row, "question_id": "r"} for row in study_rows()[:6]]
+    fuller = [{**row, "question_id": "s"} for row in study_rows()[:6]]
+    scores, available, _ = score_table(*tables(rows + full + fuller), methods=["sca", "snca"])
+    found = {(r["question_id"], r["method"]): r["confidence"] for r in scores.to_dicts()}
+    assert found["q", "sca"] == pytest.approx(1.4 * 5 / 4)
+    assert found["r", "sca"] == pytest.approx(1.6)
+    assert found["q", "snca"] == pytest.approx(1.0 - 0.1 / 1.4)
+    assert "4 to 5" in next(e["note"] for e in available if e["method"] == "sca")
+
+
+def test_without_log_probs_of_half_the_draws_the_question_is_left_out() -> None:
+    rows = study_rows()
+    for row in rows[:3]:
+        row["token_logprobs"] = None
+        row["token_texts"] = None
     scores, available, _ = score_table(*tables(rows), methods=["sca", "consistency"])
     assert scores["method"].to_list() == ["consistency"]
     assert available[0]["missing"] == 1
-
-
-def test_a_null_inside_the_log_probs_is_not_skipped() -> None:
-    rows = study_rows()
-    rows[0]["token_logprobs"] = [-0.1, None]
-    scores, _, _ = score_table(*tables(rows), methods=["sca"])
-    assert scores.is_empty()
 
 
 def test_failures_are_counted_and_imputed_only_on_request() -> None:
@@ -180,7 +222,7 @@ def test_failures_are_counted_and_imputed_only_on_request() -> None:
     tabled = tables(rows)
     scores, _, failures = score_table(*tabled, methods=["verb", "consistency_verb"])
     assert scores.is_empty()
-    assert [entry["unread"] for entry in failures] == [1, 3]
+    assert [entry["unread"] for entry in failures if entry["model"] == "m"] == [1, 3]
     scores, _, failures = score_table(*tabled, methods=["verb"], impute=1.0)
     assert scores["confidence"].to_list() == [1.0]
     assert failures[0]["imputed"] == 1.0

@@ -166,6 +166,8 @@ def test_many_questions_at_once_score_like_each_alone(several: list[Question]) -
     table = table_of(several)
     alone = [_values(question) for question in several]
     for name in NAMES:
+        if name == "sca":  # scaled to the usual number of draws, see test_robust
+            continue
         together = METHODS[name].function(table, Options()).value
         each = [values[name] for values in alone]
         np.testing.assert_allclose(together, each, atol=1e-9, err_msg=name)

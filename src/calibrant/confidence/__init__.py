@@ -12,10 +12,14 @@ from calibrant.confidence import probes as _probes
 from calibrant.confidence import stated as _stated
 from calibrant.confidence import tokens as _tokens
 from calibrant.confidence.compact import Classes, DrawBlock, DrawTable
+from calibrant.confidence.ensemble import Ensemble, cross_fit, load_ensemble
+from calibrant.confidence.ensemble import stack as _stack
 from calibrant.confidence.frames import compact_table
 from calibrant.confidence.frequency import class_entropy
 from calibrant.confidence.frequency_unseen import predicted_k, unseen_mass
 from calibrant.confidence.likelihood import class_mass
+from calibrant.confidence.longform import score_long_answer, split_claims
+from calibrant.confidence.longform import scoring as _longform
 from calibrant.confidence.method import METHODS, Method, Options
 from calibrant.confidence.needs import NEEDS, Need
 from calibrant.confidence.question import Draws, Greedy, Probes, Question, table_of
@@ -41,6 +45,7 @@ __all__ = [
     "DrawBlock",
     "DrawTable",
     "Draws",
+    "Ensemble",
     "Greedy",
     "Method",
     "Need",
@@ -53,16 +58,21 @@ __all__ = [
     "class_entropy",
     "class_mass",
     "compact_table",
+    "cross_fit",
+    "load_ensemble",
     "methods",
     "panel_agreement",
     "predicted_k",
     "score",
+    "score_long_answer",
     "score_table",
+    "split_claims",
     "table_of",
     "unseen_mass",
     "verified_classes",
 ]
 
 # The modules are imported for the methods that they register.
+del _longform, _stack
 del _cocoa, _judged, _lexical, _relevance, _alternatives, _unseen
 del _frequency, _graph, _likelihood, _probes, _stated, _tokens

@@ -306,9 +306,23 @@ def _entries(
                 "missing": missing,
                 "undefined": int(ours.sum()) - missing - done if scored is not None else 0,
                 "reason": reason,
+                "note": _draws_note(table, method, ours),
             }
         )
     return entries
+
+
+def _draws_note(table: DrawTable, method: Method, ours: BoolArray) -> str:
+    """Warn where questions have different numbers of draws and the method sums over them."""
+    if method.name != "sca":
+        return ""
+    counts = table.samples.known_count[ours & (table.samples.known_count > 0)]
+    if not counts.size or counts.min() == counts.max():
+        return ""
+    return (
+        f"questions have {counts.min()} to {counts.max()} draws with log-probs; "
+        "masses are scaled to the usual number"
+    )
 
 
 def _failures(

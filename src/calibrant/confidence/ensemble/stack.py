@@ -1,0 +1,230 @@
+"""Stacking: a logistic curve over several methods, or over their isotonic curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+import polars as pl
+
+from calibrant.confidence.compact import DrawTable
+from calibrant.confidence.ensemble.features import Curve, Scale, logit, wide
+from calibrant.confidence.method import METHODS, Options, Scored, about_first, register
+from calibrant.confidence.segments import FloatArray
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.stats.logistic import logistic_fit
+
+__all__ = ["Ensemble", "cross_fit", "ensemble", "load_ensemble"]
+
+Kind = Literal["logistic", "isotonic"]
+_SCHEMA = "calibrant.ensemble/1"
+_PENALTY = 1.0
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """A fitted combination of methods; its value is the chance that the answer is right.
+
+    Parameters
+    ----------
+    methods
+        The methods, all about the greedy answer.
+    kind
+        ``logistic``: log-odds of probabilities and scaled other scores; ``isotonic``: log-odds
+        of each method's own rising curve.
+    extra
+        Further columns that shift and tilt every method, for example ``predicted_k``.
+    scales, curves, weights
+        What was fitted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(300) < 0.5
+    >>> table = pl.concat([pl.DataFrame({"question_id": np.arange(300).astype(str),
+    ...     "method": name, "confidence": np.clip(0.3 + 0.4 * right + rng.normal(0, s, 300), 0, 1),
+    ...     "correct": right.astype(float)}) for name, s in (("verb", 0.3), ("perplexity", 0.2))])
+    >>> fitted = Ensemble.fit(table, ["verb", "perplexity"])
+    >>> bool(fitted.predict(np.array([[0.9, 0.9]]))[0] > 0.8)
+    True
+    """
+
+    methods: tuple[str, ...]
+    kind: Kind
+    extra: tuple[str, ...]
+    scales: tuple[Scale, ...]
+    curves: tuple[Curve, ...]
+    weights: tuple[float, ...]
+    questions: int = 0
+
+    @classmethod
+    def fit(
+        cls,
+        scores: pl.DataFrame,
+        methods: Sequence[str],
+        *,
+        kind: Kind = "logistic",
+        extra: Sequence[str] = (),
+    ) -> Ensemble:
+        """Fit to graded scores (a scores table, every method about the same answer)."""
+        _, values, correct = wide(scores, methods, extra)
+        return cls._fit(values, correct, tuple(methods), kind, tuple(extra))
+
+    @classmethod
+    def _fit(
+        cls,
+        values: FloatArray,
+        correct: FloatArray,
+        methods: tuple[str, ...],
+        kind: Kind,
+        extra: tuple[str, ...],
+    ) -> Ensemble:
+        if kind not in ("logistic", "isotonic"):
+            raise InputError(f"kind is logistic or isotonic, got {kind!r}")
+        size = len(methods)
+        curves: tuple[Curve, ...] = ()
+        if kind == "isotonic":
+            curves = tuple(Curve.fit(values[:, i], correct) for i in range(size))
+        raw = _raw(values, methods, curves)
+        scales = tuple(Scale.of(raw[:, i]) for i in range(raw.shape[1]))
+        design = _design(raw, scales, size)
+        even = np.ones(correct.size)
+        first, slopes = logistic_fit(design, correct, even, _PENALTY / correct.size)
+        weights = (first, *slopes.tolist())
+        return cls(methods, kind, extra, scales, curves, weights, len(correct))
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        """Return the chance of being right for rows of method values (and extra columns)."""
+        raw = _raw(np.asarray(values, dtype=np.float64), self.methods, self.curves)
+        design = _design(raw, self.scales, len(self.methods))
+        odds = self.weights[0] + design @ np.array(self.weights[1:])
+        chance: FloatArray = 1.0 / (1.0 + np.exp(-odds))
+        return chance
+
+    def save(self, path: str | Path) -> None:
+        """Write the ensemble as plain JSON."""
+        body = {
+            "schema": _SCHEMA,
+            "methods": list(self.methods),
+            "kind": self.kind,
+            "extra": list(self.extra),
+            "scales": [[scale.centre, scale.spread] for scale in self.scales],
+            "curves": [curve.to_dict() for curve in self.curves],
+            "weights": list(self.weights),
+            "questions": self.questions,
+        }
+        Path(path).write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def load_ensemble(path: str | Path) -> Ensemble:
+    """Read an ensemble that was saved as JSON."""
+    place = Path(path)
+    if not place.is_file():
+        raise InputError("the file of the ensemble does not exist", source=str(path))
+    try:
+        body: dict[str, Any] = orjson.loads(place.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"not a JSON file: {error}", source=str(path)) from None
+    if body.get("schema") != _SCHEMA:
+        raise InputError(f"not a saved ensemble: schema is not {_SCHEMA}", source=str(path))
+    return Ensemble(
+        methods=tuple(body["methods"]),
+        kind=body["kind"],
+        extra=tuple(body["extra"]),
+        scales=tuple(Scale(*pair) for pair in body["scales"]),
+        curves=tuple(Curve(tuple(c["knots"]), tuple(c["levels"])) for c in body["curves"]),
+        weights=tuple(body["weights"]),
+        questions=body["questions"],
+    )
+
+
+def cross_fit(
+    scores: pl.DataFrame,
+    methods: Sequence[str],
+    *,
+    kind: Kind = "logistic",
+    extra: Sequence[str] = (),
+    folds: int = 5,
+    seed: int = 0,
+    name: str = "ensemble",
+) -> pl.DataFrame:
+    """Return out-of-fold predictions as scores: no question is judged by a fit that saw it.
+
+    Questions, not rows, are split: a question asked to several models is in one fold.
+    """
+    key, values, correct = wide(scores, methods, extra)
+    ids = key["question_id"]
+    kinds = ids.unique(maintain_order=True)
+    if len(kinds) < 2 * folds:
+        raise InputError(
+            f"{folds} folds need at least {2 * folds} graded questions, got {len(kinds)}"
+        )
+    fold_of = named_stream(seed, "ensemble folds").permutation(len(kinds)) % folds
+    fold = ids.replace_strict(kinds, fold_of, return_dtype=pl.Int64).to_numpy()
+    value = np.full(correct.size, np.nan)
+    for one in range(folds):
+        held = fold == one
+        fitted = Ensemble._fit(values[~held], correct[~held], tuple(methods), kind, tuple(extra))
+        value[held] = fitted.predict(values[held])
+    return key.with_columns(
+        pl.lit(name).alias("method"),
+        pl.Series("confidence", value),
+        pl.Series("correct", correct),
+    )
+
+
+def _raw(values: FloatArray, methods: tuple[str, ...], curves: tuple[Curve, ...]) -> FloatArray:
+    """Return each method's column as log-odds where it is a probability, then extra columns."""
+    columns = []
+    for place in range(values.shape[1]):
+        column = values[:, place]
+        if place < len(methods) and curves:
+            column = logit(curves[place](column))
+        elif place < len(methods) and _is_probability(methods[place]):
+            column = logit(column)
+        elif place >= len(methods):
+            column = np.log(np.maximum(column, 1e-12))
+        columns.append(column)
+    return np.column_stack(columns)
+
+
+def _is_probability(method: str) -> bool:
+    return method in METHODS and METHODS[method].probability
+
+
+def _design(raw: FloatArray, scales: Sequence[Scale], size: int) -> FloatArray:
+    """Return every scaled column, and each method times each extra column."""
+    scaled = np.column_stack([scale(raw[:, i]) for i, scale in enumerate(scales)])
+    tilted = [
+        scaled[:, i] * scaled[:, j] for i in range(size) for j in range(size, scaled.shape[1])
+    ]
+    return np.column_stack([scaled, *tilted])
+
+
+@register(
+    "a saved combination of methods, tuned on graded questions, about the greedy answer",
+    needs=("greedy", "ensemble"),
+    about="greedy",
+    reference="Wolpert 1992 (stacking); Bouchard and Chauhan 2025 (uqlm, tuned ensembles)",
+    cost="that of its methods",
+)
+def ensemble(table: DrawTable, options: Options) -> Scored:
+    """Value of the ensemble that the option ``ensemble`` names."""
+    if options.ensemble is None:
+        return about_first(np.full(len(table), np.nan), table.greedy, about="greedy")
+    fitted = load_ensemble(options.ensemble)
+    if fitted.extra:
+        raise InputError(
+            f"this ensemble needs the columns {', '.join(fitted.extra)}, which draws do not have",
+            source=options.ensemble,
+        )
+    inner = Options(about="greedy", similarity=options.similarity, seed=options.seed)
+    columns = [METHODS[name].function(table, inner).value for name in fitted.methods]
+    value = fitted.predict(np.column_stack(columns))
+    missing = np.all([np.isnan(column) for column in columns], axis=0)
+    return about_first(np.where(missing, np.nan, value), table.greedy, about="greedy")

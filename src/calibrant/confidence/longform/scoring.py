@@ -1,0 +1,246 @@
+"""Confidence of every claim of a long answer, and of the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from calibrant.confidence.compact import DrawTable
+from calibrant.confidence.longform.claims import split_claims, split_sentences
+from calibrant.confidence.method import Options, Scored, about_first, about_question, register
+from calibrant.confidence.segments import FloatArray
+from calibrant.confidence.texts.lexical import greedy_texts
+from calibrant.confidence.texts.relevance_words import is_function_word
+from calibrant.confidence.texts.rouge import texts_of, words
+
+__all__ = [
+    "ClaimScore",
+    "LongScore",
+    "claim_draws",
+    "claim_support",
+    "claim_support_min",
+    "luq",
+    "score_long_answer",
+    "support",
+]
+
+Support = Callable[[str, str], float]
+Split = Callable[[str], Sequence[str]]
+_NUMBER = re.compile(r"\d[\d,.]*")
+_ZHANG = "Zhang et al. 2024 (LUQ)"
+
+
+def support(claim: str, text: str) -> float:
+    """Return how far the words of a text support a claim, in [0, 1].
+
+    It is the share of the claim's content words in the best sentence of the text or in two
+    neighbouring ones. A number of the claim that the text does not have halves the support.
+    This word rule stands in for entailment; give a judge for more.
+
+    Examples
+    --------
+    >>> support("Lima is the capital of Peru", "Peru's capital is Lima. It lies on the coast.")
+    1.0
+    >>> support("She was born in 1867", "She was born in 1900.")
+    0.25
+    """
+    wanted = {word for word in words(claim) if not is_function_word(word)}
+    if not wanted:
+        return 0.0
+    sentences = [set(words(sentence)) for sentence in split_sentences(text)]
+    pairs = [a | b for a, b in pairwise(sentences)]
+    best = max((len(wanted & found) / len(wanted) for found in (*sentences, *pairs)), default=0.0)
+    numbers = {number.strip(".,") for number in _NUMBER.findall(claim)}
+    present = {number.strip(".,") for number in _NUMBER.findall(text)}
+    return best if numbers <= present else best / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimScore:
+    """One claim with what the samples and the model itself say about it.
+
+    Parameters
+    ----------
+    claim
+        The statement.
+    luq
+        Mean support by the samples.
+    p_true
+        The model's own P(True) of the claim; None where it was not asked.
+    supported
+        Which samples support it (support of at least one half).
+    """
+
+    claim: str
+    luq: float
+    p_true: float | None
+    supported: tuple[bool, ...]
+
+    @property
+    def confidence(self) -> float:
+        """Mean of the two scores that are there."""
+        return self.luq if self.p_true is None else (self.luq + self.p_true) / 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class LongScore:
+    """Claims of a long answer; its confidence is the mean over claims."""
+
+    claims: tuple[ClaimScore, ...]
+
+    @property
+    def confidence(self) -> float:
+        """Expected share of right claims; NaN for an answer without claims."""
+        if not self.claims:
+            return float("nan")
+        return float(np.mean([claim.confidence for claim in self.claims]))
+
+    @property
+    def weakest(self) -> ClaimScore | None:
+        """The claim with the least confidence."""
+        return min(self.claims, key=lambda claim: claim.confidence, default=None)
+
+
+def score_long_answer(
+    answer: str,
+    samples: Sequence[str],
+    *,
+    p_true: Mapping[str, float] | None = None,
+    split: Split = split_claims,
+    supports: Support = support,
+) -> LongScore:
+    """Split an answer into claims and score each by the samples and by P(True).
+
+    Parameters
+    ----------
+    answer
+        The long answer.
+    samples
+        Further answers to the same question.
+    p_true
+        The model's P(True) by claim, where it was asked.
+    split, supports
+        How claims are found, and how far a text supports a claim; rules by default.
+
+    Examples
+    --------
+    >>> samples = ["Lima is Peru's capital.", "Lima is on the coast."]
+    >>> score = score_long_answer("Lima is the capital of Peru.", samples)
+    >>> [(claim.claim, round(claim.luq, 3)) for claim in score.claims]
+    [('Lima is the capital of Peru', 0.667)]
+    """
+    scored = []
+    for claim in split(answer):
+        values = [supports(claim, text) for text in samples]
+        scored.append(
+            ClaimScore(
+                claim,
+                float(np.mean(values)) if values else float("nan"),
+                None if p_true is None else p_true.get(claim),
+                tuple(value >= 0.5 for value in values),
+            )
+        )
+    return LongScore(tuple(scored))
+
+
+def claim_draws(scores: Mapping[str, LongScore], grades: Mapping[str, bool]) -> pl.DataFrame:
+    """Return claims as questions for Sem-ECE: one row per claim and sample.
+
+    A sample says the claim (class 0) or does not (class 1). The class that says it is right
+    where the claim is; the other one where the claim is wrong.
+
+    Parameters
+    ----------
+    scores
+        Long answers by name.
+    grades
+        Grade of each claim; claims without one are left out.
+    """
+    rows = [
+        {"question_id": f"{name}/{place}", "class_id": int(not said), "correct": said == right}
+        for name, score in scores.items()
+        for place, claim in enumerate(score.claims)
+        if (right := grades.get(claim.claim)) is not None
+        for said in claim.supported
+    ]
+    schema = {"question_id": pl.String, "class_id": pl.Int64, "correct": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _claims_of_greedy(table: DrawTable, reduce: Callable[[Sequence[float]], float]) -> FloatArray:
+    block, targets = table.samples, greedy_texts(table)
+    texts = texts_of(block)
+    value = np.full(len(table), np.nan)
+    for unit in np.flatnonzero((block.count > 0) & (table.greedy.first >= 0)):
+        start = int(block.first[unit])
+        ours = texts[start : start + int(block.count[unit])]
+        claims = score_long_answer(targets[unit] or "", ours).claims
+        if claims:
+            value[unit] = reduce([claim.luq for claim in claims])
+    return value
+
+
+@register(
+    "mean support of the greedy answer's claims by the samples (long answers)",
+    needs=("samples", "texts", "greedy"),
+    about="greedy",
+    probability=False,
+    frequency=True,
+    reference=f"{_ZHANG}, LUQ-Atomic with word rules in place of entailment",
+)
+def claim_support(table: DrawTable, _: Options) -> Scored:
+    """Mean over claims of the greedy answer; undefined where it makes none."""
+    value = _claims_of_greedy(table, lambda values: float(np.mean(values)))
+    return about_first(value, table.greedy, about="greedy")
+
+
+@register(
+    "support of the weakest claim of the greedy answer by the samples (long answers)",
+    needs=("samples", "texts", "greedy"),
+    about="greedy",
+    probability=False,
+    frequency=True,
+    reference=f"{_ZHANG}, weakest claim",
+)
+def claim_support_min(table: DrawTable, _: Options) -> Scored:
+    """Least supported claim of the greedy answer."""
+    return about_first(_claims_of_greedy(table, min), table.greedy, about="greedy")
+
+
+@register(
+    "mean support of the sentences of each sample by the other samples (long answers)",
+    needs=("samples", "texts"),
+    about="modal",
+    question_level=True,
+    probability=False,
+    reference=f"{_ZHANG}, with word rules in place of entailment",
+)
+def luq(table: DrawTable, options: Options) -> Scored:
+    """Mean over samples and their sentences of the support by the other samples."""
+    block = table.samples
+    texts = texts_of(block)
+    value = np.full(len(table), np.nan)
+    for unit in np.flatnonzero(block.count > 1):
+        start = int(block.first[unit])
+        value[unit] = _mutual(texts[start : start + int(block.count[unit])])
+    return about_question(value, table, options)
+
+
+def _mutual(texts: Sequence[str]) -> float:
+    """Return the mean support of each text's sentences by the other texts."""
+    found = []
+    for i, own in enumerate(texts):
+        others = [text for j, text in enumerate(texts) if j != i]
+        values = [_cached(sentence, other) for sentence in split_sentences(own) for other in others]
+        found.append(float(np.mean(values)) if values else 0.0)
+    return float(np.mean(found))
+
+
+# Short answers repeat: a question's fifty draws often have few different texts.
+_cached = lru_cache(maxsize=1 << 16)(support)
