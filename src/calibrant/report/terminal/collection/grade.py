@@ -1,0 +1,70 @@
+"""What became of sampled answers: classes, grades, methods, and which columns were used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.report.blocks import Paragraph, Table
+
+__all__ = ["blocks"]
+
+_ROLES = {
+    "samples": "sampled answers",
+    "reference": "right answers",
+    "question": "question ids",
+    "text": "question texts",
+    "model": "models",
+    "draw": "draw numbers",
+}
+
+
+def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the grades by model, the columns used, the methods scored and what was written."""
+    results = document["results"]
+    questions = max((entry["questions"] for entry in results), default=0)
+    draws = sum(entry["draws"] for entry in results)
+    scored = [entry["method"] for entry in document["methods"] if entry["available"]]
+    parts: list[Paragraph | Table] = [
+        Paragraph(
+            f"Graded {draws:,} answers to {questions:,} questions; "
+            f"{len(scored)} confidence methods are scored.",
+            strong=True,
+        ),
+        _grades(document),
+        Paragraph(f"Methods: {', '.join(scored)}."),
+    ]
+    told = _columns(document["samples"])
+    parts += [Paragraph(told)] if told else []
+    parts += [Paragraph(f"Note: {note}.") for note in document["samples"]["notes"]]
+    parts += [Paragraph(f"written: {path}") for path in document["written"]]
+    return parts
+
+
+def _grades(document: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            entry["model"],
+            f"{entry['questions']:,}",
+            f"{entry['draws']:,}",
+            f"{entry['classes']:,}",
+            f"{entry['right']:,}",
+            f"{entry['wrong']:,}",
+            f"{entry['ungraded']:,}",
+            f"{sum(entry['without_answer'].values()):,}",
+            f"{entry['several_right']:,}",
+        )
+        for entry in document["results"]
+    )
+    head = ("model", "questions", "draws", "classes", "right", "wrong", "no grade", "no answer")
+    return Table((*head, "several right"), rows, title="Classes and grades")
+
+
+def _columns(samples: Mapping[str, Any]) -> str:
+    if not samples["columns"]:
+        return ""
+    used = "; ".join(
+        f"{_ROLES[role]}: {name}{' (guessed)' if role in samples['guessed'] else ''}"
+        for role, name in samples["columns"].items()
+    )
+    return f"Columns used ({samples['shape']}): {used}."
