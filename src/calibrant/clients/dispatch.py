@@ -26,7 +26,7 @@ from calibrant.clients.limit import AdaptiveLimit
 from calibrant.clients.pool import PoolClient
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.clients.run import Run
-from calibrant.clients.trouble import Trouble
+from calibrant.clients.outage import Trouble
 from calibrant.clients.watch import Watch
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger, LedgerKey
