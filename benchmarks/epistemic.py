@@ -7,8 +7,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.harness import Page, median_seconds, seconds
 from calibrant.epistemic import Cascade, GroupingLoss
-from calibrant.epistemic.partition import partition_loss
-from calibrant.epistemic.tree import grow_tree
+from calibrant.epistemic.trees.partition import partition_loss
+from calibrant.epistemic.trees.tree import grow_tree
 
 FEATURES = 10
 MODELS = ("small", "medium", "large")
