@@ -11,22 +11,30 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import polars as pl
 
 from calibrant.claims.margins import ERROR_MARGIN
+from calibrant.claims.plan import plan_claims
 from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError, UndefinedMetricWarning
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.naming import naming
 from calibrant.core.rng import as_generator
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.inputs.features import scores_source
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.metrics.row_block import RowBlock
-from calibrant.planning import Goal, leaderboard, plan_document, require_labels, verification_block
+from calibrant.planning import Goal, leaderboard, plan_document, verification_block
+from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.planning.plan import parse_stages
-from calibrant.records import Block, Scores, load_scores, source_name
+from calibrant.planning.subjects import subject_rankings
+from calibrant.planning.theory import Theory, theory_document
+from calibrant.records import Block, Scores, load_scores, read_table, source_name
 from calibrant.report.result import Result
 from calibrant.verbs._options import (
+    By,
     ConfidenceColumn,
     CorrectColumn,
     MethodColumn,
@@ -35,7 +43,6 @@ from calibrant.verbs._options import (
     QuestionColumn,
     Seed,
 )
-from calibrant.verbs.groups import scores_source
 
 __all__ = ["plan"]
 
@@ -59,6 +66,14 @@ def plan(
         ),
     ] = None,
     *,
+    claim: Annotated[
+        str | None,
+        Option("The claim to be shown about TABLE, such as 'ece<0.05'.", metavar="CLAIM"),
+    ] = None,
+    power: Annotated[
+        float, Option("Chance of showing the claim.", metavar="SHARE", above=0, below=1)
+    ] = 0.8,
+    by: By = (),
     precision: Annotated[
         float | None,
         Option("Precision of the calibration error wanted.", metavar="D", max=1),
@@ -96,6 +111,36 @@ def plan(
         str | None,
         Option("Leaderboard with ties: accuracy, brier or ece.", metavar="METRIC"),
     ] = None,
+    published: Annotated[
+        Sequence[float],
+        Option("Two published accuracies: can they differ?", metavar="A,B", kind="numbers"),
+    ] = (),
+    growth: Annotated[
+        float | None,
+        Option("Error rate falls as size^-X: up to which size?", metavar="X", group=ADVANCED),
+    ] = None,
+    size: Annotated[
+        float | None, Option("Size of the model, for its growth.", metavar="N", group=ADVANCED)
+    ] = None,
+    decay: Annotated[
+        float | None,
+        Option("Error rate falls as time^-X: does labelling keep up?", metavar="X", group=ADVANCED),
+    ] = None,
+    label_rate: Annotated[
+        float | None, Option("Labels per unit of time.", metavar="R", group=ADVANCED)
+    ] = None,
+    transfer: Annotated[
+        float | None,
+        Option("Largest change of the gap by fine-tuning.", metavar="D", group=ADVANCED),
+    ] = None,
+    correlation: Annotated[
+        float | None,
+        Option("Correlation of neighbouring labels.", metavar="R", group=ADVANCED, min=0, below=1),
+    ] = None,
+    perturbed_error: Annotated[
+        float | None,
+        Option("Error rate under perturbation.", metavar="E", group=ADVANCED, min=0, max=1),
+    ] = None,
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
     model: ModelColumn = None,
@@ -104,13 +149,19 @@ def plan(
     on_invalid: OnInvalid = "error",
     seed: Seed = 0,
 ) -> Result:
-    """Plan labels, in both directions.
+    """Plan labels: for a claim about a pool, for a precision, or from labels at hand.
 
     Parameters
     ----------
     scores
-        A scores table: error rate and steepness are then measured, model by model, and the plan
-        is made for the model that needs most labels.
+        A pool: scores with or without outcomes. With `claim` or `labels` the plan is simulated
+        from its confidences. Where it has outcomes, error rate and steepness are measured.
+    claim, power
+        The claim to be shown, ``"ece<0.05"``, and the chance of showing it. The plan tells the
+        labels for one look and for looking all the time, if the model is calibrated and if its
+        error is half the threshold.
+    by
+        Columns whose values are planned for one by one; with `rank`, ranked one by one.
     precision, labels
         Precision wanted, or labels at hand.
     error_rate, lipschitz
@@ -123,6 +174,10 @@ def plan(
         Drift of the ECE per unit of time, and the day of the verification: when it expires.
     rank
         Add a leaderboard with its ties: accuracy, brier or ece.
+    published
+        Two accuracies on `labels` questions.
+    growth, size, decay, label_rate, transfer, correlation, perturbed_error
+        Further worst-case rates, see `calibrant.planning.theory.Theory`.
     confidence, correct, model, method, question, on_invalid
         Column names and rules of the table, see `calibrant.records.load_scores`.
     seed
@@ -143,7 +198,8 @@ def plan(
     columns |= {"method": method, "question": question, "on_invalid": on_invalid}
     stages = _stages(stages)
     if scores is None:
-        _refuse_without_table({"rank": rank, **columns})
+        _refuse_without_table({"rank": rank, "claim": claim, **columns})
+    threshold = None if claim is None else parse_claim(claim)
     for name, size in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
         # Below, the labels needed are more than a number can hold.
         if size is not None and 0 < size < _LEAST_SHARE:
@@ -151,24 +207,32 @@ def plan(
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{size:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with naming(source):
-        table = None if scores is None else load_scores(scores_source(scores), **columns)
+        table = None if scores is None else _opened(scores, columns)
         measured = [] if table is None else _measured(table, seed)
     if measured:
         found = max(measured, key=_need)["verification"]
         error_rate = found["error_rate"].value if error_rate is None else error_rate
         if lipschitz is None and np.isfinite(found["lipschitz"].value):
             lipschitz = found["lipschitz"].value
-        if precision is None and labels is None and preset is None:
+        if precision is None and labels is None and preset is None and claim is None:
             labels = found["labels"]
+    elif table is not None and error_rate is None:
+        # Without outcomes the model's own word is the only guess at its error rate.
+        error_rate = 1.0 - float(np.mean(table.frame["confidence"].to_numpy()))
+    if error_rate is None and published:
+        error_rate = 1.0 - sum(published) / len(published)
     if error_rate is None and preset is None:
         raise InputError(
             "a plan needs the error rate of the model",
             hint=Hint("give {error_rate}, a table to measure it on, or a {preset}"),
         )
+    wanted = threshold if precision is None and labels is None else precision
+    if wanted is None and labels is None and preset is None:
+        wanted = threshold
     goal = Goal(
         error_rate=error_rate or 0.0,
         lipschitz=1.0 if lipschitz is None else lipschitz,
-        precision=precision,
+        precision=wanted,
         labels=labels,
         models=model_count,
         groups=groups,
@@ -178,7 +242,11 @@ def plan(
         per=per,
         start=start if isinstance(start, dt.date) else None,
     )
-    settings = {**asdict(goal), "preset": preset, "rank": rank, **table_settings(columns)}
+    theory = Theory(
+        growth, size, decay, label_rate, transfer, correlation, perturbed_error, tuple(published)
+    )
+    asked = {"claim": claim, "power": power, "by": list(by)}
+    settings = {**asdict(goal), "preset": preset, "rank": rank, **asked, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
     document["dropped"] = {} if table is None else dict(table.dropped)
@@ -186,7 +254,39 @@ def plan(
     document["measured"] = measured
     with naming(source):
         document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
+        document["subjects"] = (
+            subject_rankings(table.frame, by[0], seed=seed) if table and rank and by else None
+        )
+        document["plans"] = (
+            []
+            if table is None or (threshold is None and labels is None)
+            else claim_entries(
+                table.frame, threshold=threshold, labels=labels, power=power, by=by, seed=seed
+            )
+        )
+    document["theory"] = theory_document(
+        theory,
+        error_rate=error_rate,
+        lipschitz=goal.lipschitz,
+        precision=goal.precision,
+        labels=labels,
+        stages=stages,
+    )
+    document["claims"] = [made.to_dict() for made in plan_claims(plain(document["plans"]))]
     return Result(document)
+
+
+def _opened(scores: Any, columns: dict[str, Any]) -> Scores:
+    """Read a pool; a missing outcome column means that nothing is labelled yet."""
+    source = scores_source(scores)
+    outcome = columns["correct"] or "correct"
+    several = isinstance(source, list | tuple) and len(source) > 1
+    if not several:
+        source = source[0] if isinstance(source, list | tuple) else source
+        frame = read_table(source)
+        if outcome not in frame.columns:
+            source = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
+    return load_scores(source, labels="optional", **columns)
 
 
 def _refuse_without_table(options: dict[str, Any]) -> None:
@@ -222,9 +322,21 @@ def _need(block: dict[str, Any]) -> float:
 
 
 def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
-    blocks = []
+    blocks: list[dict[str, Any]] = []
     for block in table.blocks():
-        require_labels(block.correct, source=table.source)
+        if not np.isfinite(block.correct).any():
+            continue
+        if not np.isfinite(block.correct).all():
+            raise InputError(
+                f"{int((~np.isfinite(block.correct)).sum()):,} of {block.correct.size:,} rows have "
+                "no outcome, and nobody knows how the others were chosen",
+                source=table.source,
+                hint=Hint(
+                    "label it with {0}, or plan from the confidences with {1}",
+                    Call("label serve", "TABLE"),
+                    Call("plan", "TABLE", claim="ece<0.05"),
+                ),
+            )
         found = verification_block(
             block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
         )

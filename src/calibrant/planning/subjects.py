@@ -1,0 +1,87 @@
+"""Rankings subject by subject: which of them the questions of a subject can carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.planning.leaderboard import leaderboard
+from calibrant.stats.floors import passive_floor
+
+__all__ = ["subject_rankings"]
+
+_FEWEST = 20
+
+
+def subject_rankings(
+    rows: pl.DataFrame, by: str, *, metric: str = "accuracy", seed: int = 0
+) -> list[dict[str, Any]]:
+    """Rank the models on every subject, with the paper's floor and the instability of the order.
+
+    Parameters
+    ----------
+    rows
+        Columns ``question_id``, ``model``, ``confidence``, ``correct`` and `by`.
+    by
+        Column of subjects; those with fewer than 20 questions answered by all models are left
+        out.
+    metric
+        ``accuracy``, ``brier`` or ``ece``.
+    seed
+        Seed of the resampling.
+
+    References
+    ----------
+    The Verification Tax, Table 3.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pl.DataFrame({"question_id": [str(k) for k in range(200)] * 2, "topic": "law",
+    ...     "model": ["a"] * 200 + ["b"] * 200, "confidence": 0.7,
+    ...     "correct": np.r_[rng.random(200) < 0.9, rng.random(200) < 0.5] * 1.0})
+    >>> found = subject_rankings(rows, "topic")[0]
+    >>> found["subject"], found["ranked_pairs"], found["above_floor"]
+    ('law', 1, True)
+    """
+    if by not in rows.columns:
+        raise InputError(f"there is no column {by!r} to rank by")
+    names = rows["model"].unique(maintain_order=True).to_list()
+    found = []
+    for part in rows.partition_by(by, maintain_order=True):
+        counts = part.group_by("question_id").len()
+        common = counts.filter(counts["len"] == len(names))["question_id"]
+        if common.len() < _FEWEST or len(names) < 2:
+            continue
+        shared = part.filter(part["question_id"].is_in(common.implode())).sort("question_id")
+        arrays = {
+            str(name): (one["confidence"].to_numpy(), one["correct"].to_numpy())
+            for name in names
+            for one in [shared.filter(shared["model"] == name)]
+        }
+        found.append(_subject(str(part[by][0]), arrays, metric, seed))
+    return sorted(found, key=lambda entry: -entry["n"])
+
+
+def _subject(name: str, arrays: dict[str, Any], metric: str, seed: int) -> dict[str, Any]:
+    board = leaderboard(arrays, metric=metric, seed=seed)
+    accuracy = {model: float(np.mean(y)) for model, (_, y) in arrays.items()}
+    n = len(next(iter(arrays.values()))[0])
+    error = 1.0 - float(np.mean(list(accuracy.values())))
+    floor = passive_floor(error_rate=error, labels=n, lipschitz=1.0)
+    gap = max(accuracy.values()) - min(accuracy.values())
+    return {
+        "subject": name,
+        "n": n,
+        "accuracy": accuracy,
+        "largest_gap": gap,
+        "floor": floor,
+        "above_floor": gap > floor,
+        "groups": board["groups"],
+        "ranked_pairs": sum(not pair["tie"] for pair in board["pairs"]),
+        "pairs": len(board["pairs"]),
+        "instability": board["instability"],
+    }

@@ -1,0 +1,150 @@
+"""Worst-case rates beyond one model as one document: growth, dynamics, depth, transfer, noise."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.planning.formulas import (
+    deepest_pipeline,
+    transfer_labels,
+    verification_dynamics,
+    verification_horizon,
+)
+from calibrant.planning.published import effective_labels, general_floor, published_difference
+from calibrant.planning.published import scaling_labels as scaling
+
+__all__ = ["Theory", "theory_document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """What else to compute.
+
+    Parameters
+    ----------
+    growth
+        Exponent alpha of ``eps(N) = N^-alpha``: the horizon of verification.
+    size
+        Size N of a model, for the labels of the scaling duality.
+    decay, label_rate
+        Exponent beta of ``eps(t) = t^-beta`` and labels per unit of time: does verification keep
+        up with a model that improves?
+    transfer
+        Largest change of the gap by fine-tuning.
+    correlation
+        Correlation of neighbouring labels.
+    perturbed_error
+        Error rate under perturbation: the floor of a robustness claim.
+    published
+        Two accuracies on the same questions: can their difference be real?
+    """
+
+    growth: float | None = None
+    size: float | None = None
+    decay: float | None = None
+    label_rate: float | None = None
+    transfer: float | None = None
+    correlation: float | None = None
+    perturbed_error: float | None = None
+    published: tuple[float, ...] = ()
+
+
+def theory_document(
+    theory: Theory,
+    *,
+    error_rate: float | None,
+    lipschitz: float,
+    precision: float | None,
+    labels: int | None,
+    stages: tuple[float, ...] = (),
+) -> dict[str, Any] | None:
+    """Return everything that was asked for, or None where nothing was.
+
+    Examples
+    --------
+    >>> found = theory_document(Theory(growth=0.5), error_rate=0.1, lipschitz=1.0,
+    ...                         precision=None, labels=14_000)
+    >>> round(found["horizon"]["passive"])
+    14000
+    """
+    found: dict[str, Any] = {}
+    if theory.growth is not None:
+        found |= _growth(theory, lipschitz, _need(labels, "labels"))
+    if theory.decay is not None:
+        rate = _need(theory.label_rate, "label_rate")
+        found["dynamics"] = {
+            name: asdict(
+                verification_dynamics(
+                    decay=theory.decay,
+                    rate=rate,
+                    scale=error_rate or 1.0,
+                    lipschitz=lipschitz,
+                    active=name == "active",
+                )
+            )
+            for name in ("passive", "active")
+        }
+    if theory.transfer is not None:
+        eps = _need(error_rate, "error_rate")
+        found["transfer"] = {
+            "shift": theory.transfer,
+            "labels": transfer_labels(theory.transfer, error_rate=eps, shift_lipschitz=lipschitz),
+        }
+    found |= _floors(theory, lipschitz, labels)
+    steep = [stage for stage in stages if stage > 1.0]
+    if steep and precision is not None and labels is not None and error_rate:
+        found["depth"] = {
+            "stage": max(steep),
+            "deepest": deepest_pipeline(
+                precision, error_rate=error_rate, labels=labels, stage=max(steep)
+            ),
+        }
+    return found or None
+
+
+def _growth(theory: Theory, lipschitz: float, labels: float) -> dict[str, Any]:
+    exponent = _need(theory.growth, "growth")
+    found: dict[str, Any] = {
+        "horizon": {
+            name: verification_horizon(
+                labels=labels, exponent=exponent, lipschitz=lipschitz, active=name == "active"
+            )
+            for name in ("passive", "active")
+        }
+    }
+    if theory.size is not None:
+        found["scaling"] = {"size": theory.size, "labels": scaling(theory.size, exponent=exponent)}
+    return found
+
+
+def _floors(theory: Theory, lipschitz: float, labels: int | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if theory.correlation is not None:
+        made = _need(labels, "labels")
+        found["effective_labels"] = effective_labels(made, correlation=theory.correlation)
+    if theory.perturbed_error is not None:
+        made = _need(labels, "labels")
+        found["robustness_floor"] = {
+            name: general_floor(
+                noise=theory.perturbed_error,
+                labels=made,
+                lipschitz=lipschitz,
+                active=name == "active",
+            )
+            for name in ("passive", "active")
+        }
+    if theory.published:
+        if len(theory.published) != 2:
+            raise InputError(f"published takes two accuracies, got {len(theory.published)}")
+        first, second = theory.published
+        made = _need(labels, "labels")
+        found["published"] = published_difference(first, second, labels=int(made))
+    return found
+
+
+def _need(value: float | None, name: str) -> float:
+    if value is None:
+        raise InputError(f"this part of a plan needs {name}")
+    return float(value)
