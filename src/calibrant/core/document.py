@@ -15,6 +15,8 @@ from calibrant.core.estimate import Estimate
 
 __all__ = ["dump_document", "kind_of", "load_document", "plain"]
 
+# Documents that have grown since their first version.
+_VERSIONS = {"calibrant.monitor": "2"}
 _AS_IS = frozenset({str, int, bool, type(None)})
 
 
@@ -71,9 +73,10 @@ def kind_of(document: Mapping[str, Any]) -> str:
     """Return the kind: ``audit`` for ``calibrant.audit/1``."""
     schema = str(document.get("schema", ""))
     name, _, version = schema.partition("/")
-    if not name.startswith("calibrant.") or version != "1":
+    newest = _VERSIONS.get(name, "1")
+    if not name.startswith("calibrant.") or not "1" <= version <= newest or len(version) > 1:
         raise SchemaError(
-            f"this version reads calibrant.*/1 documents, got schema {schema!r}",
+            f"this version reads calibrant.*/{newest} documents, got schema {schema!r}",
             hint="write the document again with this version",
         )
     return name.removeprefix("calibrant.")

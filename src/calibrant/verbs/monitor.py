@@ -10,19 +10,23 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from calibrant.claims.monitor import monitor_claims
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.naming import naming
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.inputs.row_streams import follow_file, read_stdin
 from calibrant.inputs.settings import table_settings
-from calibrant.planning import require_labels
-from calibrant.planning.watch import StreamBatch, Watch
-from calibrant.records import load_scores, source_name
+from calibrant.planning.labelling.session import attach_labels
+from calibrant.planning.watching.state import load_state, save_state
+from calibrant.planning.watching.times import days_since_1970, instants
+from calibrant.planning.watching.watch import Baseline, StreamBatch, Watch
+from calibrant.records import Scores, load_scores, source_name
+from calibrant.records.label_store import LabelStore, store_path
 from calibrant.report.result import Result
 from calibrant.verbs._options import (
-    Bins,
     ConfidenceColumn,
     CorrectColumn,
     Date,
@@ -94,14 +98,28 @@ def monitor(
             unit="seconds",
         ),
     ] = None,
-    bins: Bins = 10,
+    state: Annotated[
+        str | Path | None,
+        Option(
+            "Go on from this file, and keep the state in it.",
+            metavar="FILE",
+            group=INPUT,
+            place="write",
+        ),
+    ] = None,
+    horizon: Annotated[
+        int,
+        Option("Batches over which a false alarm is bounded.", metavar="N", min=1, max=10**6),
+    ] = 365,
     alpha: Annotated[
         float,
-        Option("Probability of any false alarm, ever.", metavar="SHARE", min=1e-12, below=1),
+        Option(
+            "Probability of a false alarm within the horizon.", metavar="SHARE", min=1e-12, below=1
+        ),
     ] = 0.05,
     tolerance: Annotated[
         float, Option("Change that does not matter.", metavar="SHARE", min=0, below=1)
-    ] = 0.02,
+    ] = 0.0,
     precision: Annotated[
         float | None, Option("Precision of the verification.", metavar="D", above=0, below=1)
     ] = None,
@@ -131,16 +149,20 @@ def monitor(
         Length of a batch: hour, day, week, month, or a number of rows. By default a day where
         there is a time, and 100 rows else.
     baseline
-        Scores table of the last verification. Without it and without `baseline_rows`, the
-        reference is perfect calibration within `tolerance`.
+        Scores table of the last verification; where people labelled a pool, its labels count
+        with the weights of their draw. Without it and without `baseline_rows`, the reference is
+        perfect calibration.
     baseline_rows
         Take the first rows of the stream as the verification.
     follow
         Wait for new rows of one growing file until it rests for so many seconds.
-    bins, alpha
-        Equal-width bins, and the probability of any false alarm, ever.
+    state
+        File with the state of the watch: read if it is there, and written at the end. Batches of
+        a time that it has seen already are left out.
+    horizon, alpha
+        Batches, and the probability of any false alarm within that many.
     tolerance
-        Change of a bin's gap that does not matter.
+        Change of accuracy at a given confidence that does not matter.
     precision, drift, verified
         Precision of the verification, drift of the gap per day (estimated if not given) and
         day of the verification: when it expires.
@@ -154,7 +176,7 @@ def monitor(
     Returns
     -------
     Result
-        Document ``calibrant.monitor/1``.
+        Document ``calibrant.monitor/2``.
 
     Examples
     --------
@@ -173,55 +195,76 @@ def monitor(
     if baseline is not None:
         with naming(source_name(baseline)):
             known = _baselines(baseline, columns)
-    watches: dict[tuple[str, str], Watch] = {}
+    watches = load_state(state)
+    resumed = {key: watch.last_time for key, watch in watches.items()}
     dropped: dict[str, int] = {}
-    rows_before = 0
+    rows_before = repeated = 0
     for part in _tables(sources):
         with naming(stream or source_name(part), rows_before=rows_before):
-            scores = load_scores(part, repeats=True, **columns)
+            scores = load_scores(part, repeats=True, labels="optional", **columns)
         if stream is not None:
             rows_before += len(part)
         for rule, count in scores.dropped.items():
             dropped[rule] = dropped.get(rule, 0) + count
         for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
             key = (str(rows["model"][0]), str(rows["method"][0]))
-            require_labels(rows["correct"].to_numpy(), source=scores.source)
             if key not in watches:
                 watches[key] = Watch(
                     {"model": key[0], "method": key[1]},
                     baseline=_baseline_of(known, key, source_name(baseline)),
                     baseline_rows=baseline_rows,
-                    bins=bins,
+                    horizon=horizon,
                     alpha=alpha,
                     tolerance=tolerance,
                 )
-            place = stream or scores.source
-            for batch in _batches(rows, time, every, place, watches[key]):
-                if watches[key].update(batch) and on_alarm is not None and stream is not None:
-                    on_alarm({**watches[key].keys, **(watches[key].alarm or {})})
+            watch = watches[key]
+            named = "question_id" not in scores.assumed
+            for batch in _batches(rows, time, every, stream or scores.source, watch, named=named):
+                if batch.time <= resumed.get(key, -np.inf):
+                    repeated += batch.confidence.size + batch.unlabelled
+                    continue
+                if watch.update(batch) and on_alarm is not None and stream is not None:
+                    on_alarm({**watch.keys, **watch.alarms[-1]})
     # A day written as text has become a date where options are checked.
     known_day = verified if isinstance(verified, dt.date) else None
     if not watches:
         raise InputError("the stream held no rows", source=stream)
+    if state is not None:
+        save_state(state, watches)
     results = [
         watch.document(precision=precision, drift=drift, verified=known_day)
         for watch in watches.values()
     ]
+    _refuse_without_labels(results, stream or source_name(sources))
     settings = {
         "time": time,
         "every": every,
-        "bins": bins,
+        "horizon": horizon,
         "alpha": alpha,
         "tolerance": tolerance,
         "baseline": input_files(baseline),
         "baseline_rows": baseline_rows,
+        "state": None if state is None else str(state),
         "precision": precision,
         "drift": drift,
         "verified": None if verified is None else str(verified),
         **table_settings(columns),
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
-    return Result({**head, "results": results, "dropped": dropped})
+    head["schema"] = "calibrant.monitor/2"
+    claims = [claim.to_dict() for claim in monitor_claims(plain(results))]
+    return Result(
+        {**head, "claims": claims, "results": results, "repeated": repeated, "dropped": dropped}
+    )
+
+
+def _refuse_without_labels(results: list[dict[str, Any]], source: str) -> None:
+    if all(entry["n"] == 0 for entry in results):
+        raise InputError(
+            "no row of the stream has an outcome, and a watch without labels sees nothing",
+            source=source,
+            hint="label some rows of every batch",
+        )
 
 
 def _opened(
@@ -250,17 +293,36 @@ def _tables(sources: Any) -> Iterator[Any]:
         yield sources
 
 
-def _baselines(
-    baseline: Any, columns: dict[str, Any]
-) -> dict[tuple[str, str], tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-    scores = load_scores(baseline, repeats=True, **columns)
-    return {
-        (str(block.keys["model"]), str(block.keys["method"])): (
-            np.asarray(block.confidence, dtype=np.float64),
-            block.correct,
+def _baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, str], Baseline]:
+    """Return the labelled rows of the last verification, with the weights of their draw."""
+    scores = load_scores(baseline, repeats=True, labels="optional", **columns)
+    frame = _with_labels(scores, baseline)
+    found = {}
+    for rows in frame.partition_by(["model", "method"], maintain_order=True):
+        weights = rows["label_weight"].to_numpy() if "label_weight" in rows.columns else None
+        found[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
+            rows["confidence"].cast(pl.Float64).to_numpy(),
+            rows["correct"].cast(pl.Float64).to_numpy(),
+            None if "question_id" in scores.assumed else rows["question_id"].to_numpy(),
+            weights,
         )
-        for block in scores.blocks()
-    }
+    return found
+
+
+def _with_labels(scores: Scores, baseline: Any) -> pl.DataFrame:
+    """Return labelled rows: those of the store beside the table, or all of a labelled table."""
+    frame = scores.frame
+    place = store_path(baseline) if isinstance(baseline, str | Path) else None
+    if place is not None and place.exists():
+        return attach_labels(frame, LabelStore(place, create=False))
+    open_rows = frame["correct"].null_count()
+    if open_rows:
+        raise InputError(
+            f"{open_rows:,} of {frame.height:,} rows of the baseline have no outcome, and nobody "
+            "knows how the others were chosen",
+            hint=Hint("label it with {0}", Call("label serve", "TABLE")),
+        )
+    return frame
 
 
 def _baseline_of(known: Any, key: tuple[str, str], source: str) -> Any:
@@ -276,37 +338,39 @@ def _baseline_of(known: Any, key: tuple[str, str], source: str) -> Any:
 
 
 def _batches(
-    rows: pl.DataFrame, time: str | None, every: str | int, source: str, watch: Watch
+    rows: pl.DataFrame,
+    time: str | None,
+    every: str | int,
+    source: str,
+    watch: Watch,
+    *,
+    named: bool,
 ) -> Iterable[StreamBatch]:
     size = _size(every)
     if time is None:
         step = size or max(1, rows.height)
-        offset = len(watch.history)
+        offset = watch.taken
         for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
-            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step))
+            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step), named=named)
         return
     if time not in rows.columns:
         raise InputError(
             f"there is no column {time!r} for the time", source=source, hint=Hint("set {time}")
         )
-    stamped = rows.with_columns(_stamps(rows[time], source).alias("stream_time"))
+    stamped = rows.with_columns(instants(rows[time], source).alias("stream_time"))
     stamped = stamped.sort("stream_time", maintain_order=True)
     if size:
         for start in range(0, stamped.height, size):
             part = stamped.slice(start, size)
             stamp = part["stream_time"][0]
-            yield _batch(str(stamp), _days(stamp), part)
+            yield _batch(str(stamp), days_since_1970(stamp), part, named=named)
         return
     unit = _UNITS[str(every)]
-    grouped = stamped.group_by_dynamic("stream_time", every=unit, include_boundaries=False).agg(
-        pl.col("confidence"), pl.col("correct")
-    )
-    for entry in grouped.iter_rows(named=True):
-        stamp = entry["stream_time"]
+    marked = stamped.with_columns(pl.col("stream_time").dt.truncate(unit).alias("stream_batch"))
+    for part in marked.partition_by("stream_batch", maintain_order=True):
+        stamp = part["stream_batch"][0]
         label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
-        yield StreamBatch(
-            label, _days(stamp), np.array(entry["confidence"]), np.array(entry["correct"])
-        )
+        yield _batch(label, days_since_1970(stamp), part, named=named)
 
 
 def _size(every: str | int) -> int | None:
@@ -319,45 +383,13 @@ def _size(every: str | int) -> int | None:
     return None
 
 
-def _batch(label: str, days: float, rows: pl.DataFrame) -> StreamBatch:
+def _batch(label: str, days: float, rows: pl.DataFrame, *, named: bool) -> StreamBatch:
+    labelled = rows.filter(pl.col("correct").is_not_null())
     return StreamBatch(
         label,
         days,
-        rows["confidence"].cast(pl.Float64).to_numpy(),
-        rows["correct"].cast(pl.Float64).to_numpy(),
+        labelled["confidence"].cast(pl.Float64).to_numpy(),
+        labelled["correct"].cast(pl.Float64).to_numpy(),
+        labelled["question_id"].to_numpy() if named else None,
+        rows.height - labelled.height,
     )
-
-
-def _stamps(column: pl.Series, source: str) -> pl.Series:
-    if column.dtype == pl.String:
-        parsed = pl.Series([_instant(text) for text in column], dtype=pl.Datetime("us", "UTC"))
-    elif column.dtype.is_numeric():
-        parsed = (column.cast(pl.Float64) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
-    elif column.dtype == pl.Date:
-        parsed = column.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
-    elif isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is None:
-        parsed = column.dt.cast_time_unit("us").dt.replace_time_zone("UTC")
-    else:
-        parsed = column.cast(pl.Datetime("us", "UTC"), strict=False)
-    if parsed.null_count():
-        row = int(parsed.is_null().arg_max() or 0)
-        raise InputError(
-            f"a time is written like 2026-01-31 or 2026-01-31T12:00:00Z, or as seconds since "
-            f"1970, got {column[row]!r}",
-            source=source,
-            row=row + 1,
-        )
-    return parsed
-
-
-def _instant(text: str | None) -> dt.datetime | None:
-    """Return an ISO date or time as an instant; without a zone it is taken as UTC."""
-    try:
-        found = dt.datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return found.astimezone(dt.UTC) if found.tzinfo else found.replace(tzinfo=dt.UTC)
-
-
-def _days(stamp: dt.datetime) -> float:
-    return stamp.timestamp() / 86_400.0

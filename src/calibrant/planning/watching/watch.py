@@ -278,6 +278,11 @@ class Watch:
         return watch
 
     @property
+    def taken(self) -> int:
+        """Batches taken so far, those of the baseline included."""
+        return self.left_out + len(self.history) + len(self._held)
+
+    @property
     def last_time(self) -> float:
         """Time of the last batch taken, NaN where there is none."""
         times = [entry["time"] for entry in self.history] + [held.time for held in self._held]

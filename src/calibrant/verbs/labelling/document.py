@@ -150,11 +150,11 @@ def _more_precise(pool: LabelPool, half: float, goals: Goals) -> int | None:
     """Return how many more labels make the intervals as narrow as asked, of a pool this large."""
     if goals.get("precision") is None:
         return None
-    made, items = float(pool.labelled.sum()), float(pool.confidence.size)
+    made, items = int(pool.labelled.sum()), int(pool.confidence.size)
     if made >= items:
         return 0
     spread = half**2 / (1 / made - 1 / items)
-    return max(0, round(1 / (goals["precision"] ** 2 / spread + 1 / items) - made))
+    return max(0, round(float(1 / (goals["precision"] ** 2 / spread + 1 / items)) - made))
 
 
 def _history(pool: LabelPool) -> list[dict[str, Any]]:

@@ -1,0 +1,51 @@
+"""The state of a watch in a file: written whole or not at all, read back tomorrow."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.output import writing
+from calibrant.planning.watching.watch import Watch
+
+__all__ = ["load_state", "save_state"]
+
+SCHEMA = "calibrant.monitor_state/1"
+
+
+def load_state(path: str | Path | None) -> dict[tuple[str, str], Watch]:
+    """Return the watches of a state by model and method; none where there is no file yet."""
+    if path is None or not Path(path).exists() or not Path(path).stat().st_size:
+        return {}
+    try:
+        state = json.loads(Path(path).read_text(encoding="utf-8"))
+        if state.get("schema") != SCHEMA:
+            raise SchemaError(
+                f"this is no state of a monitor (schema {state.get('schema')!r})",
+                source=str(path),
+                hint="name another file: it is created at the end",
+            )
+        watches = [Watch.from_dict(entry) for entry in state["watches"]]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"the state of the monitor cannot be read ({type(error).__name__})",
+            source=str(path),
+            hint="name another file, and start the watch anew with a baseline",
+        ) from None
+    return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
+
+
+def save_state(path: str | Path, watches: dict[tuple[str, str], Watch]) -> None:
+    """Write the state beside its place, then move it there."""
+    target = Path(path)
+    text = json.dumps(
+        {"schema": SCHEMA, "watches": [watch.to_dict() for watch in watches.values()]}
+    )
+    half = target.with_name(target.name + ".part")
+    with writing(target):
+        half.write_text(text, encoding="utf-8")
+        os.replace(half, target)
