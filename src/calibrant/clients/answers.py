@@ -139,11 +139,14 @@ def _completion(
     position: int,
 ) -> Completion:
     message = choice.message
+    end = None
     if logprobs and not logprobs.tokens[-1] and choice.finish_reason == "stop":
         # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
-        # scores made of log-probs must not depend on who served the model. Of an empty reply
-        # the end is all there is: without it the reply would have no probability at all.
-        logprobs = logprobs.without_last() or logprobs
+        # per-token scores must not depend on who served the model: it is kept apart. Of an
+        # empty reply the end is all there is, so there it stays the only token.
+        shortened = logprobs.without_last()
+        if shortened:
+            logprobs, end = shortened, logprobs.values[-1]
     refused = refusal(logprobs) if logprobs else None
     return Completion(
         text=message.content or message.refusal or "",
@@ -157,6 +160,7 @@ def _completion(
         latency_s=round(latency_s, 4),
         sampler=request.sampler,
         logprobs_refused=refused,
+        end_logprob=end if refused is None else None,
     )
 
 

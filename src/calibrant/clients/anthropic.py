@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.clients.capabilities import adjusted
-from calibrant.clients.http import HttpClient
+from calibrant.clients.http import MOST_BYTES, HttpClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
 from calibrant.core.errors import TransientClientError
 
@@ -36,6 +36,7 @@ class AnthropicClient(HttpClient):
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         super().__init__(
             base_url,

@@ -243,6 +243,11 @@ class Caller:
         call.tries, call.refusals = call.tries + (not limited), call.refusals + limited
         of, now = self._of, asyncio.get_running_loop().time()
         call.patience_until = min(call.patience_until, now + of.patience_s)
+        if (error.retry_after or 0.0) > of.patience_s:
+            raise EndpointRefusedError(
+                f"the endpoint asks to wait {_duration(error.retry_after or 0.0)}; stopping, since "
+                f"the patience of this run is {_duration(of.patience_s)}: {error}"
+            )
         if isinstance(error, OverloadError):
             of.limit.overloaded(now=now, retry_after=error.retry_after)
         wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
@@ -375,3 +380,10 @@ def split_draws(draws: Sequence[int], most: int) -> list[list[int]]:
         else:
             runs.append([draw])
     return runs
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:g} s"

@@ -77,6 +77,8 @@ def encode_completion(completion: Completion) -> bytes:
                 "tokens": tops.tokens,
                 "logprobs": tops.values,
             }
+    if completion.end_logprob is not None:
+        body["end"] = completion.end_logprob
     if completion.logprobs_refused is not None:
         body["refused"] = completion.logprobs_refused
     if completion.served_by is not None:
@@ -117,6 +119,7 @@ class StoredCompletion(msgspec.Struct):
     top: list[list[StoredAlternative]] | None = None
     refused: str | None = None
     served_by: str | None = None
+    end: float | None = None
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -141,6 +144,7 @@ def decode_completion(payload: bytes) -> Completion:
         sampler=body.sampler,
         logprobs_refused=body.refused,
         served_by=body.served_by,
+        end_logprob=body.end,
     )
 
 

@@ -23,10 +23,10 @@ from calibrant.clients.calls import split_draws
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.codec import canonical_request
 from calibrant.clients.limit import AdaptiveLimit
+from calibrant.clients.outage import Trouble
 from calibrant.clients.pool import PoolClient
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.clients.run import Run
-from calibrant.clients.outage import Trouble
 from calibrant.clients.watch import Watch
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger, LedgerKey

@@ -7,8 +7,8 @@ from typing import Protocol
 from calibrant.clients.asks import Ask
 from calibrant.clients.budget import Budget
 from calibrant.clients.limit import AdaptiveLimit
-from calibrant.clients.protocol import Client, ReplayingClient, Request
 from calibrant.clients.outage import Trouble
+from calibrant.clients.protocol import Client, ReplayingClient, Request
 from calibrant.clients.watch import Watch
 from calibrant.records.ledger import Ledger, LedgerKey
 

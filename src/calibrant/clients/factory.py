@@ -19,7 +19,7 @@ from calibrant.core.registry import did_you_mean
 
 __all__ = ["open_client"]
 
-SHARED = ("base_url", "api_key_env", "capabilities", "timeout_s", "headers")
+SHARED = ("base_url", "api_key_env", "capabilities", "timeout_s", "headers", "most_bytes")
 NATIVE: dict[str, tuple[str, Callable[..., Client]]] = {
     "anthropic": ("ANTHROPIC_API_KEY", AnthropicClient),
     "gemini": ("GEMINI_API_KEY", GeminiClient),
@@ -69,7 +69,9 @@ def open_client(spec: Mapping[str, Any]) -> Client:
     options = _options(spec, SHARED)
     if kind in NATIVE:
         variable, native = NATIVE[kind]
-        return native(key=_key(options, variable), **options)
+        # The provider's key is for the provider's own address alone.
+        usual = variable if options.get("base_url") is None else None
+        return native(key=_key(options, usual), **options)
     if kind in PRESETS:
         key = _key(options, _usual_variable(str(kind), options))
         return OpenAIClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)

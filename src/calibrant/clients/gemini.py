@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from calibrant.clients.capabilities import adjusted
-from calibrant.clients.http import HttpClient
+from calibrant.clients.http import MOST_BYTES, HttpClient
 from calibrant.clients.logprobs import refusal
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
@@ -49,6 +49,7 @@ class GeminiClient(HttpClient):
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         super().__init__(
             base_url,
@@ -56,6 +57,7 @@ class GeminiClient(HttpClient):
             capabilities=adjusted(ABLE, capabilities),
             timeout_s=timeout_s,
             headers=headers,
+            most_bytes=most_bytes,
         )
 
     async def _call(self, request: Request) -> list[Completion]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ from calibrant.clients.protocol import (
     OverloadError,
     Request,
 )
+from calibrant.clients.secrets import KeyFinder
 from calibrant.core.errors import (
     InputError,
     PermanentClientError,
@@ -37,6 +38,12 @@ OUT_OF_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|cred
 BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid[_ ]api[_ ]key", re.I)
 ABOUT_THE_TEXT = re.compile(r"moderation|flagged|content[_ ]policy|safety", re.I)
 LONGEST_QUOTE = 300
+# An answer of a thousand draws with log-probabilities is a few megabytes.
+MOST_BYTES = 64 * 1024**2
+MOST_QUOTED = 65_536
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+LONGEST_WAIT_S = 366 * 86_400.0
+_PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
 SECRET_NAMES = re.compile(r"key|token|secret|sig|password", re.I)
 
 
@@ -68,6 +75,8 @@ class HttpClient:
         Seconds until a call counts as lost.
     headers
         Further headers; they are sent, never stored.
+    most_bytes
+        Size of an answer, decompressed, above which it is refused.
     """
 
     key_header = "Authorization"
@@ -81,8 +90,11 @@ class HttpClient:
         capabilities: Capabilities,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._base = base_url.rstrip("/")
+        self._most_bytes = most_bytes
+        self._finder = KeyFinder(key)
         self._endpoint = _endpoint_name(base_url)
         self._key = key
         self._capabilities = capabilities
@@ -160,8 +172,11 @@ class HttpClient:
             )
         started = time.perf_counter()
         try:
-            async with session.post(self._base + path, data=orjson.dumps(body)) as response:
-                raw = await response.read()
+            # A redirect would carry the key and the prompts to an address that nobody chose.
+            async with session.post(
+                self._base + path, data=orjson.dumps(body), allow_redirects=False
+            ) as response:
+                raw = await self._read(response)
                 status, headers = response.status, response.headers
         except TimeoutError:
             waited = self._timeout.total or 0.0
@@ -172,6 +187,23 @@ class HttpClient:
         if status != 200:
             raise self._error(status, headers, raw)
         return raw, headers, latency
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the answer, piece by piece decompressed, up to a size."""
+        announced = response.content_length or 0
+        parts, size = [], 0
+        if announced <= self._most_bytes:
+            async for part in response.content.iter_any():
+                size += len(part)
+                if size > self._most_bytes:
+                    break
+                parts.append(part)
+        if max(size, announced) > self._most_bytes:
+            response.close()
+            raise PermanentClientError(
+                f"the answer is larger than {self._most_bytes / 1024**2:,.0f} MB; it was not read"
+            )
+        return b"".join(parts)
 
     def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         try:
@@ -188,7 +220,17 @@ class HttpClient:
         return answer
 
     def _check_no_key(self, raw: bytes) -> None:
-        if self._key is not None and self._key.encode() in raw:
+        """Refuse an answer that repeats the key, however it is written.
+
+        Escapes of JSON are undone by reading it; the same bytes are looked through as they came.
+        """
+        if self._key is None:
+            return
+        text = raw.decode("utf-8", "replace")
+        found = self._finder.found_in(text)
+        if not found and "\\" in text:
+            found = any(self._finder.found_in(part) for part in _texts(orjson.loads(raw)))
+        if found:
             raise EndpointRefusedError(
                 "the endpoint repeats the API key in its answer; the answer was not stored"
             )
@@ -198,6 +240,12 @@ class HttpClient:
     ) -> TransientClientError | PermanentClientError:
         quote = self._quote(raw)
         message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
+        if status in REDIRECTS:
+            place = self._clean(str(headers.get("Location", "another address")))[:LONGEST_QUOTE]
+            return EndpointRefusedError(
+                f"HTTP {status}: the endpoint sends the call on to {place!r}, which is not "
+                "followed; set base_url to the address that answers itself"
+            )
         if OUT_OF_CREDIT.search(quote) or BAD_KEY.search(quote):
             return EndpointRefusedError(message)
         if status in OVERLOAD:
@@ -225,7 +273,7 @@ class HttpClient:
         return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
 
     def _clean(self, text: str) -> str:
-        return text if self._key is None else text.replace(self._key, "[key]")
+        return self._finder.cleaned(text)
 
 
 def _endpoint_name(base_url: str) -> str:
@@ -248,18 +296,38 @@ def _endpoint_name(base_url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text of a JSON value; what is nested is taken from a list, not by recursion."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item
+
+
 def _retry_after(headers: Mapping[str, str], raw: bytes) -> float | None:
-    """Return the seconds that the endpoint asks to wait, in any of the usual dialects."""
+    """Return the seconds that the endpoint asks to wait, in any of the usual dialects.
+
+    What is no plain number or date says nothing; what is beyond a year is a year.
+    """
     value = headers.get("Retry-After-Ms")
-    if value is not None and value.replace(".", "", 1).isdigit():
-        return float(value) / 1000.0
+    if value is not None and _PLAIN_NUMBER.fullmatch(value):
+        return min(float(value) / 1000.0, LONGEST_WAIT_S)
     value = headers.get("Retry-After")
     if value is None:
-        found = re.search(rb'"retryDelay"\s*:\s*"([\d.]+)s"', raw)
-        return float(found.group(1)) if found else None
-    if value.replace(".", "", 1).isdigit():
-        return float(value)
+        found = re.search(rb'"retryDelay"\s*:\s*"(\d{1,12}(?:\.\d{1,6})?)s"', raw[:MOST_QUOTED])
+        return min(float(found.group(1)), LONGEST_WAIT_S) if found else None
+    if _PLAIN_NUMBER.fullmatch(value.strip()):
+        return min(float(value), LONGEST_WAIT_S)
+    if value.strip().isdecimal():
+        # More digits than any time has.
+        return LONGEST_WAIT_S
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+        wait = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError, OSError, IndexError, TypeError):
         return None
+    return min(max(0.0, wait), LONGEST_WAIT_S)

@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.clients.answers import Answer, parse_answer, read_answer, without_choices
 from calibrant.clients.capabilities import PRESETS, Preset, adjusted, check_request
-from calibrant.clients.http import HttpClient
+from calibrant.clients.http import MOST_BYTES, HttpClient
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
 
@@ -45,6 +45,7 @@ class OpenAIClient(HttpClient):
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._preset = PRESETS[preset]
         url = base_url or self._preset.base_url
@@ -56,6 +57,7 @@ class OpenAIClient(HttpClient):
             capabilities=adjusted(self._preset.capabilities_of(model), capabilities),
             timeout_s=timeout_s,
             headers=headers,
+            most_bytes=most_bytes,
         )
 
     def prepare(self, request: Request) -> Request:

@@ -135,6 +135,9 @@ class Completion(Struct, frozen=True):
         Why returned log-probs were not believed (``logprobs`` is then None).
     served_by
         Which of several equal endpoints answered; None where there is only one.
+    end_logprob
+        Log-probability of the end token, where the endpoint shows it. Without it the product of
+        the others is the probability of a prefix.
     """
 
     text: str
@@ -149,6 +152,7 @@ class Completion(Struct, frozen=True):
     sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
     logprobs_refused: str | None = None
     served_by: str | None = None
+    end_logprob: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

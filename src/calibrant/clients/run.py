@@ -11,9 +11,9 @@ from typing import Any
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.calls import Call, Caller, Job, split_draws
 from calibrant.clients.codec import decode_completion
-from calibrant.clients.gc_tuning import CalmCollector
 from calibrant.clients.commit import GroupCommit
 from calibrant.clients.dispatching import Dispatching
+from calibrant.clients.gc_tuning import CalmCollector
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import LedgerKey
