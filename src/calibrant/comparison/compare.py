@@ -1,45 +1,287 @@
-"""The comparison document: every model, every pair, every view, with ties and reversals."""
+"""Compare models that answered the same questions: every model, every pair, every view."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from calibrant.comparison.aligned import Candidates, align_candidates, align_models
-from calibrant.comparison.diagnostics import (
-    blind_spots,
-    exchangeability,
-    interval,
+from calibrant.comparison.candidates import (
+    Candidates,
+    CandidateViews,
+    align_candidates,
+    candidate_views,
     self_preference,
 )
-from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
-from calibrant.comparison.engine import Comparer, PairScores, ViewScores
-from calibrant.comparison.multiplicity import correct_pairs, gap_p_value
-from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.decision import MARGIN
+from calibrant.comparison.diagnostics import missing_questions
+from calibrant.comparison.entries import pair_entry, result_entry
+from calibrant.comparison.evidence import PairEvidence, pair_evidence
+from calibrant.comparison.families import decide_document, document_claims
+from calibrant.comparison.league import score_z
+from calibrant.comparison.league_entries import league_entry
+from calibrant.comparison.partner_views import PartnerViews, known_target
+from calibrant.comparison.pipeline import (
+    BlockReader,
+    Each,
+    PairViews,
+    Questions,
+    pair_views,
+    surveys,
+)
+from calibrant.comparison.questions import (
+    BLOCK_QUESTIONS,
+    QuestionBlock,
+    align_models,
+    deal_blocks,
+)
+from calibrant.comparison.resampled import Resamples
 from calibrant.comparison.reversal import (
     accuracy_gap_bins,
     gap_correlation,
     gap_quadrants,
-    reversal_pattern,
+    pair_kind,
+    rates_by,
     reversal_summary,
-    reverses,
 )
-from calibrant.comparison.views import METRICS
-from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike
-from calibrant.stats.floors import passive_floor
-from calibrant.stats.intervals import logit_interval, wilson_interval
+from calibrant.comparison.survey import Survey
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.rng import RngLike, as_generator
 
-__all__ = ["compare_models", "comparison_entries"]
+__all__ = ["Pool", "TableReader", "compare_models", "compare_parts", "compare_table"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-_DETAILED_PAIRS = 60
-_CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Candidates of a comparison in memory, and the resamples of its questions."""
+
+    candidates: Candidates
+    resamples: Resamples
+
+
+@dataclass
+class ComparedModels:
+    """One comparison while its pairs come in."""
+
+    models: Sequence[str]
+    survey: Survey
+    pool: Pool | None
+    options: dict[str, Any]
+    own: dict[int, PartnerViews] = field(default_factory=dict)
+    pairs: list[dict[str, Any]] = field(default_factory=list)
+    evidence: list[PairEvidence] = field(default_factory=list)
+    scores: dict[tuple[int, int], float] = field(default_factory=dict)
+    order: list[tuple[int, int]] = field(default_factory=list)
+
+    def take(self, pair: PairViews) -> None:
+        """Add a pair."""
+        level, margin = self.options["level"], self.options["margin"]
+        found = pair_evidence(pair.first, pair.second, level=level, margin=margin)
+        entry = pair_entry(
+            pair,
+            self.models,
+            found,
+            self._judged(pair),
+            self.survey,
+            level=level,
+            lipschitz=self.options["lipschitz"],
+        )
+        self.pairs.append(entry)
+        self.evidence.append(found)
+        self.order.append((pair.a, pair.b))
+        self.scores[pair.a, pair.b] = score_z(pair.first.score, pair.second.score)
+
+    def _judged(self, pair: PairViews) -> tuple[CandidateViews, CandidateViews] | None:
+        if self.pool is None:
+            return None
+        both = [
+            candidate_views(*self._pooled(), judge, (pair.a, pair.b), bins=self.options["bins"])
+            for judge in (pair.a, pair.b)
+        ]
+        return None if both[0] is None or both[1] is None else (both[0], both[1])
+
+    def _pooled(self) -> tuple[Candidates, Resamples]:
+        assert self.pool is not None
+        return self.pool.candidates, self.pool.resamples
+
+    def document(self) -> dict[str, Any]:
+        """Return the entries of the comparison; pairs in the order of the models."""
+        ordered = sorted(range(len(self.order)), key=lambda place: self.order[place])
+        pairs = [self.pairs[place] for place in ordered]
+        level, everyone = self.options["level"], range(len(self.models))
+        judged: list[CandidateViews | None] = [None] * len(self.models)
+        preference: list[dict[str, Any]] = []
+        if self.pool is not None:
+            bins = self.options["bins"]
+            judged = [candidate_views(*self._pooled(), m, everyone, bins=bins) for m in everyone]
+            preference = self_preference(
+                self.pool.candidates, self.models, self.pool.resamples, level=level
+            )
+        return {
+            "questions": self.survey.questions,
+            "questions_shared_by_all": self.survey.complete,
+            "left_out": {
+                name: int(n) for name, n in zip(self.models, self.survey.alone, strict=True)
+            },
+            "missing": missing_questions(self.survey, self.models, level=level),
+            "results": [
+                result_entry(m, self.models[m], self.own[m], self.survey, judged[m], level=level)
+                for m in everyone
+            ],
+            "league": league_entry(
+                self.models,
+                [self.own[m] for m in everyone],
+                self.survey,
+                self.scores,
+                level=level,
+            ),
+            "pairs": pairs,
+            "evidence": [self.evidence[place] for place in ordered],
+            "summary": _summary(pairs),
+            "self_preference": preference,
+        }
+
+
+def compare_parts(
+    read: BlockReader,
+    parts: int,
+    models: Sequence[Sequence[str]],
+    *,
+    options: dict[str, Any],
+    pools: dict[int, Pool] | None = None,
+    each: Each = map,
+) -> list[dict[str, Any] | InputError]:
+    """Compare the models of several comparisons whose questions come in parts.
+
+    Parameters
+    ----------
+    read, parts
+        The questions; one part where they are in memory.
+    models
+        Names of the models of every comparison.
+    options
+        bins, target, level, resamples, lipschitz, margin.
+    pools
+        Candidates by comparison.
+    each
+        Maps a function over tasks in order.
+
+    Returns
+    -------
+    list
+        Per comparison its entries (see `ComparedModels.document`), or why there are none.
+    """
+    known_target(options["target"])
+    surveyed = surveys(read, parts, resamples=options["resamples"], each=each)
+    refused = {number: _refusal(surveyed.get(number), names) for number, names in enumerate(models)}
+    sound = {number: survey for number, survey in surveyed.items() if refused[number] is None}
+    found = {
+        number: ComparedModels(models[number], survey, (pools or {}).get(number), options)
+        for number, survey in sound.items()
+    }
+    chosen = {name: options[name] for name in ("bins", "resamples", "target")}
+    for number, model, own, pairs in pair_views(read, parts, sound, each=each, **chosen):
+        found[number].own[model] = own
+        for pair in pairs:
+            found[number].take(pair)
+    return [refused[number] or found[number].document() for number in range(len(models))]
+
+
+def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:
+    """Return why these models cannot be compared, or None."""
+    common = None if survey is None else survey.both[:, :, 0]
+    if survey is None or common is None or not (common[np.triu_indices(len(models), 1)] > 0).any():
+        sizes = np.zeros(len(models)) if survey is None else survey.moments[:, 0]
+        counts = ", ".join(f"{name} {int(n):,}" for name, n in zip(models, sizes, strict=True))
+        return InputError(
+            f"the models have no question in common (rows: {counts})",
+            hint=Hint(
+                "compare fewer models, or check that {question} names the same ids in all tables"
+            ),
+        )
+    for number, name in enumerate(models):
+        accuracy = float(survey.accuracy(number, number)[0])
+        if not 0 < accuracy < 1:
+            return InputError(
+                f"{name} has accuracy {accuracy:g}: models are brought to a common accuracy, which "
+                "needs both right and wrong answers of every model",
+                hint=Hint("leave this model out with {models}, or use more questions"),
+            )
+    return None
+
+
+def compare_table(
+    scores: pl.DataFrame,
+    *,
+    models: Sequence[str] | None = None,
+    candidates: pl.DataFrame | None = None,
+    options: dict[str, Any],
+    rng: RngLike = 0,
+    each: Each = map,
+) -> dict[str, Any]:
+    """Compare the models of one table in memory; see `compare_models`, which also decides."""
+    whole = align_models(scores, models)
+    # Drawn from once, so that the resamples can be drawn again from a seed of their own.
+    seed = int(as_generator(rng).integers(2**63))
+    read = TableReader([whole], [partial(np.random.default_rng, seed)])
+    pools = {}
+    if candidates is not None:
+        pools[0] = read.pool(0, candidates, options["resamples"])
+    (found,) = compare_parts(read, 1, [whole.models], options=options, pools=pools, each=each)
+    if isinstance(found, InputError):
+        raise found
+    return found
+
+
+class TableReader:
+    """Questions in memory, a block list per comparison.
+
+    Parameters
+    ----------
+    wholes
+        The questions of every comparison.
+    streams
+        Per comparison: gives the generator of its resamples anew.
+    """
+
+    def __init__(
+        self,
+        wholes: Sequence[QuestionBlock],
+        streams: Sequence[Callable[[], np.random.Generator]],
+    ) -> None:
+        self.wholes = list(wholes)
+        self.kept = all(whole.size <= BLOCK_QUESTIONS for whole in wholes)
+        self.blocks = [
+            Questions(number, block, partial(_nth, stream, place), keep=self.kept)
+            for number, (whole, stream) in enumerate(zip(wholes, streams, strict=True))
+            for place, block in enumerate(deal_blocks(whole))
+        ]
+
+    def __call__(self, part: int) -> list[Questions]:  # noqa: ARG002 - there is one part
+        """Return all blocks."""
+        return self.blocks
+
+    def pool(self, comparison: int, candidates: pl.DataFrame, resamples: int) -> Pool:
+        """Return the candidates of a comparison beside its resamples."""
+        whole = self.wholes[comparison]
+        (block, *more) = [one for one in self.blocks if one.comparison == comparison]
+        if more:
+            raise InputError(
+                f"candidates are compared on up to {BLOCK_QUESTIONS:,} questions, "
+                f"got {whole.size:,}"
+            )
+        return Pool(align_candidates(candidates, whole), block.resamples(resamples))
+
+
+def _nth(stream: Callable[[], np.random.Generator], place: int) -> np.random.Generator:
+    """Return the generator of one block: the first has the stream itself."""
+    generator = stream()
+    return generator if not place else generator.spawn(place)[-1]
 
 
 def compare_models(
@@ -52,6 +294,7 @@ def compare_models(
     level: float = 0.95,
     resamples: int = 1000,
     lipschitz: float = 1.0,
+    margin: float = MARGIN,
     rng: RngLike = 0,
 ) -> dict[str, Any]:
     """Compare models that answered the same questions, for one confidence method.
@@ -59,180 +302,81 @@ def compare_models(
     Parameters
     ----------
     scores
-        Columns question_id, model, confidence, correct.
+        Columns question_id, model, confidence, correct. Every pair is compared on the questions
+        that both models have.
     models
         Which models; None takes all.
     candidates
         Columns question_id, judge, author, confidence (and answer), for the candidate-aligned
         view; None leaves that view out.
     bins
-        Equal-width bins of the ECE.
+        Equal-width bins of the ECE in the views of the literature.
     target
         Common accuracy of the distribution-aligned view: ``"weakest"``, ``"strongest"``,
         ``"mean"`` or a number.
     level, resamples, rng
         Paired bootstrap over questions.
     lipschitz
-        Lipschitz constant behind the verification floor.
+        Lipschitz constant behind the verification floor, which is shown and decides nothing.
+    margin
+        Differences of calibration errors below it do not matter.
 
     Returns
     -------
     dict
-        ``questions``, ``left_out``, ``results`` per model, ``pairs``, ``summary``,
-        ``multiplicity``, ``self_preference``.
+        ``questions``, ``missing``, ``results`` per model, ``league``, ``pairs`` with their
+        verdicts, ``summary``, ``multiplicity``, ``claims``, ``self_preference``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> chance = rng.beta(4, 2, 600)
+    >>> right = (rng.random(600) < chance).astype(float)
+    >>> table = pl.DataFrame(
+    ...     {
+    ...         "question_id": np.tile(np.arange(600), 2),
+    ...         "model": np.repeat(["honest", "loud"], 600),
+    ...         "confidence": np.concatenate([chance, chance**0.2]),
+    ...         "correct": np.tile(right, 2),
+    ...     }
+    ... )
+    >>> compare_models(table, resamples=200)["pairs"][0]["winner"]
+    'honest'
     """
-    aligned = align_models(scores, models)
-    pool: Candidates | None = None
-    if candidates is not None:
-        pool, aligned = align_candidates(candidates, aligned)
-    counts = resample_counts(aligned.questions.size, resamples, rng)
-    comparer = Comparer(aligned, counts, bins=bins, target=target, candidates=pool)
-    found = comparison_entries(comparer, level=level, lipschitz=lipschitz)
-    if len(found["pairs"]) <= _DETAILED_PAIRS:
-        numbers = combinations(range(len(aligned.models)), 2)
-        for (a, b), entry in zip(numbers, found["pairs"], strict=True):
-            entry["shared"] = blind_spots(aligned, a, b, counts, level=level)
-            entry["exchangeability"] = exchangeability(aligned, a, b)
-    preference = self_preference(aligned, pool, counts, level=level) if pool is not None else []
-    return {**found, "left_out": aligned.left_out, "self_preference": preference}
+    options = {"bins": bins, "target": target, "level": level, "resamples": resamples}
+    options |= {"lipschitz": lipschitz, "margin": margin}
+    found = compare_table(scores, models=models, candidates=candidates, options=options, rng=rng)
+    part = {"keys": {"method": None, "group": None}, **found}
+    rule = decide_document([part], level=level, margin=margin)
+    claims = document_claims([part], margin=margin)
+    return {**part, "multiplicity": rule, "claims": claims}
 
 
-def comparison_entries(comparer: Comparer, *, level: float, lipschitz: float) -> dict[str, Any]:
-    """Return what follows from weighted sums alone: models, pairs and their summary."""
-    pairs = [
-        _pair_entry(pair, comparer, level=level, lipschitz=lipschitz) for pair in comparer.pairs()
-    ]
-    found = {
-        "questions": comparer.questions,
-        "results": _results(comparer, level),
-        "pairs": pairs,
-        "summary": _summary(pairs),
-    }
-    return {**found, "multiplicity": correct_pairs([found], level)}
-
-
-def _results(comparer: Comparer, level: float) -> list[dict[str, Any]]:
-    n = comparer.questions
-    entries = []
-    for number, views in enumerate(comparer.league()):
-        entries.append(
-            {
-                "model": comparer.models[number],
-                "accuracy": _rate(float(comparer.accuracy(number)[0]), n, level),
-                "mean_confidence": _plain_mean(*comparer.confidence_moments(number), n, level),
-                "views": {
-                    view: {
-                        "brier": interval(found.brier, n, level=level),
-                        "ece": ece_estimate(found.residuals, n, level=level),
-                    }
-                    for view, found in views.items()
-                },
-                "target_curve": {
-                    "target": _CURVE_TARGETS.tolist(),
-                    "ece": comparer.target_curve(number, _CURVE_TARGETS).tolist(),
-                },
-            }
-        )
-    return entries
-
-
-def _rate(value: float, n: int, level: float) -> Estimate:
-    """Return Wilson's interval, as in an audit: of 1 in 20 the resamples say [0, 0.15].
-
-    Outcomes with grades between 0 and 1 vary less, and theirs is too long rather than too short.
-    """
-    low, high = wilson_interval(value, n, level)
-    return Estimate(value, float(low), float(high), n, level, interval="wilson")
-
-
-def _plain_mean(mean: float, spread: float, n: int, level: float) -> Estimate:
-    low, high = logit_interval(mean, spread / n**0.5, level, units=n)
-    return Estimate(mean, low, high, n, level, interval="student-logit")
-
-
-def _pair_entry(
-    pair: PairScores, comparer: Comparer, *, level: float, lipschitz: float
-) -> dict[str, Any]:
-    n = comparer.questions
-    gaps = {view: _gaps(first, second, n, level) for view, (first, second) in pair.views.items()}
-    accuracy_gap = comparer.accuracy(pair.a) - comparer.accuracy(pair.b)
-    floor = passive_floor(
-        error_rate=1 - float(comparer.accuracy(pair.a)[0] + comparer.accuracy(pair.b)[0]) / 2,
-        labels=n,
-        lipschitz=lipschitz,
-    )
-    tied = {
-        view: {metric: _is_tie(gap[metric], floor, metric) for metric in METRICS}
-        for view, gap in gaps.items()
-    }
-    values = {view: gap["ece"].value for view, gap in gaps.items()}
-    return {
-        "a": comparer.models[pair.a],
-        "b": comparer.models[pair.b],
-        "accuracy_gap": interval(accuracy_gap, n, level=level),
-        "gaps": gaps,
-        "floor": floor,
-        "ties": tied,
-        "p_value": _p_values(pair, n),
-        "tie": tied["raw"]["ece"],
-        "reversal": {v: reverses(values["raw"], values[v]) for v in gaps if v != "raw"},
-        "reversal_brier": {
-            v: reverses(gaps["raw"]["brier"].value, gaps[v]["brier"].value)
-            for v in gaps
-            if v != "raw"
-        },
-        "pattern": reversal_pattern(values),
-        "retention": pair.retention,
-        "target": pair.target,
-        "effective_size": {"a": pair.effective[0], "b": pair.effective[1]},
-    }
-
-
-def _p_values(pair: PairScores, n: int) -> dict[str, float]:
-    """Return the p-value of each view's ECE gap, from the questions that the view leaves."""
-    left = {"da": min(pair.effective), "ia": n * pair.retention}
-    return {
-        view: gap_p_value(first.ece - second.ece, left.get(view, n))
-        for view, (first, second) in pair.views.items()
-    }
-
-
-def _gaps(first: ViewScores, second: ViewScores, n: int, level: float) -> dict[str, Estimate]:
-    return {
-        "brier": interval(first.brier - second.brier, n, level=level),
-        "ece": gap_estimate(first.ece - second.ece, n, level=level),
-    }
-
-
-def _is_tie(gap: Estimate, floor: float, metric: str) -> bool:
-    """Return whether these labels cannot tell the models apart.
-
-    The interval holds zero, or (for the ECE, which the floor speaks of) the gap is below it. An
-    undefined gap is a tie: nothing was shown.
-    """
-    if not np.isfinite([gap.value, gap.low, gap.high]).all():
-        return True
-    inside = gap.low <= 0 <= gap.high
-    return bool(inside or (metric == "ece" and abs(gap.value) < floor))
-
-
-def _summary(pairs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put all pairs together: with every gap counted, and with resolved gaps alone."""
-    views = list(pairs[0]["gaps"])
-    gaps = {view: np.array([p["gaps"][view]["ece"].value for p in pairs]) for view in views}
+def _summary(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Put all pairs together: how often the views of the literature turn the raw order round."""
+    if not pairs:
+        return {"cases": 0}
+    views = [view for view in pairs[0]["reversal"] if all(view in p["reversal"] for p in pairs)]
+    every = ["raw", *views]
+    gaps = {view: np.array([p["gaps"][view]["ece"].value for p in pairs]) for view in every}
     accuracy = np.array([p["accuracy_gap"].value for p in pairs])
-    defined = np.all([np.isfinite(g) for g in gaps.values()], axis=0)
-    gaps = {view: values[defined] for view, values in gaps.items()}
-    accuracy = accuracy[defined]
+    defined = np.all([np.isfinite(values) for values in gaps.values()], axis=0)
     if not defined.any():
         return {"cases": 0}
+    gaps = {view: values[defined] for view, values in gaps.items()}
+    accuracy = accuracy[defined]
+    kept = [pair for pair, keep in zip(pairs, defined, strict=True) if keep]
     return {
         **reversal_summary(gaps),
         "undefined": int((~defined).sum()),
-        # Counted once all pairs are known, see `correct_pairs`.
-        "resolved_reversals": dict.fromkeys(views[1:], 0),
-        "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in views},
+        # Counted once all pairs are known, see `decide_document`.
+        "resolved_reversals": dict.fromkeys(views, 0),
+        "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in every},
         "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
-        "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views[1:]},
-        "correlation": {view: gap_correlation(accuracy, gaps[view]) for view in views},
+        "by_kind": rates_by([pair_kind(pair["a"], pair["b"]) for pair in kept], gaps),
+        "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views},
+        "correlation": {view: gap_correlation(accuracy, gaps[view]) for view in every},
+        "correlation_origin": {
+            view: gap_correlation(accuracy, gaps[view], centred=False) for view in every
+        },
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -17,6 +18,8 @@ __all__ = [
     "accuracy_gap_bins",
     "gap_correlation",
     "gap_quadrants",
+    "pair_kind",
+    "rates_by",
     "reversal_pattern",
     "reversal_summary",
     "reverses",
@@ -24,7 +27,9 @@ __all__ = [
 
 Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
 _ORDER = ("ca", "da", "ia")
-_GAP_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 1.0)
+_THINK = re.compile(r"[-_ ]?(no[-_ ]?)?think(ing)?$")
+_DATE = re.compile(r"[-_ ]?20\d\d([-_]?\d\d){0,2}")
+_SIZE = re.compile(r"[-_ ]?\b(\d+(\.\d+)?[bm]|mini|nano|small|medium|large|tiny|pro|lite)\b")
 
 
 def reverses(raw: float, view: float) -> bool:
@@ -130,23 +135,76 @@ def gap_quadrants(raw: npt.ArrayLike, aligned: npt.ArrayLike) -> dict[str, int]:
 
 
 def gap_correlation(
-    accuracy_gap: npt.ArrayLike, gap: npt.ArrayLike, *, level: float = 0.95
+    accuracy_gap: npt.ArrayLike, gap: npt.ArrayLike, *, centred: bool = True, level: float = 0.95
 ) -> Estimate:
     """Return the correlation of accuracy gap and calibration gap over cases (Fisher interval).
 
-    The sign of a case depends on which model is named first, so the correlation is taken about
-    the origin: it is the same whichever way round each pair is written.
+    Parameters
+    ----------
+    accuracy_gap, gap
+        First minus second model, per case.
+    centred
+        Pearson's correlation, as in the paper. The sign of a case depends on which model is named
+        first, and so does Pearson's; about the origin it is the same whichever way round each pair
+        is written.
     """
     x, y = (np.asarray(values, dtype=np.float64) for values in (accuracy_gap, gap))
     n = x.size
+    if centred and n:
+        x, y = x - x.mean(), y - y.mean()
     norm = float(np.sqrt((x @ x) * (y @ y)))
     if n < 4 or norm == 0:
         return Estimate(float("nan"), float("nan"), float("nan"), n, level, interval="fisher")
     r = float(x @ y) / norm
-    reach = normal_quantile(level) / np.sqrt(n - 2)
+    reach = normal_quantile(level) / np.sqrt(n - (3 if centred else 2))
     bounded = min(max(r, -1 + 1e-15), 1 - 1e-15)
     low, high = np.tanh(np.arctanh(bounded) + np.array([-reach, reach]))
     return Estimate(r, float(low), float(high), n, level, interval="fisher")
+
+
+def pair_kind(first: str, second: str) -> str:
+    """Return how two models are related, read from their names.
+
+    ``think`` (one thinks before it answers), ``size`` (they differ in the number of parameters or
+    in a word such as mini), ``family`` (they share the first part of their name), ``other``.
+
+    Examples
+    --------
+    >>> pair_kind("Qwen3-8B", "Qwen3-8B-think"), pair_kind("Qwen3-8B", "Qwen3-14B")
+    ('think', 'size')
+    >>> pair_kind("gpt-4o-2024-08-06", "gpt-4o-mini-2024-07-18"), pair_kind("gpt-4o", "phi-4")
+    ('size', 'other')
+    """
+    plain = [_THINK.sub("", _DATE.sub("", name.lower())).strip("-_ ") for name in (first, second)]
+    thinks = [bool(_THINK.search(name.lower())) for name in (first, second)]
+    if plain[0] == plain[1] and thinks[0] != thinks[1]:
+        return "think"
+    sizes = [_SIZE.sub("", name).strip("-_ ") for name in plain]
+    if thinks[0] == thinks[1] and sizes[0] == sizes[1] and plain[0] != plain[1]:
+        return "size"
+    heads = [re.split(r"[-_/ .:]|(?<=[a-z])(?=\d)", name)[0] for name in plain]
+    return "family" if heads[0] == heads[1] else "other"
+
+
+def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, Any]]:
+    """Return reversal rates per kind of case, the most frequent kind first.
+
+    Examples
+    --------
+    >>> rates_by(["x", "y", "x"], {"raw": [1, 1, -1], "da": [-1, 1, -1]})[0]["cases"]
+    2
+    """
+    raw = np.sign(np.asarray(gaps["raw"], dtype=np.float64))
+    rows = []
+    for kind in sorted(set(kinds), key=lambda name: (-list(kinds).count(name), name)):
+        inside = np.array([name == kind for name in kinds])
+        row: dict[str, Any] = {"kind": kind, "cases": int(inside.sum())}
+        for view in _ORDER:
+            if view in gaps:
+                turned = raw * np.sign(np.asarray(gaps[view], dtype=np.float64)) < 0
+                row[view] = _share(int(turned[inside].sum()), int(inside.sum()))
+        rows.append(row)
+    return rows
 
 
 def _share(count: int, cases: int) -> Estimate:

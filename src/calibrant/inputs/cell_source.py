@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from calibrant.inputs.audit_source import AuditSource, SourceBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = ["cell_source", "sum_table"]
+__all__ = ["cell_source", "sum_table", "sums_coverage"]
 
 
 def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
@@ -87,7 +87,7 @@ def _source(
         head,
         reading,
         partial(_blocks, total, plan, options),
-        partial(_coverage, total, plan),
+        partial(sums_coverage, total, plan),
         total.dropped,
         total.dropped_rows,
         sorted(total.thinned - {key[0] for key in total.blocks}),
@@ -167,7 +167,7 @@ def _block(
     return CellBlock(sums, plan.grid, level=options.level, resamples=options.resamples, rng=rng)
 
 
-def _coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
+def sums_coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
     """Return what the sums say about the data; which questions are missing they do not know."""
     from calibrant.inputs.coverage import coverage_document
 

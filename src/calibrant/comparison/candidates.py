@@ -1,0 +1,216 @@
+"""Candidate answers that every model scores: the same answers for all judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.comparison.intervals import interval
+from calibrant.comparison.odds import MASS_BINS, ViewStatistics, view_statistics
+from calibrant.comparison.partner_views import Scores
+from calibrant.comparison.questions import QuestionBlock
+from calibrant.comparison.resampled import Resamples
+from calibrant.comparison.survey import CELLS, cell_index, mass_bins
+from calibrant.stats.binning import width_edges
+
+__all__ = ["CandidateViews", "Candidates", "align_candidates", "candidate_views"]
+__all__ += ["complete_questions", "self_preference"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+# Rows that are put in their places at once; bounds what is held beside the table.
+_SLICE = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Every model's confidence in every model's answer; NaN where it was not asked.
+
+    Parameters
+    ----------
+    confidence
+        (judges, authors, questions): how sure the judge is that the author's answer is right.
+    correct
+        (authors, questions): the grade of the author's answer.
+    identity
+        (authors, questions): a number per distinct answer of a question, so that a candidate
+        that several models named counts once.
+    """
+
+    confidence: Floats
+    correct: Floats
+    identity: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateViews:
+    """A judge on a pool of candidates: scores with equal-width bins, and statistics of the test."""
+
+    scores: Scores
+    statistics: ViewStatistics
+
+
+def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidates:
+    """Put judges and authors side by side on the questions of a block.
+
+    Parameters
+    ----------
+    candidates
+        Columns question_id, judge, author, confidence; and answer, where the same answer of two
+        models is to count once.
+    block
+        The models; the grade of a candidate is the grade of its author's own answer.
+    """
+    models, questions = block.models, block.questions.tolist()
+    confidence = np.full((len(models), len(models), len(questions)), np.nan)
+    answers = np.repeat(np.arange(len(models))[:, None], len(questions), axis=1)
+    wanted = {"judge": models, "author": models, "question_id": questions}
+    texts = [name for name in (*wanted, "answer") if name in candidates.columns]
+    table = candidates.with_columns(pl.col(texts).cast(pl.Categorical))
+    lookups = {name: _lookup(table[name], values) for name, values in wanted.items()}
+    # From the end to the start: of several scores for one place the first stays.
+    for start in reversed(range(0, table.height, _SLICE)):
+        part = table.slice(start, _SLICE)
+        judge, author, question = (_places(part[name], lookups[name]) for name in wanted)
+        scores = part["confidence"].to_numpy()
+        known = (judge >= 0) & (author >= 0) & (question >= 0) & ~np.isnan(scores)
+        rows = np.flatnonzero(known)[::-1]
+        confidence[judge[rows], author[rows], question[rows]] = scores[rows]
+        if "answer" in part.columns:
+            answers[author[rows], question[rows]] = _codes(part["answer"])[rows]
+    confidence[:, np.isnan(block.correct)] = np.nan
+    return Candidates(confidence, block.correct, _identity(answers))
+
+
+def complete_questions(pool: Candidates, members: Sequence[int]) -> npt.NDArray[np.intp]:
+    """Return the questions where each of these models scored the answer of each of them."""
+    chosen = np.asarray(members)
+    judges = pool.confidence[chosen[:, None], chosen[None]]
+    return np.flatnonzero(~np.isnan(judges).any(axis=(0, 1)))
+
+
+def candidate_views(
+    pool: Candidates, resamples: Resamples, judge: int, members: Sequence[int], *, bins: int
+) -> CandidateViews | None:
+    """Return a judge's scores on the answers of all members; None without a complete question.
+
+    An answer that several members gave counts once.
+    """
+    rows = complete_questions(pool, members)
+    if not rows.size:
+        return None
+    chosen = np.asarray(members)[:, None]
+    identity, grade = pool.identity[chosen, rows], pool.correct[chosen, rows]
+    said = pool.confidence[judge][chosen, rows]
+    weight = 1.0 / (identity[:, None] == identity[None]).sum(axis=1)
+    cell = cell_index(said.ravel())
+    mass = mass_bins(np.bincount(cell, weight.ravel(), CELLS).astype(np.float64))[cell].reshape(
+        said.shape
+    )
+    width = np.searchsorted(width_edges(bins)[1:-1], said, side="right")
+    table = np.zeros((bins + 2 * MASS_BINS + 2, rows.size))
+    column = np.arange(rows.size)
+    for author in range(len(members)):
+        w, residual = weight[author], weight[author] * (said[author] - grade[author])
+        table[width[author], column] += residual
+        table[bins + mass[author], column] += residual
+        table[bins + MASS_BINS + mass[author], column] += w
+        table[-2] += residual * (said[author] - grade[author])
+        table[-1] += w
+    sums = Resamples(resamples.counts[rows]).totals(table)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = sums[:-1] / sums[-1]
+    return CandidateViews(
+        Scores.of(shares[-1], shares[:bins], rows.size),
+        view_statistics(shares[bins : bins + MASS_BINS], shares[bins + MASS_BINS : -1]),
+    )
+
+
+def self_preference(
+    pool: Candidates, models: Sequence[str], resamples: Resamples, *, level: float
+) -> list[dict[str, Any]]:
+    """Return how much more each judge trusts its own answers than the other judges would.
+
+    Within a question, two different answers of the same grade are compared: the judge's own minus
+    another model's, as this judge scores them, minus the same difference as the other judges
+    score it. A judge that knows more scores right answers higher and wrong ones lower, whoever
+    gave them, and shows no preference. With two judges only the sum of both preferences is seen.
+    """
+    rows = []
+    for judge, name in enumerate(models):
+        halves = []
+        for grade in (1.0, 0.0):
+            total, number = _preferences(pool, judge, grade)
+            sums = resamples.totals(np.stack([total, number]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                halves.append((sums[0] / sums[1], int((number > 0).sum())))
+        known = [mean for mean, size in halves if size]
+        both = np.mean(known, axis=0) if known else np.full(resamples.counts.shape[1], np.nan)
+        right, wrong = (interval(mean, size, level=level) for mean, size in halves)
+        size = halves[0][1] + halves[1][1]
+        rows.append(
+            {
+                "judge": name,
+                "bias": interval(both, size, level=level),
+                "on_right": right,
+                "on_wrong": wrong,
+                "judges": len(models),
+            }
+        )
+    return rows
+
+
+def _preferences(pool: Candidates, judge: int, grade: float) -> tuple[Floats, Floats]:
+    """Return, per question, the summed preference over comparable answers and their number."""
+    size = pool.correct.shape[1]
+    total, number = np.zeros((2, size))
+    for author in range(pool.correct.shape[0]):
+        if author == judge:
+            continue
+        alike = (pool.correct[judge] == grade) & (pool.correct[author] == grade)
+        alike &= pool.identity[judge] != pool.identity[author]
+        gaps = pool.confidence[:, judge] - pool.confidence[:, author]
+        # Third judges have no stake in either answer; of two models the other author is all.
+        third = [k for k in range(gaps.shape[0]) if k not in (judge, author)] or [author]
+        asked = ~np.isnan(gaps[third])
+        others = np.where(asked, gaps[third], 0.0).sum(axis=0) / np.maximum(asked.sum(axis=0), 1)
+        usable = alike & asked.any(axis=0) & ~np.isnan(gaps[judge])
+        total += np.where(usable, gaps[judge] - others, 0.0)
+        number += usable
+    return total, number
+
+
+def _lookup(values: pl.Series, wanted: Sequence[str]) -> npt.NDArray[np.int32]:
+    """Return, by category code, the place in `wanted`; -1 where it is not there.
+
+    Distinct values are looked up once, so that tens of millions of rows stay cheap. The last
+    entry is for nulls.
+    """
+    distinct = values.drop_nulls().unique()
+    place_of = {name: place for place, name in enumerate(wanted)}
+    codes = distinct.to_physical().to_numpy()
+    lookup = np.full(int(codes.max(initial=0)) + 2, -1, dtype=np.int32)
+    lookup[codes] = [place_of.get(name, -1) for name in distinct.cast(pl.String)]
+    return lookup
+
+
+def _places(values: pl.Series, lookup: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    rows = values.to_physical().fill_null(lookup.size - 1).to_numpy()
+    found: npt.NDArray[np.int32] = lookup[rows]
+    return found
+
+
+def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+    """Return a number per distinct text; -1 for none."""
+    return values.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _identity(answers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return, per author and question, the first author who gave the same answer."""
+    same = answers[:, None, :] == answers[None, :, :]
+    first: npt.NDArray[np.int64] = np.argmax(same, axis=1)
+    return first

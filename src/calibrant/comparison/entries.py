@@ -1,0 +1,214 @@
+"""Entries of the comparison document: one per model, one per pair, and how often orders turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.comparison.candidates import CandidateViews
+from calibrant.comparison.diagnostics import blind_spots, exchangeability
+from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
+from calibrant.comparison.evidence import (
+    PairEvidence,
+    accuracy_p_value,
+    gap_p_value,
+    view_evidence,
+)
+from calibrant.comparison.intervals import interval, mean_interval, rate_interval
+from calibrant.comparison.league import corp_parts
+from calibrant.comparison.partner_views import PartnerViews, Scores
+from calibrant.comparison.pipeline import PairViews
+from calibrant.comparison.reversal import reversal_pattern, reverses
+from calibrant.comparison.survey import Survey
+from calibrant.core.estimate import Estimate
+from calibrant.stats.floors import passive_floor
+from calibrant.stats.intervals import normal_quantile
+from calibrant.stats.ranking import Ranked, area_under_curve
+
+__all__ = ["METRICS", "pair_entry", "result_entry"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+METRICS = ("brier", "ece")
+_CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
+
+
+def result_entry(
+    model: int,
+    name: str,
+    own: PartnerViews,
+    survey: Survey,
+    candidates: CandidateViews | None,
+    *,
+    level: float,
+) -> dict[str, Any]:
+    """Return what is known of one model on all its questions."""
+    n = own.n
+    number, total, squares = survey.moments[model]
+    views: dict[str, Any] = {view: _scores(own.paper[view], level) for view in ("raw", "da", "ia")}
+    if candidates is not None:
+        views["ca"] = _scores(candidates.scores, level)
+    for view in ("os_weakest", "os_strongest"):
+        views[view] = {"ece": ece_estimate(own.odds[view].residuals, n, level=level)}
+    accuracy = rate_interval(float(own.accuracy[0]), n, level)
+    return {
+        "model": name,
+        "n": n,
+        "accuracy": accuracy,
+        "mean_confidence": mean_interval(round(number), total, squares, level),
+        "views": views,
+        "companions": _companions(model, own, survey, level),
+        "target_curve": {
+            "target": _CURVE_TARGETS.tolist(),
+            "ece": own.target_curve(_CURVE_TARGETS).tolist(),
+        },
+    }
+
+
+def _scores(scores: Scores, level: float) -> dict[str, Estimate]:
+    assert scores.residuals is not None
+    return {
+        "brier": interval(scores.brier, scores.n, level=level),
+        "ece": ece_estimate(scores.residuals, scores.n, level=level),
+    }
+
+
+def _companions(model: int, own: PartnerViews, survey: Survey, level: float) -> dict[str, Any]:
+    """Return what does not depend on the other models' accuracy: direction, separation, parts."""
+    return {
+        "over_confidence": interval(own.lean, own.n, level=level),
+        "auroc": _area(survey.cells[model], survey.stated[model], survey.cells[model], level),
+        "auroc_shared": _area(
+            survey.shared[model], survey.stated[model], survey.cells[model], level
+        ),
+        "corp": corp_parts(survey, model, even=False),
+    }
+
+
+def _area(cells: Floats, stated: Floats, held_in: Floats, level: float) -> Estimate:
+    """Return the area under the ROC curve from counts by confidence, with DeLong's interval."""
+    wrong, right = cells
+    held = (wrong + right) > 0
+    n = round(float(right.sum() + wrong.sum()))
+    if not right.sum() or not wrong.sum():
+        return Estimate(math.nan, math.nan, math.nan, n, level, interval="none")
+    said = stated[held] / held_in.sum(axis=0)[held]
+    weight = (right + wrong)[held]
+    ranked = Ranked.of(
+        np.tile(said, 2),
+        np.repeat([1.0, 0.0], said.size),
+        np.concatenate([right[held], wrong[held]]),
+        rows=False,
+    )
+    area, influence = area_under_curve(ranked)
+    error = math.sqrt(influence.second_moment(ranked)) / weight.sum()
+    reach = normal_quantile(level) * error
+    return Estimate(
+        area, max(area - reach, 0.0), min(area + reach, 1.0), n, level, interval="delong"
+    )
+
+
+def pair_entry(
+    pair: PairViews,
+    models: Sequence[str],
+    evidence: PairEvidence,
+    candidates: tuple[CandidateViews, CandidateViews] | None,
+    survey: Survey,
+    *,
+    level: float,
+    lipschitz: float,
+) -> dict[str, Any]:
+    """Return what is known of one pair on the questions that both models have."""
+    first, second = pair.first, pair.second
+    scores = {view: (first.paper[view], second.paper[view]) for view in ("raw", "ia", "da")}
+    if candidates is not None:
+        scores["ca"] = (candidates[0].scores, candidates[1].scores)
+    gaps: dict[str, Any] = {view: _gaps(*both, level) for view, both in scores.items()}
+    ties = {
+        view: {metric: _holds_zero(gap[metric]) for metric in METRICS} for view, gap in gaps.items()
+    }
+    values = {view: gap["ece"].value for view, gap in gaps.items()}
+    for view in ("os_weakest", "os_mean", "os_strongest"):
+        gaps[view] = {"ece": evidence.views[view].gap}
+    turned = [view for view in scores if view != "raw"]
+    agreed = float(survey.agreed[pair.a, pair.b])
+    return {
+        "a": models[pair.a],
+        "b": models[pair.b],
+        "n": first.n,
+        "accuracy_gap": interval(first.accuracy - second.accuracy, first.n, level=level),
+        "p_accuracy": accuracy_p_value(first.accuracy - second.accuracy),
+        "gaps": gaps,
+        "floor": _floor(first, second, lipschitz),
+        "ties": ties,
+        "p_value": _p_values(scores, first, second),
+        "reversal": {view: reverses(values["raw"], values[view]) for view in turned},
+        "reversal_brier": {
+            view: reverses(gaps["raw"]["brier"].value, gaps[view]["brier"].value) for view in turned
+        },
+        "pattern": reversal_pattern(values),
+        "retention": agreed / first.n if first.n else math.nan,
+        "target": first.target,
+        "effective_size": {"a": first.effective["da"], "b": second.effective["da"]},
+        "evidence": _evidence(evidence, candidates, level),
+        "attribution": {"behaviour": evidence.behaviour, "accuracy": evidence.accuracy},
+        "shared": blind_spots(pair, level=level),
+        "exchangeability": exchangeability(pair, models),
+    }
+
+
+def _gaps(first: Scores, second: Scores, level: float) -> dict[str, Estimate]:
+    return {
+        "brier": interval(first.brier - second.brier, first.n, level=level),
+        "ece": gap_estimate(first.ece - second.ece, first.n, level=level),
+    }
+
+
+def _holds_zero(gap: Estimate) -> bool:
+    """Return whether the interval holds 0; an undefined gap shows nothing."""
+    if not np.isfinite([gap.value, gap.low, gap.high]).all():
+        return True
+    return bool(gap.low <= 0 <= gap.high)
+
+
+def _floor(first: PartnerViews, second: PartnerViews, lipschitz: float) -> float:
+    """Return the worst-case precision of these labels; it is shown, and decides nothing."""
+    rate = 1 - float(first.accuracy[0] + second.accuracy[0]) / 2
+    return passive_floor(error_rate=rate, labels=first.n, lipschitz=lipschitz)
+
+
+def _p_values(
+    scores: Mapping[str, tuple[Scores, Scores]], first: PartnerViews, second: PartnerViews
+) -> dict[str, float]:
+    """Return the p-value of each view's ECE gap, from the questions that the view leaves."""
+    weighted = min(first.effective["da"], second.effective["da"])
+    return {
+        view: gap_p_value(one.ece - other.ece, weighted if view == "da" else one.n)
+        for view, (one, other) in scores.items()
+    }
+
+
+def _evidence(
+    evidence: PairEvidence,
+    candidates: tuple[CandidateViews, CandidateViews] | None,
+    level: float,
+) -> dict[str, Any]:
+    """Return both tests of every view, and of the candidate-aligned one where it is known."""
+    views = dict(evidence.views)
+    if candidates is not None:
+        first, second = candidates
+        n = first.scores.n
+        views["ca"] = view_evidence(first.statistics, second.statistics, n, n, level)
+    return {
+        name: {
+            "gap": view.gap,
+            "p_gap": view.p_gap,
+            "z": view.z,
+            "p_square": view.p_square,
+            "side": view.side(level),
+        }
+        for name, view in views.items()
+    }

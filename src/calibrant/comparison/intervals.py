@@ -1,0 +1,52 @@
+"""Intervals of what a comparison reports, beside those of calibration errors."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.estimate import Estimate
+from calibrant.stats.intervals import logit_interval, wilson_interval
+
+__all__ = ["interval", "mean_interval", "rate_interval"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
+    """Return the value (entry 0) with the percentile interval of the resamples.
+
+    Parameters
+    ----------
+    replicates
+        Value in the data, then in every resample; undefined resamples are left out.
+    n
+        Units behind the value.
+    level
+        Coverage.
+    """
+    value = float(replicates[0])
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    if drawn.size < 2 or not np.isfinite(value):
+        return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, float(low), float(high), n, level, interval="bootstrap-percentile")
+
+
+def rate_interval(value: float, n: int, level: float) -> Estimate:
+    """Return Wilson's interval, as in an audit: of 1 in 20 the resamples say [0, 0.15].
+
+    Outcomes with grades between 0 and 1 vary less, and theirs is too long rather than too short.
+    """
+    low, high = wilson_interval(value, n, level)
+    return Estimate(value, float(low), float(high), n, level, interval="wilson")
+
+
+def mean_interval(n: int, total: float, squares: float, level: float) -> Estimate:
+    """Return the mean of n confidences from their sums, with Student's interval on log-odds."""
+    mean = total / n
+    spread = max(squares - n * mean**2, 0.0) / (n - 1) if n > 1 else float("nan")
+    low, high = logit_interval(mean, (spread / n) ** 0.5, level, units=n)
+    return Estimate(mean, low, high, n, level, interval="student-logit")

@@ -1,0 +1,144 @@
+"""Models side by side: every question that any of them answered, with gaps where one did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+
+__all__ = ["BLOCK_QUESTIONS", "QuestionBlock", "align_models", "deal_blocks", "known_models"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+# With 1,000 resamples the table of counts of a block takes 200 MB.
+BLOCK_QUESTIONS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionBlock:
+    """Confidence and outcome of every model on some questions; NaN where a model has no row.
+
+    Parameters
+    ----------
+    models
+        Names, in the order given.
+    questions
+        Ids of the questions that at least one model answered.
+    confidence, correct
+        (models, questions).
+    """
+
+    models: tuple[str, ...]
+    questions: npt.NDArray[np.str_]
+    confidence: Floats
+    correct: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of questions."""
+        return int(self.questions.size)
+
+    @property
+    def present(self) -> Flags:
+        """(models, questions): whether the model answered the question."""
+        return ~np.isnan(self.confidence)
+
+    def take(self, rows: npt.NDArray[np.intp]) -> QuestionBlock:
+        """Return the block of these questions alone."""
+        return QuestionBlock(
+            self.models, self.questions[rows], self.confidence[:, rows], self.correct[:, rows]
+        )
+
+
+def known_models(scores: pl.DataFrame, models: Sequence[str] | None) -> list[str]:
+    """Return the models to compare, in order; refuse unknown ones and fewer than two.
+
+    Examples
+    --------
+    >>> known_models(pl.DataFrame({"model": ["b", "a", "b"]}), None)
+    ['b', 'a']
+    """
+    nameless = scores["model"].null_count()
+    if nameless:
+        raise InputError(
+            f"{nameless:,} of {scores.height:,} rows have no model",
+            hint="fill the column of models in, or leave those rows out",
+        )
+    known = scores["model"].unique(maintain_order=True).to_list()
+    wanted = list(dict.fromkeys(models)) if models is not None else known
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"there is no model {name!r}", hint=did_you_mean(name, known))
+    if len(wanted) < 2:
+        raise InputError(
+            f"a comparison needs at least two models, got {len(wanted)}: {', '.join(wanted)}",
+            hint="give a table with several models, or several tables",
+        )
+    return wanted
+
+
+def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> QuestionBlock:
+    """Put the models of one confidence method side by side.
+
+    Parameters
+    ----------
+    scores
+        Columns question_id, model, confidence, correct; one row per question and model.
+    models
+        Models to compare, in this order; None takes all in order of appearance.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame(
+    ...     {
+    ...         "question_id": ["q1", "q2", "q1"],
+    ...         "model": ["a", "a", "b"],
+    ...         "confidence": [0.5, 0.6, 0.7],
+    ...         "correct": [1.0, 0.0, 1.0],
+    ...     }
+    ... )
+    >>> align_models(table).present.tolist()
+    [[True, True], [True, False]]
+    """
+    wanted = known_models(scores, models)
+    chosen = scores.filter(pl.col("model").is_in(wanted))
+    return placed(chosen, wanted)
+
+
+def placed(chosen: pl.DataFrame, models: Sequence[str]) -> QuestionBlock:
+    """Put rows of these models in their places; the first of several rows of a place stays."""
+    ids = chosen["question_id"].cast(pl.String)
+    questions = ids.unique(maintain_order=True)
+    place = pl.DataFrame({"question_id": questions}).with_row_index("place")
+    rows = pl.DataFrame({"question_id": ids}).join(
+        place, on="question_id", how="left", maintain_order="left"
+    )["place"]
+    column = rows.to_numpy().astype(np.intp)
+    number = {name: at for at, name in enumerate(models)}
+    line = chosen["model"].cast(pl.String).replace_strict(number, return_dtype=pl.Int64).to_numpy()
+    tables = []
+    for name in ("confidence", "correct"):
+        table = np.full((len(models), questions.len()), np.nan)
+        values = chosen[name].to_numpy().astype(np.float64)
+        table[line[::-1], column[::-1]] = values[::-1]
+        tables.append(table)
+    return QuestionBlock(tuple(models), questions.to_numpy().astype(str), *tables)
+
+
+def deal_blocks(whole: QuestionBlock) -> Iterator[QuestionBlock]:
+    """Yield the questions in blocks that fit into memory together with their resamples."""
+    pieces = max(round(whole.size / BLOCK_QUESTIONS), 1)
+    if pieces == 1:
+        yield whole
+        return
+    # Dealt at random: blocks of neighbours in a sorted table would differ more than by chance.
+    dealt = np.random.default_rng(whole.size).permutation(whole.size)
+    for rows in np.array_split(dealt, pieces):
+        yield whole.take(rows)

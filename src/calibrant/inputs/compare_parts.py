@@ -1,0 +1,281 @@
+"""A comparison of a table of any size: questions are dealt into parts that are read one by one.
+
+The pass that checks every row is that of the streamed audit. Then each part reads the rows of its
+questions, whatever the model: questions are dealt by a hash of their id, so that both answers to
+one question meet. What a part gives does not depend on where or when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import calibrant
+from calibrant.comparison.pipeline import Questions
+from calibrant.comparison.questions import deal_blocks, placed
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+from calibrant.core.rng import named_stream
+from calibrant.inputs.cell_source import sum_table, sums_coverage
+from calibrant.inputs.compare_source import (
+    NOT_A_PROBABILITY,
+    RECALIBRATE,
+    CompareSource,
+    ComparisonKey,
+    one_sided,
+    ranking_methods,
+)
+from calibrant.inputs.engines import engine_named
+from calibrant.inputs.footers import streamed_input
+from calibrant.inputs.streaming import Streamed, staged, sum_plan
+from calibrant.metrics.streamed import CellBlock
+from calibrant.planning import verification_of
+from calibrant.records.batches import parquet_files, partition_of, table_parts
+from calibrant.records.part_sums import Key, PartSums, model_blocks
+from calibrant.stats.mergeable import CellSums
+
+__all__ = ["streamed_source"]
+
+# Rows of a part: its questions are held in memory, and in blocks with their resamples.
+PART_ROWS = 2_000_000
+
+
+@contextmanager
+def streamed_source(
+    data: str | Path,
+    *,
+    models: Sequence[str] | None,
+    columns: Mapping[str, str | None],
+    by: tuple[str, ...],
+    rules: Mapping[str, Any],
+    settings: Callable[[Mapping[str, Any]], dict[str, Any]],
+    options: Mapping[str, Any],
+    engine: str | None,
+    seed: int,
+) -> Iterator[CompareSource]:
+    """Open a table to be read in parts; text tables are rewritten for as long as it is open.
+
+    Values are those of a comparison in memory, up to rounding and the width of a cell; intervals
+    come from other draws of the same bootstrap. The candidate-aligned view is left out.
+    """
+    runner = engine_named(engine)
+    with staged(str(data)) as source:
+        streamed = sum_plan(
+            source,
+            bins=options["bins"],
+            by=by,
+            percent=rules["scale"] == "percent",
+            drop=rules["on_invalid"] == "drop",
+            columns=columns,
+        )
+        if streamed.question is None:
+            raise InputError(
+                "answers to the same question are compared, and there is no column 'question_id'",
+                source=str(data),
+                hint=Hint("name the column of question ids with {question}"),
+            )
+        parts = table_parts(source, streamed.plan.columns)
+        files = streamed_input(str(data), source, parts)
+        total = sum_table(parts, streamed.plan, runner, shown=str(data), staged=source)
+        wanted, refused, taken_out = _comparisons(total, streamed, models, str(data))
+        count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
+        stated = {**rules, "on_invalid": rules["on_invalid"] or "error", "graded": False}
+        yield CompareSource(
+            {
+                "schema": "calibrant.compare/1",
+                "version": calibrant.__version__,
+                "source": str(data),
+                "input": files,
+                "seed": seed,
+                "settings": settings(stated),
+            },
+            {"way": "streamed", "rows": total.rows, "parts": count},
+            wanted,
+            PartReader(streamed, count, tuple(wanted), seed),
+            count,
+            runner.map,
+            partial(_verification, total, streamed, options, seed),
+            sums_coverage(total, streamed.plan),
+            total.dropped,
+            sorted(total.thinned - {key[0] for key in total.blocks}),
+            refused=refused,
+            taken_out=taken_out,
+        )
+
+
+def _comparisons(
+    total: PartSums, streamed: Streamed, models: Sequence[str] | None, source: str
+) -> tuple[list[ComparisonKey], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
+    """Return the comparisons: per method, then per group of it; models in order of their names."""
+    ranking = ranking_methods()
+    found: list[ComparisonKey] = []
+    refused: list[tuple[ComparisonKey, InputError]] = []
+    taken_out: list[dict[str, Any]] = []
+    for key in _keys(total):
+        if key.method in ranking:
+            refused.append((key, InputError(NOT_A_PROBABILITY, hint=RECALIBRATE)))
+            continue
+        cells = _cells(key, total, streamed)
+        known = sorted(cells)
+        wanted = list(dict.fromkeys(known if models is None else models))
+        for name in wanted:
+            if name not in known:
+                raise InputError(
+                    f"there is no model {name!r}", source=source, hint=did_you_mean(name, known)
+                )
+        if models is None:
+            outcomes = {name: _outcomes(cells[name]) for name in wanted}
+            wanted, told = one_sided(outcomes, key)
+            taken_out += told
+        if len(wanted) < 2:
+            few = f"a comparison needs at least two models, got {len(wanted)}: {', '.join(wanted)}"
+            error = InputError(few, hint="give a table with several models, or several tables")
+            refused.append((key, error))
+            continue
+        found.append(ComparisonKey(key.method, key.group, tuple(wanted)))
+    return found, refused, taken_out
+
+
+def _keys(total: PartSums) -> list[ComparisonKey]:
+    groups: dict[str, dict[tuple[str, str], None]] = {}
+    for _, method, column, value in sorted(total.blocks):
+        own = groups.setdefault(method, {})
+        if column:
+            own[(column, value)] = None
+    return [
+        ComparisonKey(method, group) for method, own in groups.items() for group in (None, *own)
+    ]
+
+
+def _outcomes(cells: CellSums) -> tuple[int, float]:
+    n = int(cells.rows.sum())
+    return n, float(cells.rows[1].sum()) / n if n else 0.5
+
+
+@dataclass(frozen=True)
+class PartReader:
+    """Reads the questions that are dealt to a part."""
+
+    streamed: Streamed
+    parts: int
+    comparisons: tuple[ComparisonKey, ...]
+    seed: int
+    kept: bool = False
+
+    def __call__(self, part: int) -> Iterator[Questions]:
+        """Yield the blocks of every comparison in this part."""
+        frame = _rows(self.streamed, part, self.parts)
+        for number, key in enumerate(self.comparisons):
+            own = frame.filter(pl.col("method") == key.method)
+            if key.group is not None:
+                own = own.filter(pl.col(key.group[0]) == key.group[1])
+            own = own.filter(pl.col("model").is_in(list(key.models)))
+            if not own.height:
+                continue
+            _refuse_repeats(own)
+            for block, questions in enumerate(deal_blocks(placed(own, key.models))):
+                names = ("compare", *key.keys.values(), "part", part, block)
+                yield Questions(number, questions, partial(named_stream, self.seed, *names))
+
+
+def _refuse_repeats(rows: pl.DataFrame) -> None:
+    twice = rows.select("question_id", "model").is_duplicated()
+    if twice.any():
+        row = rows.row(int(twice.arg_max() or 0), named=True)
+        raise InputError(
+            f"question {row['question_id']!r} has several rows of {row['model']!r}",
+            hint="keep one row per question and model",
+        )
+
+
+def _rows(streamed: Streamed, number: int, parts: int) -> pl.DataFrame:
+    """Return the sound rows of the questions that are dealt to this part."""
+    plan = streamed.plan
+    tables = []
+    for file in parquet_files(streamed.source):
+        known = partition_of(file, streamed.source)
+        lazy = pl.scan_parquet(file, hive_partitioning=False).with_columns(
+            **{name: pl.lit(value) for name, value in known.items()}
+        )
+        question = pl.col(str(streamed.question)).cast(pl.String)
+        dealt = lazy.filter((question.hash(0) % parts == number) | question.is_null())
+        tables += [
+            dealt.select(
+                question.alias("question_id"),
+                _label(plan.model, "model").alias("model"),
+                _label(plan.method, name).alias("method"),
+                (pl.col(name).cast(pl.Float64) / (100 if plan.percent else 1)).alias("confidence"),
+                pl.col(plan.columns.correct).cast(pl.Float64).alias("correct"),
+                *(_label(column, "").alias(column) for column in plan.by),
+                _answered(plan.columns.answer).alias("_answered"),
+                (_named(plan.model) & _named(plan.method)).alias("_named"),
+            )
+            for name in plan.columns.confidence
+        ]
+    frame = (
+        pl.concat(tables)
+        .filter(
+            "_answered",
+            "_named",
+            pl.col("confidence").is_between(0, 1),
+            (pl.col("correct") == 0) | (pl.col("correct") == 1),
+        )
+        .drop("_answered", "_named")
+        .collect(engine="streaming")
+    )
+    if frame["question_id"].null_count():
+        raise InputError("a question has no id", source=streamed.source)
+    # The order in which threads hand over rows must not show.
+    return frame.sort("method", "question_id", "model")
+
+
+def _label(column: str | None, fixed: str) -> pl.Expr:
+    return pl.lit(fixed) if column is None else pl.col(column).cast(pl.String).fill_null("None")
+
+
+def _named(column: str | None) -> pl.Expr:
+    return pl.lit(True) if column is None else pl.col(column).cast(pl.String).fill_null("") != ""
+
+
+def _answered(column: str | None) -> pl.Expr:
+    return pl.lit(True) if column is None else pl.col(column).is_not_null()
+
+
+def _verification(
+    total: PartSums,
+    streamed: Streamed,
+    options: Mapping[str, Any],
+    seed: int,
+    key: ComparisonKey,
+    model: str,
+) -> dict[str, Any]:
+    stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)
+    block = CellBlock(
+        _cells(key, total, streamed)[model],
+        streamed.plan.grid,
+        level=options["level"],
+        resamples=options["resamples"],
+        rng=stream,
+    )
+    return verification_of(block, rng=stream)
+
+
+def _cells(key: ComparisonKey, total: PartSums, streamed: Streamed) -> dict[str, CellSums]:
+    """Return the cell sums of every model of a comparison."""
+    plan = streamed.plan
+    if key.group is None:
+        whole = model_blocks(total.blocks, plan.by, plan.grid)
+        return {model: sums for (model, method), sums in whole.items() if method == key.method}
+    found: dict[str, CellSums] = {}
+    for name, sums in total.blocks.items():
+        wanted: Key = (name[0], key.method, *key.group)
+        if name == wanted:
+            found[name[0]] = sums
+    return found

@@ -1,0 +1,237 @@
+"""The opened input of a comparison: what is compared with what, and where its questions are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from calibrant.comparison.compare import Pool, TableReader
+from calibrant.comparison.pipeline import BlockReader, Each
+from calibrant.comparison.questions import QuestionBlock, align_models
+from calibrant.confidence import methods
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
+from calibrant.core.naming import naming
+from calibrant.core.rng import named_stream
+from calibrant.inputs.compare_input import opened
+from calibrant.inputs.coverage import table_coverage
+from calibrant.inputs.engines import engine_named
+from calibrant.inputs.provenance import document_head
+from calibrant.planning import verification_block
+from calibrant.records import Scores, load_scores
+
+__all__ = ["NOT_A_PROBABILITY", "CompareSource", "ComparisonKey", "one_sided", "table_source"]
+
+NOT_A_PROBABILITY = "the score is no probability, and calibration is what is compared"
+RECALIBRATE = Hint(
+    "recalibrate it: `{call}` audits it as a probability",
+    call=Call("audit", "INPUT", recalibrate="platt"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonKey:
+    """One comparison: a method, a group of its questions or all of them, and its models."""
+
+    method: str
+    group: tuple[str, str] | None
+    models: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """How the document names it."""
+        group = None if self.group is None else {self.group[0]: self.group[1]}
+        return {"method": self.method, "group": group}
+
+    @property
+    def place(self) -> str:
+        """How messages name it."""
+        return " / ".join([self.method, *(() if self.group is None else self.group[1:])])
+
+
+@dataclass
+class CompareSource:
+    """What a comparison works on, in memory or in parts.
+
+    `refused` names comparisons that cannot be made, each with its error, `taken_out` models that
+    are never right or never wrong. `verification` gives the block of one model of one comparison.
+    """
+
+    head: dict[str, Any]
+    reading: dict[str, Any]
+    comparisons: list[ComparisonKey]
+    read: BlockReader
+    parts: int
+    each: Each
+    verification: Callable[[ComparisonKey, str], dict[str, Any]]
+    data: dict[str, Any]
+    dropped: Mapping[str, int]
+    emptied: Sequence[str]
+    pools: dict[int, Pool] = field(default_factory=dict)
+    refused: list[tuple[ComparisonKey, InputError]] = field(default_factory=list)
+    taken_out: list[dict[str, Any]] = field(default_factory=list)
+
+
+def one_sided(
+    outcomes: Mapping[str, tuple[int, float]], key: ComparisonKey
+) -> tuple[list[str], list[dict[str, Any]]]:
+    """Take out models that are never right or never wrong, where two others are left.
+
+    Their accuracy cannot be matched to that of another; one such model must not keep all the
+    others from being compared.
+
+    Parameters
+    ----------
+    outcomes
+        Answers and accuracy by model.
+
+    Returns
+    -------
+    tuple
+        Models that stay, and what the document says of the others.
+    """
+    alike = {name: (n, right) for name, (n, right) in outcomes.items() if right in (0.0, 1.0)}
+    if len(outcomes) - len(alike) < 2:
+        return list(outcomes), []
+    told = [
+        {
+            **key.keys,
+            "model": name,
+            "reason": f"it is {'always' if right else 'never'} right ({n:,} answers): models are "
+            "compared at a common accuracy, which needs right and wrong answers of each",
+        }
+        for name, (n, right) in alike.items()
+    ]
+    return [name for name in outcomes if name not in alike], told
+
+
+def ranking_methods() -> list[str]:
+    """Return the methods whose score ranks answers and is no probability."""
+    return [entry["name"] for entry in methods() if not entry["probability"]]
+
+
+def table_source(
+    data: Any,
+    candidates: Any,
+    *,
+    models: Sequence[str] | None,
+    columns: Mapping[str, Any],
+    by: Sequence[str],
+    rules: Mapping[str, Any],
+    settings: Callable[[Mapping[str, Any]], dict[str, Any]],
+    resamples: int,
+    engine: str | None,
+    seed: int,
+) -> CompareSource:
+    """Open a table, a study or logs in memory.
+
+    Parameters
+    ----------
+    data, candidates, models, columns, by, engine, seed
+        As for `compare`.
+    rules
+        on_invalid, graded, scale.
+    settings
+        Makes the settings of the document from the rules that this kind of input goes by.
+    resamples
+        Resamples of the questions.
+    """
+    given = opened(data, candidates, **rules)
+    head = document_head("compare", data, seed=seed, settings=settings(given.stated))
+    ranking = ranking_methods()
+    with naming(head["source"]):
+        scores = load_scores(
+            given.table, **columns, **given.rules, ranking=ranking, features=list(by)
+        )
+    found, refused, taken_out = _comparisons(scores, by, models, ranking)
+    streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]
+    read = TableReader([whole for _, _, whole in found], streams)
+    frames = {(key.method, key.group): frame for key, frame, _ in found}
+    source = CompareSource(
+        head,
+        {"way": "in memory"},
+        [key for key, _, _ in found],
+        read,
+        1,
+        engine_named(engine).map,
+        partial(_verification, frames, seed),
+        table_coverage(scores),
+        {**scores.dropped, **given.dropped},
+        scores.emptied,
+        refused=refused,
+        taken_out=taken_out,
+    )
+    for number, (key, _, _) in enumerate(found):
+        own = _own_pool(given.pool, key.method)
+        if own is not None:
+            source.pools[number] = read.pool(number, own, resamples)
+    return source
+
+
+Opened = tuple[ComparisonKey, pl.DataFrame, QuestionBlock]
+
+
+def _comparisons(
+    scores: Scores, by: Sequence[str], models: Sequence[str] | None, ranking: Sequence[str]
+) -> tuple[list[Opened], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
+    """Return the comparisons with their questions, those that are refused, and models taken out."""
+    found: list[Opened] = []
+    refused: list[tuple[ComparisonKey, InputError]] = []
+    taken_out: list[dict[str, Any]] = []
+    for key, frame in _split(scores, by):
+        if key.method in ranking:
+            refused.append((key, InputError(NOT_A_PROBABILITY, hint=RECALIBRATE)))
+            continue
+        wanted = models
+        if models is None and not frame["model"].null_count():
+            ends = frame.group_by("model", maintain_order=True).agg(
+                pl.len(), pl.col("correct").mean()
+            )
+            outcomes = {str(name): (n, right) for name, n, right in ends.iter_rows()}
+            wanted, told = one_sided(outcomes, key)
+            taken_out += told
+        try:
+            whole = align_models(frame, wanted)
+        except InputError as error:
+            refused.append((key, error))
+            continue
+        found.append((ComparisonKey(key.method, key.group, whole.models), frame, whole))
+    return found, refused, taken_out
+
+
+def _split(scores: Scores, by: Sequence[str]) -> list[tuple[ComparisonKey, pl.DataFrame]]:
+    """Return a part per method, then per method and group."""
+    parts: list[tuple[ComparisonKey, pl.DataFrame]] = []
+    for (name,), frame in scores.frame.partition_by(
+        "method", as_dict=True, maintain_order=True
+    ).items():
+        parts.append((ComparisonKey(str(name), None), frame))
+        for column in by:
+            for (value,), part in frame.partition_by(
+                column, as_dict=True, maintain_order=True
+            ).items():
+                parts.append((ComparisonKey(str(name), (column, str(value))), part))
+    return parts
+
+
+def _own_pool(pool: pl.DataFrame | None, method: str) -> pl.DataFrame | None:
+    """Return the candidates of one method: a score of one method says nothing about another."""
+    if pool is None or "method" not in pool.columns:
+        return pool
+    own = pool.filter(pl.col("method") == method)
+    return own if own.height else None
+
+
+def _verification(
+    frames: Mapping[tuple[str, tuple[str, str] | None], pl.DataFrame],
+    seed: int,
+    key: ComparisonKey,
+    model: str,
+) -> dict[str, Any]:
+    own = frames[key.method, key.group].filter(pl.col("model") == model)
+    stream = named_stream(seed, "compare", *key.keys.values(), "verification", model)
+    return verification_block(own["confidence"].to_numpy(), own["correct"].to_numpy(), rng=stream)

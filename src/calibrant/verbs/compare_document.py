@@ -1,0 +1,98 @@
+"""The document of a comparison: every method and group, decided together, then its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibrant.comparison.compare import compare_parts
+from calibrant.comparison.families import decide_document, document_claims
+from calibrant.core.errors import InputError
+from calibrant.inputs.compare_source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
+from calibrant.report.result import Result
+
+__all__ = ["compare_document"]
+
+
+def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Result:
+    """Build the document of a comparison from its opened input."""
+    found = compare_parts(
+        source.read,
+        source.parts,
+        [key.models for key in source.comparisons],
+        options=dict(options),
+        pools=source.pools,
+        each=source.each,
+    )
+    refused = list(source.refused)
+    parts = []
+    for key, part in zip(source.comparisons, found, strict=True):
+        if isinstance(part, InputError):
+            refused.append((key, part))
+            continue
+        for entry in part["results"]:
+            entry["verification"] = source.verification(key, entry["model"])
+        parts.append({"keys": key.keys, **part})
+    if not parts:
+        raise _refusal(refused, source.head["source"])
+    rule = decide_document(parts, level=options["level"], margin=options["margin"])
+    _reversals_by_group(parts)
+    return Result(
+        {
+            **source.head,
+            **options,
+            "reading": source.reading,
+            "data": {**source.data, "missing": _keyed(parts, "missing")},
+            "claims": document_claims(parts, margin=options["margin"]),
+            "dropped": dict(source.dropped),
+            "emptied_models": list(source.emptied),
+            "not_compared": [
+                *({**key.keys, "reason": error.rule} for key, error in refused),
+                *source.taken_out,
+            ],
+            "multiplicity": rule,
+            "league": [{**part["keys"], **part["league"]} for part in parts],
+            "results": _keyed(parts, "results"),
+            "pairs": _keyed(parts, "pairs"),
+            "summaries": [{name: part[name] for name in _SUMMARY} for part in parts],
+            "self_preference": _keyed(parts, "self_preference"),
+        }
+    )
+
+
+_SUMMARY = ("keys", "questions", "questions_shared_by_all", "left_out", "summary")
+
+
+def _keyed(parts: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [{**part["keys"], **entry} for part in parts for entry in part[name]]
+
+
+def _reversals_by_group(parts: Sequence[dict[str, Any]]) -> None:
+    """Put the reversal rates of a method's groups beside those of all its questions."""
+    for part in parts:
+        method, group = part["keys"].values()
+        if group is not None or not part["summary"]["cases"]:
+            continue
+        part["summary"]["by_group"] = [
+            {
+                "group": other["keys"]["group"],
+                "cases": other["summary"]["cases"],
+                **other["summary"]["rates"],
+            }
+            for other in parts
+            if other["keys"]["method"] == method
+            and other["keys"]["group"] is not None
+            and other["summary"]["cases"]
+        ]
+
+
+def _refusal(refused: Sequence[tuple[ComparisonKey, InputError]], source: str) -> InputError:
+    """Return why nothing could be compared: the first reason, and how many parts there are."""
+    # That a score is no probability is known beforehand; another reason says more.
+    key, error = next(
+        ((key, error) for key, error in refused if error.rule != NOT_A_PROBABILITY), refused[0]
+    )
+    message = f"{key.place}: {error.rule}"
+    if len(refused) > 1:
+        message += f" (none of the {len(refused)} methods and groups can be compared)"
+    return InputError(message, source=source, hint=error.hint)
