@@ -44,6 +44,7 @@ class AnthropicClient(HttpClient):
             capabilities=adjusted(ABLE, capabilities),
             timeout_s=timeout_s,
             headers={"anthropic-version": "2023-06-01", **(headers or {})},
+            most_bytes=most_bytes,
         )
 
     async def _call(self, request: Request) -> list[Completion]:
