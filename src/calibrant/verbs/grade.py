@@ -108,6 +108,9 @@ def grade(
             ],
             "methods": _methods(graded),
             "written": [] if out is None else [str(path) for path in _written(graded, Study(out))],
+            "next": None
+            if out is None
+            else {"why": "Audit it", "command": f"calibrant audit {out}"},
         }
     )
 

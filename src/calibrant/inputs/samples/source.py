@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
+
+from calibrant.claims.sem_ece import sample_warnings
 
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource
@@ -49,5 +52,15 @@ def graded_source(
     source = row_source(graded.scores, None, own)
     told = {**graded.how, "semantics": dict(graded.semantics_document)}
     return replace(
-        source, head={**head, "samples": told}, draws=graded.with_classes, texts=graded.texts
+        source,
+        head={**head, "samples": told},
+        coverage=partial(_coverage, source, graded),
+        draws=graded.with_classes,
+        texts=graded.texts,
     )
+
+
+def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
+    """Return what the data covers, and which of its columns were guessed."""
+    found = source.coverage()
+    return {**found, "warnings": [*sample_warnings(graded.how), *found["warnings"]]}

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         MarginStratum,
         boundary_alignment,
         hardest_questions,
+        leading_answer,
         margin_strata,
         regime_summary,
     )
@@ -74,6 +75,7 @@ else:
                 "MarginStratum",
                 "boundary_alignment",
                 "hardest_questions",
+                "leading_answer",
                 "margin_strata",
                 "regime_summary",
             ),
@@ -105,6 +107,7 @@ __all__ = [
     "hardest_questions",
     "judge_errors",
     "judged_intervals",
+    "leading_answer",
     "many_class_gaps",
     "margin_strata",
     "noise_floor",

@@ -17,6 +17,7 @@ from calibrant.metrics.semantic.predicted import pool_gap
 from calibrant.metrics.semantic.strata import (
     boundary_alignment,
     hardest_questions,
+    leading_answer,
     margin_strata,
     regime_summary,
 )
@@ -101,6 +102,7 @@ def sem_ece_block(
             scores, bins=bins, level=level, resamples=resamples, rng=generator
         ),
         "oracle_advantage": _oracle(scores),
+        "leading": leading_answer(scores, level=level),
         "noise_floor": _floor(noise_floor(pool, bins=bins, rng=generator)),
         "unlimited_draws": (
             _plain(unlimited_draws_ece(pool, bins=bins, level=level, rng=generator))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtr
 
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -19,6 +20,7 @@ __all__ = [
     "MarginStratum",
     "boundary_alignment",
     "hardest_questions",
+    "leading_answer",
     "margin_strata",
     "regime_summary",
 ]
@@ -159,6 +161,34 @@ def boundary_alignment(
             row["ratio"] = row["gap"].value / row["predicted"]
         rows.append(row)
     return rows
+
+
+def leading_answer(scores: QuestionScores, *, level: float = 0.95) -> dict[str, Any]:
+    """Return how sure and how right the answer is that leads a half of the draws.
+
+    Returns
+    -------
+    dict
+        Mean held-out ``confidence`` and ``accuracy``, their difference ``gap`` with Student's
+        interval between questions, its ``p_value``, and ``within``, the 90 % interval that two
+        one-sided tests look at. The variance is at least that of calibrated answers: few wrong
+        answers that happen to be absent must not look like certainty.
+    """
+    gap = scores.sem2 - scores.label2
+    n, mean = gap.size, float(gap.mean())
+    found = {"confidence": float(scores.sem2.mean()), "accuracy": float(scores.label2.mean())}
+    if n < 2:
+        none = Estimate(mean, float("nan"), float("nan"), n, level, interval="none")
+        return {**found, "gap": none, "p_value": None, "within": [-1.0, 1.0]}
+    variance = max(float(gap.var(ddof=1)), float((scores.sem2 * (1 - scores.sem2)).mean()), 1e-12)
+    error = (variance / n) ** 0.5
+    low, high = wald_interval(mean, error, level, units=n)
+    return {
+        **found,
+        "gap": Estimate(mean, low, high, n, level, interval="student"),
+        "p_value": float(2 * stdtr(n - 1, -abs(mean) / error)),
+        "within": list(wald_interval(mean, error, 0.9, units=n)),
+    }
 
 
 def hardest_questions(scores: QuestionScores, *, most: int = 20) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from calibrant.report.titles import title_line
 
 __all__ = ["LISTS", "compact_lines"]
 
-LISTS = frozenset({"analysis", "demo", "methods", "models", "report"})
+LISTS = frozenset({"analysis", "demo", "grade", "methods", "models", "report"})
 """Kinds that are a list themselves: they are shown whole."""
 
 _SENTENCES, _WARNINGS, _ROWS = 5, 2, 16

@@ -1,0 +1,229 @@
+"""What an audit may say about calibration over meanings, from sampled answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.margins import ERROR_MARGIN, more_labels
+from calibrant.claims.words import count, joined, percent, points, points_range
+from calibrant.stats.multiplicity import holm
+
+__all__ = ["meaning_claims", "reading_guide", "sample_warnings"]
+
+_ROLES = {
+    "samples": "sampled answers",
+    "reference": "right answers",
+    "question": "question ids",
+    "text": "question texts",
+    "model": "models",
+    "draw": "draw numbers",
+}
+
+
+def reading_guide(block: Mapping[str, Any]) -> str:
+    """Say what Sem1-ECE and Sem2-ECE measure, with the noise floor where it is known.
+
+    Examples
+    --------
+    >>> reading_guide({"draws": 20, "noise_floor": {"sem2": {"floor": 0.061}}})[-24:]
+    'Noise floor: 6.1 points.'
+    """
+    floor = (block.get("noise_floor") or {}).get("sem2")
+    known = "" if floor is None else f" Noise floor: {points(floor['floor'])}."
+    return (
+        f"Sem1-ECE and Sem2-ECE measure this number of draws ({block['draws']}). Sem1's confidence "
+        "is too high, Sem2's too low. The error with unlimited draws may lie outside both."
+        f"{known}"
+    )
+
+
+def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what a reader should know about sampled answers before any claim.
+
+    Examples
+    --------
+    >>> how = {"columns": {"samples": "answers", "question": "id"}, "guessed": ["question"]}
+    >>> sample_warnings({**how, "notes": []})[0]["text"]
+    'Guessed columns: id (question ids).'
+    """
+    guessed = [f"{how['columns'][role]} ({_ROLES[role]})" for role in how["guessed"]]
+    texts = [f"Guessed columns: {joined(guessed, most=6)}."] if guessed else []
+    texts += [f"{note[0].upper()}{note[1:]}." for note in how["notes"]]
+    names = ["guessed_columns"] * bool(guessed) + ["samples"] * len(how["notes"])
+    return [
+        {"id": f"data.{name}", "subject": {"models": []}, "text": text}
+        for name, text in zip(names, texts, strict=True)
+    ]
+
+
+def _says(facts: Facts) -> str:
+    who = f"{facts['name']}: the answer" if facts["named"] else "The answer"
+    return (
+        f"{who} that leads {facts['draws']} draws has {percent(facts['said'])} of them and is "
+        f"right {percent(facts['right'])} of the time"
+    )
+
+
+def _off_by(word: str) -> Any:
+    return lambda facts: (
+        f"{_says(facts)}: {word} by {points(facts['value'])} "
+        f"(95 % interval {points_range(facts['low'], facts['high'])})."
+    )
+
+
+def _open(facts: Facts) -> str:
+    more = more_labels(facts["gap"], facts["margin"])
+    need = "More questions" if more is None else f"About {count(_rounded(more), 'more question')}"
+    return f"{_says(facts)}: undecided whether it is over- or under-confident. {need} would decide."
+
+
+def _rounded(number: float) -> int:
+    size = max(int(number), 10)
+    unit = int(10 ** max(len(str(size)) - 1, 1))
+    return max(round(size / unit) * unit, unit)
+
+
+def _direction(word: str, sign: str) -> ClaimRule:
+    return declare(
+        ClaimRule(
+            f"audit.meanings_{word.replace('-', '_')}",
+            f"Is the model {word} about the answer that leads its draws?",
+            f"E[c2] - E[a2] {sign} 0, with c2 the held-out share of the answer that a half of the "
+            "draws chooses and a2 its grade",
+            "Student's test between questions, its variance at least that of calibrated answers; "
+            "'equivalent' by two one-sided tests at 5 %",
+            "Holm over whole models, and apart from them over groups",
+            {
+                "shown": _off_by(word),
+                "equivalent": lambda facts: (
+                    f"{_says(facts)}: the two agree within {points(facts['margin'])}."
+                ),
+                "undecided": _open,
+            },
+            margin=ERROR_MARGIN,
+        )
+    )
+
+
+OVER = _direction("over-confident", ">")
+UNDER = _direction("under-confident", "<")
+
+
+def _error(facts: Facts) -> str:
+    name = f"{facts['name']}: calibration" if facts["named"] else "Calibration"
+    return f"{name} error over meanings (Sem2-ECE, {facts['draws']} draws) {points(facts['value'])}"
+
+
+NOT_ONE_LAW = declare(
+    ClaimRule(
+        "audit.meanings_not_one_law",
+        "Could the right answer be one more draw of the model?",
+        "the right answer and the draws of a question do not follow one law",
+        "Sem2-ECE against its law when the right answer changes places with the draws, exact for "
+        "any law of the questions; needs one right class per question",
+        "Holm over whole models, and apart from them over groups",
+        {
+            "shown": lambda facts: (
+                f"{_error(facts)} (95 % interval {points_range(facts['low'], facts['high'])}); "
+                f"{points(facts['floor'])} would be chance if draws and truth followed one law."
+            ),
+            "undecided": lambda facts: (
+                f"{_error(facts)}, of which chance explains {points(facts['floor'])}: undecided "
+                "whether draws and truth follow one law. More questions would decide."
+            ),
+        },
+    )
+)
+
+
+def meaning_claims(
+    blocks: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]], margin: float
+) -> list[Claim]:
+    """Return the claims about calibration over meanings.
+
+    Parameters
+    ----------
+    blocks
+        Sem-ECE blocks of an audit, as plain data.
+    results
+        Entries of the audit: a model whose Sem2 is one of its confidences has its direction
+        claimed there.
+    margin
+        Differences below it do not matter.
+    """
+    told = {(entry["model"], str(entry["group"])) for entry in results if entry["method"] == "sem2"}
+    named = len(blocks) > 1
+    claims: list[Claim] = []
+    for family in (False, True):
+        own = [block for block in blocks if bool(block.get("group")) == family]
+        open_blocks = [b for b in own if (b["model"], str(b.get("group"))) not in told]
+        claims += _direction_claims(open_blocks, margin, named=named)
+        claims += _law_claims(own, named=named)
+    return claims
+
+
+def _subject(block: Mapping[str, Any]) -> dict[str, Any]:
+    return {"model": block["model"], "method": "meanings", "group": block.get("group")}
+
+
+def _name(block: Mapping[str, Any]) -> str:
+    parts = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
+    return ", ".join([str(block["model"]), *parts])
+
+
+def _direction_claims(
+    blocks: Sequence[Mapping[str, Any]], margin: float, *, named: bool
+) -> Iterable[Claim]:
+    tested = [block for block in blocks if block["leading"]["p_value"] is not None]
+    adjusted = holm([block["leading"]["p_value"] for block in tested])
+    for block, p_adjusted in zip(tested, adjusted, strict=True):
+        found = block["leading"]
+        gap = found["gap"]
+        above = gap["value"] >= 0
+        sized = gap
+        if not above:
+            sized = {**gap, "value": -gap["value"], "low": -gap["high"], "high": -gap["low"]}
+        outcome: Outcome = "shown" if p_adjusted <= ALPHA else "undecided"
+        if -margin < found["within"][0] and found["within"][1] < margin:
+            outcome = "equivalent"
+        facts = {
+            **sized,
+            "gap": gap,
+            "said": found["confidence"],
+            "right": found["accuracy"],
+            "draws": block["draws"],
+            "margin": margin,
+            "name": _name(block),
+            "named": named,
+        }
+        rule = OVER if above else UNDER
+        yield rule.claim(
+            outcome,
+            facts,
+            subject=_subject(block),
+            estimate=sized,
+            p_adjusted=p_adjusted,
+            margin=margin,
+        )
+
+
+def _law_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:
+    tested = [block for block in blocks if block["noise_floor"]["sem2"] is not None]
+    adjusted = holm([block["noise_floor"]["sem2"]["p"] for block in tested])
+    for block, p_adjusted in zip(tested, adjusted, strict=True):
+        facts = {
+            **block["sem2"],
+            "floor": block["noise_floor"]["sem2"]["floor"],
+            "draws": block["draws"],
+            "name": _name(block),
+            "named": named,
+        }
+        yield NOT_ONE_LAW.claim(
+            "shown" if p_adjusted <= ALPHA else "undecided",
+            facts,
+            subject=_subject(block),
+            estimate=block["sem2"],
+            p_adjusted=p_adjusted,
+        )
