@@ -14,6 +14,7 @@ from calibrant.claims.audit import audit_claims, calibration_word, nothing_claim
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import unequal_note
 from calibrant.claims.next_step import next_step
+from calibrant.claims.sem_ece import meaning_claims
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
@@ -39,7 +40,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
     told = plain(entries)
-    claims = audit_claims(told, margin)
+    claims = [*audit_claims(told, margin), *meaning_claims(plain(meanings), told, margin)]
     head = {
         **source.head,
         "level": options.level,
