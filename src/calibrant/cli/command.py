@@ -170,7 +170,7 @@ def _default(parameter: Parameter) -> str:
     value = parameter.default
     if isinstance(value, tuple | list) and value:
         value = ",".join(map(str, value))
-    is_shown = isinstance(value, _DEFAULTS_SHOWN) and value not in ("", False)
+    is_shown = isinstance(value, _DEFAULTS_SHOWN) and value != "" and value is not False
     return f" [default: {value}]" if is_shown else ""
 
 

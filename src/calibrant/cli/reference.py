@@ -1,0 +1,102 @@
+"""Write the reference pages of the commands and the schemas of their options.
+
+``python -m calibrant.cli.reference`` writes ``docs/reference/cli``; a test holds them current.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import orjson
+
+from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli.outputs import output_parameters
+from calibrant.core.verb import GROUPS as HELP_GROUPS
+from calibrant.core.verb import Check, Parameter, Verb, declaration
+from calibrant.core.verb_schema import options_schema
+
+__all__ = ["reference_files", "write_reference"]
+
+_HEAD = "<!-- Written by `python -m calibrant.cli.reference`; change the verb's signature. -->\n\n"
+_ROW = "| {} | {} | {} |\n"
+
+
+def reference_files() -> dict[str, str]:
+    """Return the pages and schemas by file name."""
+    pages: dict[str, list[str]] = {}
+    files: dict[str, str] = {}
+    for words in VERBS:
+        verb = declaration(verb_function(words))
+        pages.setdefault(words.split()[0], []).append(_section(words, verb))
+        name = words.replace(" ", "-")
+        schema = orjson.dumps(options_schema(verb, words), option=orjson.OPT_INDENT_2)
+        files[f"schemas/{name}.json"] = schema.decode() + "\n"
+    for name, sections in pages.items():
+        lead = f"{GROUPS[name]}\n\n" if name in GROUPS else ""
+        files[f"{name}.md"] = f"{_HEAD}# calibrant {name}\n\n{lead}" + "\n".join(sections)
+    files["index.md"] = _index(list(pages))
+    return files
+
+
+def write_reference(folder: Path) -> list[Path]:
+    """Write the reference into a folder."""
+    written = []
+    for name, text in reference_files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _index(names: list[str]) -> str:
+    lines = [f"{_HEAD}# Commands\n", "| command | what it is for |", "| --- | --- |"]
+    for name in names:
+        summary = GROUPS.get(name) or VERBS[name].summary
+        lines.append(f"| [`calibrant {name}`]({name}.md) | {summary} |")
+    return "\n".join(lines) + "\n"
+
+
+def _section(words: str, verb: Verb) -> str:
+    """Return heading, summary, example and the tables of options of one command."""
+    is_part = len(words.split()) > 1
+    heading = f"## {words}\n\n{VERBS[words].summary}\n" if is_part else f"{VERBS[words].summary}\n"
+    lines = [heading]
+    if verb.example:
+        lines.append(f"```\n{verb.example}\n```\n")
+    more = ("quiet",) if "progress" in verb.supplied.values() else ()
+    declared = [*verb.parameters.values(), *output_parameters((*verb.outputs, *more)).values()]
+    level = "###" if is_part else "##"
+    for group in HELP_GROUPS:
+        rows = [_row(parameter) for parameter in declared if parameter.option.group == group]
+        if group == "Output":
+            rows += [_check_row(check) for check in verb.checks if check.flag]
+        if rows:
+            lines.append(f"{level} {group}\n")
+            lines.append("| option | default | meaning |\n| --- | --- | --- |\n" + "".join(rows))
+    name = words.replace(" ", "-")
+    lines.append(f"[JSON Schema of these options](schemas/{name}.json)\n")
+    return "\n".join(lines)
+
+
+def _row(parameter: Parameter) -> str:
+    option = parameter.option
+    name = option.metavar if option.argument else f"--{parameter.word} {option.metavar}".strip()
+    default = parameter.default
+    if isinstance(default, tuple | list):
+        default = ",".join(map(str, default))
+    is_empty = default is None or default is False or default == ""
+    is_shown = not is_empty and not parameter.is_required
+    shown = f"`{default}`" if is_shown else ("required" if parameter.is_required else "")
+    meaning = option.help.replace("|", "\\|")
+    return _ROW.format(f"`{name.replace('|', '&#124;')}`", shown, meaning)
+
+
+def _check_row(check: Check) -> str:
+    return _ROW.format(f"`--{check.flag}`", "", check.help)
+
+
+if __name__ == "__main__":
+    given = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/cli")
+    write_reference(given)

@@ -1,0 +1,133 @@
+"""The pages of the commands are those of the code, and name what exists."""
+
+import ast
+import json
+import re
+import shlex
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli.outputs import OUTPUTS
+from calibrant.cli.reference import reference_files
+from calibrant.core.verb import GROUPS as HELP_GROUPS
+from calibrant.core.verb import declaration
+from cli.all_commands import commands, parameters
+from places import ROOT
+
+FOLDER = ROOT / "docs" / "reference" / "cli"
+SOURCE = ROOT / "src" / "calibrant"
+
+
+def test_the_pages_are_current():
+    made = reference_files()
+    here = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file()}
+    assert here == set(made), "run python -m calibrant.cli.reference"
+    for name, text in made.items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, (
+            f"{name}: run python -m calibrant.cli.reference"
+        )
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_a_command_has_an_example_of_its_own_that_parses(words):
+    command = dict(commands())[words]
+    example = shlex.split(command.verb.example)
+    assert example[: 1 + len(words.split())] == ["calibrant", *words.split()]
+    context = command.make_context(
+        words, example[1 + len(words.split()) :], resilient_parsing=False
+    )
+    assert context.params
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_every_option_says_what_goes_there_and_where_it_stands(words):
+    for name, parameter in parameters(dict(commands())[words]).items():
+        option = parameter.option
+        assert option.help.strip(), (words, name)
+        assert option.group in HELP_GROUPS, (words, name)
+        assert option.metavar or parameter.type is bool, (words, name)
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_the_schema_takes_the_defaults_and_refuses_what_the_verb_refuses(words):
+    schema = json.loads(reference_files()[f"schemas/{words.replace(' ', '-')}.json"])
+    Draft202012Validator.check_schema(schema)
+    needed = {name: "x" for name in schema["required"]}
+    defaults = {
+        name: entry["default"]
+        for name, entry in schema["properties"].items()
+        if "default" in entry and entry["default"] is not None
+    }
+    found = list(Draft202012Validator(schema).iter_errors({**needed, **defaults}))
+    assert [error for error in found if error.path and error.path[0] in defaults] == []
+    assert list(Draft202012Validator(schema).iter_errors({**needed, "nonsense": 1}))
+
+
+def test_groups_of_verbs_are_all_described():
+    assert {words.split()[0] for words in VERBS if " " in words} == set(GROUPS)
+
+
+# -- messages -----------------------------------------------------------------------------------
+
+OPTIONS = {name for words in VERBS for name in declaration(verb_function(words)).parameters} | set(
+    OUTPUTS
+)
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+# Flags of other programs, and what is written for whoever sits at a terminal.
+FOREIGN = ("clients/weights.py", "clients/capabilities.py", "records/convert/inspect_log.py")
+FOR_A_TERMINAL = ("cli/", "report/terminal/")
+
+
+def texts(path):
+    """Return the texts of a module that a reader may see: no docstrings, no examples."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} | {
+        id(keyword.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "example"
+    }
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown
+    ]
+
+
+def test_options_are_written_as_flags_at_the_command_line_alone():
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}: {text}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if not str(path.relative_to(SOURCE)).startswith((*FOR_A_TERMINAL, *FOREIGN))
+        for line, text in texts(path)
+        # A whole command is data: the reader is told to type it.
+        if FLAG.search(text) and not re.search(r"calibrant \w+|^ ", text)
+    ]
+    assert found == [], "name the option through Hint: Hint('use {on_invalid}', on_invalid='drop')"
+
+
+def named_options():
+    """Yield where a `Hint` names an option."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            is_hint = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Hint"
+            if not is_hint or not node.args or not isinstance(node.args[0], ast.Constant):
+                continue
+            calls = {
+                word.arg
+                for word in node.keywords
+                if isinstance(word.value, ast.Call) and getattr(word.value.func, "id", "") == "Call"
+            }
+            for name in re.findall(r"\{([a-z_]+)\}", node.args[0].value):
+                if name not in calls:
+                    yield f"{path.relative_to(SOURCE)}:{node.lineno}", name
+
+
+def test_every_option_that_a_message_names_exists():
+    found = list(named_options())
+    assert len(found) > 30
+    assert [(place, name) for place, name in found if name not in OPTIONS] == []
