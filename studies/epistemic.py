@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from calibrant.core.errors import MissingDependencyError
-from calibrant.epistemic.strategies import STRATEGIES
+from calibrant.epistemic.deferral.strategies import STRATEGIES
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.groups import groups
 from studies._page import DATA, StudyPage, estimate

@@ -80,18 +80,29 @@ def test_cost_matrix_is_read_by_decision_then_truth():
 
 
 def test_saved_cost_is_what_the_better_decisions_really_save():
-    exact, saved, total = [], [], []
+    exact, saved, low = [], [], []
     for seed in range(12):
         rng = np.random.default_rng(seed)
         x = rng.integers(0, 2, 6000)
         truth = np.where(x == 1, 0.8, 0.4)
         said = np.full(6000, 0.6)
-        risk = DecisionRisk().fit({"x": x}, said, rng.random(6000) < truth)
+        risk = DecisionRisk(seed=seed).fit({"x": x}, said, rng.random(6000) < truth)
         exact.append(pointwise_risk(truth, said, CostMatrix()).mean())
         saved.append(risk.saved_.value)
-        total.append(risk.total_.value)
-        assert risk.calibration_.value == 0
+        low.append(risk.saved_.low)
+        assert risk.recalibrated_.value == 0
+        assert risk.saved_.high >= exact[-1]
     error = np.std(saved, ddof=1) / np.sqrt(12)
     assert np.mean(saved) == pytest.approx(np.mean(exact), abs=3 * error)
     assert error < 0.01
-    assert np.mean(total) == pytest.approx(np.mean(exact), abs=0.01)
+    assert np.mean(np.array(low) > exact) <= 0.1
+
+
+def test_no_saving_is_claimed_where_the_confidence_is_the_truth():
+    claimed = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        f, x = rng.random(1500), rng.normal(size=1500)
+        risk = DecisionRisk(costs={"c10": 1, "c01": 3}, seed=seed)
+        claimed += risk.fit({"x": x}, f, rng.random(1500) < f).saved_.low > 0
+    assert claimed <= 4

@@ -1,3 +1,7 @@
+"""Groups beyond the overall error: what is found, what is not, what is named and what is served."""
+
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -5,11 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calibrant.core import InputError
-from calibrant.epistemic import ConfidenceGroups
-from calibrant.epistemic.features import FeatureEncoder
-from calibrant.epistemic.groups import adjusted, gap_test
-from calibrant.epistemic.rules import leaf_rules, readable_thresholds, short_decimal
-from calibrant.epistemic.tree import grow_tree
+from calibrant.epistemic import ConfidenceGroups, GroupCorrector, gap_difference, load_policy
+from calibrant.epistemic.segments.candidates import candidate_rules, short_decimal
+from calibrant.epistemic.segments.conditions import Condition, Rule, parse_rule
+from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
+
+
+def people(n, seed, overall=0.1, plant=0.0):
+    """Everybody is over-confident by `overall`; the young of one department by `plant` more."""
+    rng = np.random.default_rng(seed)
+    table = pl.DataFrame(
+        {
+            "dept": rng.choice([f"d{i}" for i in range(8)], n),
+            "sex": rng.choice(["f", "m"], n),
+            "age": rng.integers(18, 80, n),
+        }
+    )
+    f = np.clip(rng.beta(5, 2, n), 0.02, 0.98)
+    inside = ((table["dept"] == "d3") & (table["age"] <= 40)).to_numpy()
+    p = np.clip(f - overall - plant * inside, 0.01, 0.99)
+    return table, f, (rng.random(n) < p).astype(float), inside
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 10))
@@ -17,91 +36,145 @@ def test_short_decimal_lies_between(low, width):
     assert low <= short_decimal(low, low + width) < low + width
 
 
-def test_printed_rules_are_what_is_computed():
-    rng = np.random.default_rng(0)
-    table = pl.DataFrame(
-        {
-            "age": rng.integers(18, 80, 3000),
-            "score": rng.normal(size=3000),
-            "topic": rng.choice(["law", "maths", "art", "sport"], 3000),
-        }
+def test_an_error_that_all_share_flags_nobody():
+    flagged = 0
+    for seed in range(30):
+        table, f, y, _ = people(1500, seed)
+        found = ConfidenceGroups(seed=seed).fit(table, f, y)
+        flagged += any(group.flagged for group in found.groups_)
+    assert flagged <= 5
+
+
+def test_planted_group_comes_first_its_echoes_do_not_and_the_interval_holds_it():
+    first, covered, flags = 0, 0, []
+    for seed in range(8):
+        table, f, y, _ = people(6000, seed, plant=0.25)
+        groups = ConfidenceGroups(seed=seed).fit(table, f, y).groups_
+        top = groups[0]
+        first += top.flagged and "dept = d3" in top.rule and "age" in top.rule
+        covered += top.beyond.low <= 0.25 <= top.beyond.high
+        flags.append(sum(group.flagged for group in groups))
+        echo = next(group for group in groups if group.rule == "dept = d3")
+        assert echo.flagged or echo.echo_of is None or echo.echo_of == top.rule
+    assert first >= 7
+    assert covered >= 7
+    assert np.mean(flags) < 2
+
+
+def test_seeds_agree():
+    table, f, y, _ = people(6000, 0, plant=0.25)
+    rules = {
+        tuple(g.rule for g in ConfidenceGroups(seed=s).fit(table, f, y).groups_ if g.flagged)
+        for s in range(3)
+    }
+    assert len(rules) == 1
+
+
+def test_every_rule_is_what_it_says():
+    table, *_ = people(800, 0)
+    found = candidate_rules(table, 50)
+    blocks = np.concatenate([block for _, block in found.blocks()])
+    for at in range(0, len(found), 7):
+        rule = found.rule(at)
+        by_row = [rule.holds(row) for row in table.iter_rows(named=True)]
+        np.testing.assert_array_equal(rule.mask(table), by_row)
+        np.testing.assert_array_equal(rule.mask(table), found.mask(at))
+        np.testing.assert_array_equal(blocks[at].astype(bool), by_row)
+        assert sum(by_row) >= 50
+        again = Rule.from_dict(json.loads(json.dumps(rule.to_dict())))
+        np.testing.assert_array_equal(again.mask(table), by_row)
+
+
+def test_named_groups_and_their_difference():
+    table, f, y, inside = people(6000, 1, plant=0.25)
+    found = ConfidenceGroups(named=["young d3: dept=d3 and age<=40", "sex = f"]).fit(table, f, y)
+    named = [group for group in found.groups_ if group.kind == "named"]
+    assert [group.rule for group in named] == ["young d3", "sex = f"]
+    assert named[0].n == inside.sum()
+    assert named[0].flagged
+    assert not named[1].flagged
+    (pair,) = found.differences_
+    assert pair.gap.low > 0.1
+    assert pair.p_adjusted < 0.01
+
+
+def test_difference_covers_the_truth_at_its_level():
+    covered = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        f = rng.random(600)
+        a = rng.random(600) < 0.3 + 0.4 * f
+        y = (rng.random(600) < np.clip(f - 0.1 * a, 0.02, 0.98)).astype(float)
+        found, _ = gap_difference(f, y, a, ~a)
+        covered += found.low <= 0.1 <= found.high
+    assert covered >= 180
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("agee<3", "'agee', which is not there"),
+        ("age", "is no comparison"),
+        ("sex<f", "a category"),
+        ("sex=x", "never has that value"),
+        ("age<x", "a number"),
+    ],
+)
+def test_rules_that_cannot_be_read(text, message):
+    with pytest.raises(InputError, match=message):
+        parse_rule(text, people(100, 0)[0])
+
+
+def test_corrected_confidence_is_served_as_fitted(tmp_path):
+    table, f, y, inside = people(6000, 2, plant=0.25)
+    corrector = ConfidenceGroups().fit(table, f, y).corrector_
+    corrected = corrector.predict(table, f)
+    assert abs((corrected - y)[inside].mean()) < 0.02
+    assert ((corrected - y) ** 2).mean() < ((corrector.recalibrated(f) - y) ** 2).mean()
+    corrector.save(tmp_path / "corrector.json")
+    again = load_policy(tmp_path / "corrector.json")
+    assert isinstance(again, GroupCorrector)
+    rows = list(table.head(200).iter_rows(named=True))
+    served = [again.predict_one(row, c) for row, c in zip(rows, f, strict=False)]
+    np.testing.assert_allclose(served, corrected[:200], atol=1e-12)
+
+
+def test_of_several_rows_of_a_question_one_is_used():
+    table, f, y, _ = people(1000, 0)
+    units = np.repeat(np.arange(1000), 3)
+    tripled = pl.concat([table] * 3).with_row_index().with_columns(pl.col("index") % 1000)
+    order = np.argsort(tripled["index"].to_numpy(), kind="stable")
+    found = ConfidenceGroups().fit(
+        tripled[order].drop("index"), np.repeat(f, 3), np.repeat(y, 3), units=units
     )
-    target = (
-        (table["age"] > 40).cast(pl.Float64) * (table["topic"] == "law").cast(pl.Float64)
-        + 0.3 * table["score"]
-    ).to_numpy() + rng.normal(size=3000)
-    encoder = FeatureEncoder().fit(table, target)
-    matrix = encoder.transform(table)
-    grown = grow_tree(matrix, target, max_leaf_nodes=10, min_samples_leaf=50)
-    tree = readable_thresholds(grown, matrix)
-    np.testing.assert_array_equal(tree.apply(matrix), grown.apply(matrix))
-    leaves = tree.apply(matrix)
-    for leaf, rule in enumerate(leaf_rules(tree, encoder.features_, frozenset(["age"]))):
-        np.testing.assert_array_equal(_holds(rule, table), leaves == leaf)
+    assert found.left_out_ == 2000
 
 
-def _holds(rule, table):
-    """Read a rule as a person would."""
-    result = np.ones(table.height, dtype=bool)
-    for part in rule.split(" and "):
-        name, sign, value = part.split(" ", 2)
-        column = table[name].to_numpy()
-        if sign == "in":
-            result &= np.isin(column, value.strip("{}").split(", "))
-        elif sign == "not":
-            result &= ~np.isin(column, value.removeprefix("in ").strip("{}").split(", "))
-        elif name == "topic":
-            result &= (column == value) if sign == "=" else (column != value)
-        else:
-            number = float(value)
-            result &= {
-                "<=": column <= number,
-                ">": column > number,
-                ">=": column >= number,
-                "=": column == number,
-            }[sign]
-    return result
+def test_too_few_rows_are_refused():
+    table, f, y, _ = people(60, 0)
+    with pytest.raises(InputError, match="at least 100 labelled rows; there are 60"):
+        ConfidenceGroups().fit(table, f, y)
 
 
-def test_holm_and_benjamini_hochberg_by_hand():
-    p = [0.01, 0.02, 0.03, 0.9]
-    np.testing.assert_allclose(adjusted(p, "holm"), [0.04, 0.06, 0.06, 0.9])
-    np.testing.assert_allclose(adjusted(p, "bh"), [0.04, 0.04, 0.04, 0.9])
-    with pytest.raises(InputError, match="control must be"):
-        adjusted(p, "bonferroni")
+def test_texts_are_named_by_their_words_and_examples():
+    law = ["which court hears the appeal", "the judge and the court of law", "court law appeal"]
+    maths = ["sum of two primes", "the sum of angles", "is the sum even"]
+    texts = (law + maths) * 40
+    found = text_groups(word_vectors(texts), texts, count=2)
+    labels = dict(zip(texts, found.label, strict=True))
+    assert len({labels[text] for text in law}) == 1
+    assert "court" in labels[law[0]]
+    assert "sum" in labels[maths[0]]
+    assert set(found.about[labels[law[0]]]["examples"]) == set(law)
 
 
-def test_a_rare_outcome_that_is_absent_by_chance_is_no_proof():
-    assert gap_test(np.full(60, 0.02), np.zeros(60))[2] > 0.2
+def test_vectors_are_checked():
+    with pytest.raises(InputError, match="of one length"):
+        vector_matrix(pl.Series("v", [[1.0], [1.0, 2.0]]))
+    with pytest.raises(InputError, match="not vectors"):
+        vector_matrix(pl.Series("v", [1.0]))
 
 
-def test_a_certain_confidence_that_fails_is_proof():
-    assert gap_test(np.ones(60), np.r_[np.zeros(20), np.ones(40)])[2] < 1e-6
-
-
-def test_false_flags_stay_at_the_nominal_rate_on_redrawn_labels():
-    rng = np.random.default_rng(0)
-    runs, flagged = 60, 0
-    for seed in range(runs):
-        table = {"a": rng.choice(["p", "q", "r", "s"], 1500), "b": rng.normal(size=1500)}
-        score = rng.beta(2, 3, 1500)
-        y = rng.random(1500) < score
-        found = ConfidenceGroups(seed=seed).fit(table, score, y).groups_
-        flagged += any(group.flagged for group in found)
-    assert flagged <= 8, "5 % of 60 runs is 3; more than 8 has a chance of 0.4 %"
-
-
-@pytest.mark.data
-def test_uci_adult_women_are_found_over_confident(shared_data):
-    table = pl.read_parquet(shared_data / "tabular" / "uci_adult_with_probs.parquet")
-    features = table.select("age", "sex", "education_num", "race", "hours_per_week")
-    found = ConfidenceGroups().fit(features, table["p_lr3"].to_numpy(), table["y"].to_numpy())
-    women = next(group for group in found.groups_ if group.rule == "sex = Female")
-    assert women.flagged
-    assert women.mean_confidence == pytest.approx(0.204, abs=0.01)
-    assert women.rate == pytest.approx(0.109, abs=0.01)
-    assert women.gap_interval[0] < 0.204 - 0.109 < women.gap_interval[1]
-    rng = np.random.default_rng(0)
-    redrawn = rng.random(table.height) < table["p_lr3"].to_numpy()
-    again = ConfidenceGroups().fit(features, table["p_lr3"].to_numpy(), redrawn)
-    assert not any(group.flagged for group in again.groups_)
+def test_a_condition_on_a_missing_value_is_refused():
+    with pytest.raises(InputError, match="'age' is missing"):
+        Rule((Condition("age", "<", 3.0),)).holds({"sex": "f"})

@@ -6,7 +6,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from calibrant.core import InputError
 from calibrant.epistemic import HonestTree
-from calibrant.epistemic.tree import Tree, grow_tree, histogram_trees
+from calibrant.epistemic.trees.tree import Tree, grow_tree, histogram_trees
 
 
 @pytest.fixture(scope="module")

@@ -1,26 +1,32 @@
-"""Where confidence is wrong, what it costs and when to defer."""
+"""Where confidence is wrong, what it costs, when to defer and where to answer alone."""
 
-from calibrant.epistemic.answers import Answers, gather_answers
-from calibrant.epistemic.binned import BinnedGroupingLoss
-from calibrant.epistemic.cascade import Cascade, Choice, Step, choose
-from calibrant.epistemic.decision import (
+from calibrant.epistemic.deferral.answers import Answers, gather_answers
+from calibrant.epistemic.deferral.cascade import Cascade, Choice, Step, choose
+from calibrant.epistemic.deferral.router import Router
+from calibrant.epistemic.loss import (
+    BinnedGroupingLoss,
+    BrierDecomposition,
+    DecisionRisk,
+    GroupingLoss,
+    TreeGroupingLoss,
+)
+from calibrant.epistemic.loss.decision import (
     CostMatrix,
     calibration_risk,
     expected_cost,
     grouping_risk,
     pointwise_risk,
 )
-from calibrant.epistemic.decision_risk import DecisionRisk
-from calibrant.epistemic.grouping_loss import BrierDecomposition, GroupingLoss
-from calibrant.epistemic.groups import ConfidenceGroups, Group
-from calibrant.epistemic.honest import HonestTree
-from calibrant.epistemic.partition import partition_loss
 from calibrant.epistemic.policies import load_policy
-from calibrant.epistemic.residuals import BoostedResiduals, HonestForest
-from calibrant.epistemic.router import Router
+from calibrant.epistemic.segments import ConfidenceGroups, Group, GroupCorrector, gap_difference
+from calibrant.epistemic.selective import AskingCosts, Selective, SelectivePolicy
+from calibrant.epistemic.trees.honest import HonestTree
+from calibrant.epistemic.trees.partition import partition_loss
+from calibrant.epistemic.trees.residuals import BoostedResiduals, HonestForest
 
 __all__ = [
     "Answers",
+    "AskingCosts",
     "BinnedGroupingLoss",
     "BoostedResiduals",
     "BrierDecomposition",
@@ -30,14 +36,19 @@ __all__ = [
     "CostMatrix",
     "DecisionRisk",
     "Group",
+    "GroupCorrector",
     "GroupingLoss",
     "HonestForest",
     "HonestTree",
     "Router",
+    "Selective",
+    "SelectivePolicy",
     "Step",
+    "TreeGroupingLoss",
     "calibration_risk",
     "choose",
     "expected_cost",
+    "gap_difference",
     "gather_answers",
     "grouping_risk",
     "load_policy",

@@ -1,7 +1,8 @@
-"""The confidence audit of one block of rows as a plain document."""
+"""The groups, losses and risks of one block of rows as a plain document."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,13 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.decision_risk import DecisionRisk
-from calibrant.epistemic.grouping_loss import GroupingLoss
-from calibrant.epistemic.groups import ConfidenceGroups, Group
-from calibrant.epistemic.honest import HonestTree
-from calibrant.metrics.recalibration import Calibrator
+from calibrant.epistemic.loss import DecisionRisk, GroupingLoss
+from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
+from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["GroupOptions", "groups_entry"]
+
+Floats = npt.NDArray[np.float64]
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200
@@ -27,16 +28,9 @@ _REGIONS_DRAWN = 24
 class GroupOptions:
     """Options of the audit; see `GroupingLoss`, `ConfidenceGroups` and `DecisionRisk`."""
 
-    recalibration: str = "platt"
-    residuals: str = "tree"
-    splits: str = "auto"
-    repeats: int = 5
-    min_samples_leaf: int = 15
-    max_groups: int = 12
-    max_conditions: int = 3
+    group: tuple[str, ...] = ()
     min_group: int = 50
     alpha: float = 0.05
-    control: str = "holm"
     costs: Any = None
     threshold: float | None = None
     level: float = 0.95
@@ -50,100 +44,106 @@ def groups_entry(
     *,
     options: GroupOptions,
     units: npt.NDArray[np.int64] | None = None,
-) -> dict[str, Any]:
-    """Return grouping loss, decomposition, decision risk and groups of one block."""
+    numbers: Sequence[str] = (),
+) -> tuple[dict[str, Any], GroupCorrector]:
+    """Return the entry of one block, and the corrected confidence it leads to.
+
+    Parameters
+    ----------
+    features
+        Columns that describe a group, and those in `numbers`.
+    confidence, correct
+        Confidence and outcome per row.
+    options
+        Options.
+    units
+        Code of the question, where a question has several rows.
+    numbers
+        Columns that serve the losses alone: components of an embedding tell a person nothing.
+    """
     f, y = confidence.astype(np.float64), correct.astype(np.float64)
-    loss, risk, found = _estimators(options)
-    for estimator in (loss, risk, found):
-        estimator.fit(features, f, y, units=units)
-    parts = loss.decomposition_
+    shared: dict[str, Any] = {"level": options.level, "seed": options.seed}
+    readable = as_frame(features).drop(list(numbers))
+    found = ConfidenceGroups(
+        min_group=options.min_group, alpha=options.alpha, named=options.group, **shared
+    ).fit(readable, f, y, units=units)
+    loss = GroupingLoss(**shared).fit(features, f, y, units=units)
+    risk = DecisionRisk(costs=options.costs, threshold=options.threshold, **shared)
+    risk.measure(f, y, loss.fit_, units)
+    groups = found.groups_[:_GROUPS_SHOWN]
     return {
         "n": len(f),
-        "n_evaluated": parts.grouping.n,
+        "n_evaluated": len(f) - found.left_out_,
         "mean_confidence": float(f.mean()),
         "rate": float(y.mean()),
-        "grouping_loss": parts.grouping,
-        "calibration_loss": parts.calibration,
-        "epistemic_loss": parts.epistemic,
-        "brier": parts.brier,
-        "rest": parts.rest,
-        "splits": {"repeats": options.repeats, "spread": loss.spread_},
-        "regions": _regions(loss),
+        "overall_gap": _mean(f - y, options.level),
+        **_losses(loss),
         "decision": _decision(risk),
         "multiplicity": {
-            "control": options.control,
+            "control": "largest of all rules",
             "alpha": options.alpha,
-            "tested": len(found.groups_),
-            "too_small": found.untested_,
+            "tested": found.tested_,
+            "critical": found.search_.critical,
+            "pairs_left_out": found.pairs_dropped_,
+            "rows_left_out": found.left_out_,
             "min_group": options.min_group,
         },
-        "groups": [_group(group) for group in found.groups_[:_GROUPS_SHOWN]],
-        "groups_not_shown": max(0, len(found.groups_) - _GROUPS_SHOWN),
-        "reliability": _reliability(found.recalibrator_, f, found.groups_),
-    }
+        "groups": [_group(group, readable, f, y, risk, found.corrector_) for group in groups],
+        "groups_not_shown": len(found.groups_) - len(groups),
+        "differences": [_difference(pair) for pair in found.differences_],
+        "reliability": _reliability(found, f, readable),
+    }, found.corrector_
 
 
-def _estimators(options: GroupOptions) -> tuple[GroupingLoss, DecisionRisk, ConfidenceGroups]:
-    """Return the three unfitted estimators; with one seed they split the rows alike."""
-    shared: dict[str, Any] = {
-        "recalibration": options.recalibration,
-        "splits": options.splits,
-        "level": options.level,
-        "seed": options.seed,
-    }
-    model: dict[str, Any] = {
-        "min_samples_leaf": options.min_samples_leaf,
-        "model": options.residuals,
-    }
-    return (
-        GroupingLoss(repeats=options.repeats, **model, **shared),
-        DecisionRisk(costs=options.costs, threshold=options.threshold, **model, **shared),
-        ConfidenceGroups(
-            max_groups=options.max_groups,
-            max_conditions=options.max_conditions,
-            min_group=options.min_group,
-            alpha=options.alpha,
-            control=options.control,
-            **shared,
-        ),
-    )
+def _mean(values: Floats, level: float) -> Estimate:
+    from calibrant.stats.intervals import normal_quantile
+
+    mean = float(values.mean())
+    half = normal_quantile(level) * float(values.std(ddof=1)) / len(values) ** 0.5
+    return Estimate(mean, mean - half, mean + half, n=len(values), level=level, interval="normal")
 
 
-def _regions(loss: GroupingLoss) -> dict[str, Any]:
-    """Describe the partition of the first split."""
-    first = loss.fits_[0]
-    if not isinstance(first.model, HonestTree):
-        return {"model": loss.model, "too_few": loss.too_few_}
+def _losses(loss: GroupingLoss) -> dict[str, Any]:
+    """Return the parts of the Brier score; low ends are what is shown at least."""
+    brier, calibration, grouping = loss.brier_, loss.calibration_, loss.estimate_
+    epistemic = calibration.value + grouping.value
+    shown = max(calibration.low, 0.0) + grouping.low
+    rest = brier.value - epistemic
     return {
-        "model": loss.model,
-        "leaves": first.model.tree_.n_leaves,
-        "with_rows": first.grouping.regions,
-        "empty": first.grouping.empty,
-        "pooled_rows": first.grouping.pooled,
-        "gain_of_last_doubling": loss.gain_,
-        "still_rising": loss.still_rising_,
-        "too_few": loss.too_few_,
+        "grouping_loss": grouping,
+        "grouping_loss_at_least": loss.lower_,
+        "grouping_loss_p": loss.p_value_,
+        "copy_check": {"at_least": loss.copy_, "passed": loss.copy_ == 0.0, "knots": loss.knots_},
+        "calibration_loss": calibration,
+        "epistemic_loss": Estimate(epistemic, shown, brier.high, n=brier.n, level=brier.level),
+        "brier": brier,
+        "rest": Estimate(rest, 0.0, max(brier.high - shown, rest), n=brier.n, level=brier.level),
     }
 
 
 def _decision(risk: DecisionRisk) -> dict[str, Any]:
-    at = risk.costs.threshold if risk.threshold is None else risk.threshold
-    estimates: dict[str, Estimate] = {
-        "total": risk.total_,
-        "calibration": risk.calibration_,
-        "grouping": risk.grouping_,
-        "saved": risk.saved_,
-    }
     return {
         "costs": risk.costs.to_dict(),
         "optimal_threshold": risk.costs.threshold,
-        "threshold": at,
-        **estimates,
+        "threshold": risk.at,
+        "total": risk.saved_,
+        "calibration": risk.recalibrated_,
+        "grouping": risk.beyond_,
+        "saved": risk.saved_,
+        "today": risk.today_,
+        "changed": risk.changed_,
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return {
+def _group(
+    group: Group,
+    frame: pl.DataFrame,
+    f: Floats,
+    y: Floats,
+    risk: DecisionRisk,
+    corrector: GroupCorrector,
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {
         "rule": group.rule,
         "kind": group.kind,
         "n": group.n,
@@ -153,31 +153,49 @@ def _group(group: Group) -> dict[str, Any]:
         "gap": group.gap,
         "gap_interval": dict(zip(("low", "high"), group.gap_interval, strict=True)),
         "gap_recalibrated": group.gap_recalibrated,
+        "beyond": group.beyond,
         "direction": group.direction,
         "p_value": group.p_value,
         "p_adjusted": group.p_adjusted,
         "flagged": group.flagged,
+        "echo_of": group.echo_of,
+    }
+    if group.flagged and group.conditions is not None:
+        # The corrector was fitted on these rows too: what it saves is a little flattered.
+        inside = group.conditions.mask(frame)
+        corrected = corrector.predict(frame.filter(inside), f[inside])
+        entry["saved"] = _mean(risk.savings(f[inside], y[inside], corrected), risk.level)
+    return entry
+
+
+def _difference(pair: Difference) -> dict[str, Any]:
+    return {
+        "a": pair.a,
+        "b": pair.b,
+        "gap": pair.gap,
+        "raw": pair.raw,
+        "p_value": pair.p_value,
+        "p_adjusted": pair.p_adjusted,
     }
 
 
-def _reliability(
-    recalibrator: Calibrator, f: npt.NDArray[np.float64], groups: list[Group]
-) -> dict[str, Any]:
-    """Return the recalibration curve and its shift in each region, over the region's range."""
+def _reliability(found: ConfidenceGroups, f: Floats, frame: pl.DataFrame) -> dict[str, Any]:
+    """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
-    regions = [group for group in groups if group.kind == "region"]
-    return {
-        "confidence": grid,
-        "recalibrated": recalibrator.transform(grid),
-        "regions": [
+    drawn = []
+    for group in found.groups_[:_REGIONS_DRAWN]:
+        if not group.flagged or group.conditions is None:
+            continue
+        inside = f[group.conditions.mask(frame)]
+        drawn.append(
             {
                 "rule": group.rule,
                 "n": group.n,
                 "shift": -group.gap_recalibrated,
-                "confidence_low": group.confidence_range[0],
-                "confidence_high": group.confidence_range[1],
+                "confidence_low": float(inside.min()),
+                "confidence_high": float(inside.max()),
                 "flagged": group.flagged,
             }
-            for group in regions[:_REGIONS_DRAWN]
-        ],
-    }
+        )
+    recalibrated = found.corrector_.recalibrated(grid)
+    return {"confidence": grid, "recalibrated": recalibrated, "regions": drawn}

@@ -7,8 +7,8 @@ from typing import Any
 
 from calibrant.core.document import load_document
 from calibrant.core.errors import SchemaError
-from calibrant.epistemic.cascade import Cascade
-from calibrant.epistemic.router import Router
+from calibrant.epistemic.deferral.cascade import Cascade
+from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.segments.corrector import GroupCorrector
 from calibrant.epistemic.selective.policy import SelectivePolicy
 

@@ -13,12 +13,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
-from calibrant.epistemic.answers import Answers
-from calibrant.epistemic.cascade import Cascade
-from calibrant.epistemic.decision import CostMatrix
-from calibrant.epistemic.residuals import RESIDUAL_MODELS
-from calibrant.epistemic.strategies import STRATEGIES, StrategyOptions
-from calibrant.epistemic.tournament import SplitPlan, tournament
+from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.cascade import Cascade
+from calibrant.epistemic.loss.decision import CostMatrix
+from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
+from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
+from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.inputs.engines import engine_named
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
@@ -43,7 +43,7 @@ from calibrant.verbs._options import (
     Seed,
     TreeSplits,
 )
-from calibrant.verbs.groups import embedded, refuse_outcome, scores_source, without_missing
+from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
 
 __all__ = ["aligned_answers", "cascade"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,15 +11,22 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from calibrant.claims.groups import groups_claims
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.naming import naming
+from calibrant.core.output import writing
 from calibrant.core.rng import named_stream
-from calibrant.core.verb import ADVANCED, Option, verb
+from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.audit import GroupOptions, groups_entry
+from calibrant.epistemic.segments import GroupCorrector
+from calibrant.epistemic.segments.summary import across_models
+from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
+from calibrant.inputs.features import embed_texts, refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.records import Block, Scores, Study, load_scores
+from calibrant.records import Block, Scores, load_scores
 from calibrant.report.result import Result
 from calibrant.verbs._options import (
     ConfidenceColumn,
@@ -29,17 +37,14 @@ from calibrant.verbs._options import (
     Features,
     Level,
     MethodColumn,
-    MinLeaf,
     ModelColumn,
     OnInvalid,
     QuestionColumn,
-    Recalibration,
-    Residuals,
     ScoresData,
     Seed,
 )
 
-__all__ = ["embedded", "groups", "refuse_outcome", "scores_source", "without_missing"]
+__all__ = ["groups"]
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
@@ -48,9 +53,27 @@ _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest"
 def groups(
     data: ScoresData,
     *,
-    features: Features,
+    features: Features = (),
+    group: Annotated[
+        Sequence[str],
+        Option(
+            "A group to look at in any case, such as 'age<25 and sex=F'; may be given several "
+            "times, and pairs of them are compared.",
+            metavar="RULE",
+            kind="several",
+        ),
+    ] = (),
     embed: EmbedColumn = None,
     embed_dimensions: EmbedDimensions = 8,
+    embed_with: Annotated[
+        str,
+        Option(
+            "Vectors of texts: from a sentence embedder (extra local), or from their words.",
+            metavar="sentences|words",
+            group=ADVANCED,
+            choices=("sentences", "words"),
+        ),
+    ] = "sentences",
     confidence: ConfidenceColumn = None,
     correct: CorrectColumn = None,
     model: ModelColumn = None,
@@ -66,51 +89,12 @@ def groups(
         ),
     ] = None,
     on_invalid: OnInvalid = "error",
-    recalibration: Recalibration = "platt",
-    residuals: Residuals = "tree",
-    tree_splits: Annotated[
-        str,
-        Option(
-            "How the tree looks for splits.",
-            metavar="auto|histogram|exact",
-            group=ADVANCED,
-            choices=("auto", "histogram", "exact"),
-            formerly=("splits",),
-        ),
-    ] = "auto",
-    random_splits: Annotated[
-        int,
-        Option(
-            "Random splits that are averaged.",
-            metavar="N",
-            group=ADVANCED,
-            min=1,
-            max=1_000,
-            formerly=("repeats",),
-        ),
-    ] = 5,
-    min_samples_leaf: MinLeaf = 15,
-    max_groups: Annotated[
-        int, Option("Leaves of the tree of groups.", metavar="N", min=2, max=1_000)
-    ] = 12,
-    max_conditions: Annotated[
-        int, Option("Conditions of a rule, at most.", metavar="N", min=1, max=100)
-    ] = 3,
     min_group: Annotated[
-        int, Option("Rows that a group must have.", metavar="N", min=1, max=10**9)
+        int, Option("Rows that a group must have.", metavar="N", min=2, max=10**9)
     ] = 50,
     alpha: Annotated[
         float, Option("Level of the flags.", metavar="SHARE", above=0, below=1)
     ] = 0.05,
-    control: Annotated[
-        str,
-        Option(
-            "Control for the number of groups.",
-            metavar="holm|bh",
-            group=ADVANCED,
-            choices=("holm", "bh"),
-        ),
-    ] = "holm",
     costs: CostMap = None,
     threshold: Annotated[
         float | None,
@@ -122,41 +106,55 @@ def groups(
         ),
     ] = None,
     level: Level = 0.95,
+    save: Annotated[
+        str | Path | None,
+        Option(
+            "Write the corrected confidence as JSON.", metavar="PATH", group=OUTPUT, place="write"
+        ),
+    ] = None,
     seed: Seed = 0,
 ) -> Result:
-    """Find groups where a confidence is off, and measure its grouping loss.
+    """Find groups where a confidence is off beyond its overall error.
 
     Parameters
     ----------
     data
         Path, study folder or dataframe with scores.
     features
-        Columns that may describe a group.
+        Columns that may describe a group. A column of vectors (embeddings, hidden states) is
+        taken too: its rows are grouped by closeness.
+    group
+        Rules to look at in any case; a name may stand in front, followed by a colon. Named groups
+        are compared with each other.
     embed
-        Column of texts whose embedding, reduced to `embed_dimensions` principal components,
-        joins the features; needs the extra `local`.
+        Column of texts. They are grouped by meaning, and the groups are named by their typical
+        words.
+    embed_dimensions
+        Components of the embedding that serve the grouping loss.
+    embed_with
+        ``"sentences"`` needs the extra `local`; ``"words"`` needs nothing.
     confidence, correct, model, method, question
         Column names, as for `audit`.
     models
         Keep these models only.
     on_invalid
         ``"error"``, or ``"drop"`` to leave out rows that break a rule or lack a feature.
-    seed
-        Seed of the splits.
-    recalibration, residuals, tree_splits, random_splits, min_samples_leaf
-        See `calibrant.epistemic.GroupingLoss`.
-    max_groups, max_conditions, min_group, alpha, control
+    min_group, alpha
         See `calibrant.epistemic.ConfidenceGroups`.
     costs, threshold
         See `calibrant.epistemic.DecisionRisk`.
     level
         Coverage of the intervals.
+    save
+        Where to write the corrected confidence; `calibrant.load_policy` reads it.
+    seed
+        Seed of redrawn outcomes and folds.
 
     Returns
     -------
     Result
         A document ``calibrant.groups/1``: one entry per model and method in ``results``; with a
-        single entry its numbers stand at the top as well.
+        single entry its numbers stand at the top as well, with several ``across`` sums them up.
 
     Examples
     --------
@@ -167,22 +165,7 @@ def groups(
     >>> groups(table, features=["topic"])["groups"][0]["flagged"]
     True
     """
-    chosen = GroupOptions(
-        recalibration=recalibration,
-        residuals=residuals,
-        splits=tree_splits,
-        repeats=random_splits,
-        min_samples_leaf=min_samples_leaf,
-        max_groups=max_groups,
-        max_conditions=max_conditions,
-        min_group=min_group,
-        alpha=alpha,
-        control=control,
-        costs=costs,
-        threshold=threshold,
-        level=level,
-        seed=seed,
-    )
+    chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed)
     if not features and embed is None:
         raise InputError(
             "at least one feature is needed", hint=Hint("name columns with {features}")
@@ -197,18 +180,37 @@ def groups(
     with naming(head["source"]):
         scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
         frame, dropped = without_missing(scores, kept, on_invalid)
-    frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
-    with naming(head["source"]):
+        frame, names, numbers, texts = _described(
+            frame, list(features), embed, embed_dimensions, embed_with, seed
+        )
         blocks = _blocks(scores, frame, models)
-    results = [_entry(block, names, chosen, head["source"]) for block in blocks]
+    if save is not None and len(blocks) > 1:
+        raise InputError(
+            f"a corrected confidence is for one model and method; the table has {len(blocks)}",
+            source=head["source"],
+            hint=Hint("choose with {models}"),
+        )
+    found = [_entry(block, names, numbers, chosen, head["source"]) for block in blocks]
+    if save is not None:
+        with writing(save):
+            _signed(found[0][1], blocks[0], head).save(save)
+    results = [entry for entry, _ in found]
+    several = len(results) > 1
+    claims = [
+        claim.to_dict()
+        for entry in plain(results)
+        for claim in groups_claims(entry, named=several, costs=costs is not None)
+    ]
     document: dict[str, Any] = {
         **head,
         "features": names,
-        "embedding": embedder,
+        "embedding": texts,
         "dropped": dropped,
         "results": results,
+        "claims": claims,
+        "across": across_models(results) if several else [],
     }
-    if len(results) == 1:
+    if not several:
         document |= {name: results[0][name] for name in _NAMES}
     return Result(document)
 
@@ -218,92 +220,60 @@ def _settings(options: GroupOptions) -> dict[str, Any]:
     return {name: value for name, value in asdict(options).items() if name != "seed"}
 
 
-def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
-    """Refuse the outcome as a feature: it would tell what is to be found out."""
-    if (correct or "correct") in features:
-        raise InputError(
-            f"the outcome {correct or 'correct'!r} cannot be a feature: it is what a confidence "
-            "is held against",
-            hint=Hint("name columns with {features} that are known before the answer is graded"),
-        )
+def _described(
+    frame: pl.DataFrame,
+    features: list[str],
+    embed: str | None,
+    dimensions: int,
+    embed_with: str,
+    seed: int,
+) -> tuple[pl.DataFrame, list[str], list[str], dict[str, Any] | None]:
+    """Turn texts and vectors into groups that people can read and numbers for the loss.
+
+    Returns the table, all features, those that serve the loss alone, and what the groups are.
+    """
+    names: list[str] = []
+    numbers: list[str] = []
+    about: dict[str, Any] = {}
+    for name in features:
+        if not frame.schema[name].is_nested():
+            names.append(name)
+            continue
+        vectors = vector_matrix(frame[name])
+        frame, new = _with_vectors(frame, name, vectors, None, dimensions, seed, about)
+        names, numbers = [*names, f"{name} group", *new], [*numbers, *new]
+    if embed is not None:
+        texts = frame[embed].cast(pl.String)
+        if embed_with == "words":
+            vectors, embedder = word_vectors(texts.to_list(), seed=seed), "words"
+        else:
+            vectors, embedder = embed_texts(texts)
+        frame, new = _with_vectors(frame, embed, vectors, texts.to_list(), dimensions, seed, about)
+        names, numbers = [*names, f"{embed} about", *new], [*numbers, *new]
+        about |= {"column": embed, "embedder": embedder, "dimensions": len(new)}
+    return frame, names, numbers, about or None
 
 
-def scores_source(data: Any) -> Any:
-    """Return the scores table of a study, or the data itself."""
-    if isinstance(data, Study):
-        return data.read("scores")
-    if isinstance(data, str | Path) and Study.is_study(data):
-        return Study(data).read("scores")
-    return data
-
-
-def without_missing(
-    scores: Scores, columns: Sequence[str], on_invalid: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return the rows that have all features; missing ones are an error or are counted."""
-    dropped = dict(scores.dropped)
-    frame = scores.frame
-    missing = pl.any_horizontal(
-        *(_is_missing(name, frame.schema[name]) for name in columns), pl.lit(False)
-    )
-    bad = frame.select(missing.alias("bad"))["bad"]
-    if bad.any():
-        if on_invalid != "drop":
-            name = next(
-                n
-                for n in columns
-                if frame.select(_is_missing(n, frame.schema[n])).to_series().any()
-            )
-            raise InputError(
-                f"the feature {name!r} is missing in {int(bad.sum())} of {frame.height} rows",
-                source=scores.source,
-                hint=Hint(
-                    "fill it with a category of its own, or use {on_invalid} to leave such rows "
-                    "out and have them counted",
-                    on_invalid="drop",
-                ),
-            )
-        dropped["feature_missing"] = int(bad.sum())
-        frame = frame.filter(~bad)
-    return frame, dropped
-
-
-def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:
-    missing = pl.col(name).is_null()
-    missing = missing | ~pl.col(name).is_finite() if dtype.is_float() else missing
-    return missing.alias(name)
-
-
-def embedded(
-    frame: pl.DataFrame, features: list[str], column: str | None, dimensions: int
-) -> tuple[pl.DataFrame, list[str], dict[str, Any] | None]:
-    """Add the principal components of a text column's embedding as features."""
-    if column is None:
-        return frame, features, None
+def _with_vectors(
+    frame: pl.DataFrame,
+    name: str,
+    vectors: np.ndarray[Any, Any],
+    texts: list[str] | None,
+    dimensions: int,
+    seed: int,
+    about: dict[str, Any],
+) -> tuple[pl.DataFrame, list[str]]:
     from sklearn.decomposition import PCA
 
-    from calibrant.clients.embeddings import open_embedder
-
-    texts = frame[column].cast(pl.String)
-    distinct = texts.unique(maintain_order=True)
-    embedder = open_embedder()
-    vectors = np.asarray(embedder.embed(distinct.to_list()), dtype=np.float64)
-    if dimensions < 1 or dimensions > min(vectors.shape):
-        raise InputError(
-            f"embed_dimensions must be between 1 and {min(vectors.shape)}, got {dimensions}"
-        )
-    reducer = PCA(n_components=dimensions, svd_solver="full")
-    points = reducer.fit_transform(vectors)
-    names = [f"{column}_{number + 1}" for number in range(dimensions)]
-    table = pl.DataFrame({column: distinct, **dict(zip(names, points.T, strict=True))})
-    joined = frame.with_columns(texts).join(table, on=column, how="left", maintain_order="left")
-    about = {
-        "column": column,
-        "embedder": embedder.name,
-        "dimensions": dimensions,
-        "explained_variance": float(reducer.explained_variance_ratio_.sum()),
-    }
-    return joined, [*features, *names], about
+    made = text_groups(vectors, texts, seed=seed)
+    label = f"{name} about" if texts is not None else f"{name} group"
+    about.setdefault("groups", {})[label] = made.about
+    width = min(dimensions, *vectors.shape)
+    points = PCA(n_components=width, svd_solver="full").fit_transform(vectors)
+    new = [f"{name}_{number + 1}" for number in range(width)]
+    return frame.with_columns(
+        pl.Series(label, made.label), *(pl.Series(n, points[:, at]) for at, n in enumerate(new))
+    ), new
 
 
 def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -> list[Block]:
@@ -321,16 +291,19 @@ def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -
     return list(replace(scores, frame=frame).blocks())
 
 
-def _entry(block: Block, features: list[str], options: GroupOptions, source: str) -> dict[str, Any]:
+def _entry(
+    block: Block, features: list[str], numbers: list[str], options: GroupOptions, source: str
+) -> tuple[dict[str, Any], GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
     own = replace(options, seed=int(stream.integers(2**31)))
     try:
-        entry = groups_entry(
+        entry, corrector = groups_entry(
             block.frame.select(features),
             block.confidence,
             block.correct,
             options=own,
             units=block.units,
+            numbers=numbers,
         )
     except InputError as error:
         raise InputError(
@@ -339,4 +312,11 @@ def _entry(block: Block, features: list[str], options: GroupOptions, source: str
             row=error.row,
             hint=error.hint,
         ) from None
-    return {**block.keys, **entry}
+    return {**block.keys, **entry}, corrector
+
+
+def _signed(corrector: GroupCorrector, block: Block, head: dict[str, Any]) -> GroupCorrector:
+    """Return the corrector with its date and origin."""
+    origin = {"source": head["source"], "input": head["input"], "version": head["version"]}
+    made = dt.datetime.now(dt.UTC).date().isoformat()
+    return replace(corrector, made=made, fitted_on={**origin, **block.keys})

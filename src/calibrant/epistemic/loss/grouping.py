@@ -12,7 +12,6 @@ from scipy.stats import norm
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.linear.basis import ConfidenceBasis
 from calibrant.epistemic.loss.boosting import (
     FOLDS,
@@ -21,8 +20,9 @@ from calibrant.epistemic.loss.boosting import (
     encode,
     fold_of_unit,
 )
+from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["CrossFit", "GroupingLoss", "cross_fit"]
+__all__ = ["CrossFit", "GroupingLoss", "cross_fit", "mean_error"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -201,7 +201,7 @@ class GroupingLoss:
 
     def _bound(self, fit: CrossFit, units: Ints | None) -> _Bound:
         product = fit.direction * fit.residual
-        theta, error = float(product.mean()), _error(product, units)
+        theta, error = float(product.mean()), mean_error(product, units)
         size = float((fit.direction**2).mean())
         if size <= 0 or error <= 0:
             return _Bound(0.0, 0.0, 0.0)
@@ -214,7 +214,7 @@ class GroupingLoss:
         reach = float(norm.ppf(0.5 + self.level / 2))
         self.value_, self.lower_ = found.value, found.lower
         self.p_value_ = float(min(1.0, 2 * norm.sf(found.statistic)))
-        self.ceiling_ = float(left.mean() + reach * _error(left, units))
+        self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
         self.interval_ = (self.lower_, self.ceiling_)
         n = len(f) if units is None else int(units.max()) + 1
         self.estimate_ = Estimate(
@@ -222,17 +222,17 @@ class GroupingLoss:
         )
 
         def mean(values: Floats) -> Estimate:
-            at, half = float(values.mean()), reach * _error(values, units)
+            at, half = float(values.mean()), reach * mean_error(values, units)
             return Estimate(at, at - half, at + half, n=n, level=self.level, interval="normal")
 
         self.calibration_, self.brier_ = mean(squares - left), mean(squares)
 
 
-def _error(values: Floats, units: Ints | None) -> float:
+def mean_error(values: Floats, units: Ints | None) -> float:
     """Return the standard error of a mean; rows of one unit count as one."""
     n = len(values)
     if units is None:
-        return float(values.std(ddof=1)) / n**0.5
+        return float(values.std(ddof=1) / np.sqrt(n))
     sums = np.bincount(units, weights=values - values.mean())
     count = len(sums)
     return float(np.sqrt((sums**2).sum() * count / (count - 1))) / n

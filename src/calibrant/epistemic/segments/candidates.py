@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.epistemic.rules import short_decimal
 from calibrant.epistemic.segments.conditions import Condition, Rule
 
-__all__ = ["Candidates", "candidate_rules"]
+__all__ = ["Candidates", "candidate_rules", "short_decimal"]
 
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
@@ -149,3 +149,19 @@ def _pairs(
 def _closes(one: Condition, other: Condition) -> bool:
     """Return whether two conditions on one column make an interval."""
     return {one.sign, other.sign} in ({"<=", ">"}, {"<=", ">="})
+
+
+def short_decimal(low: float, high: float) -> float:
+    """Return the number with the fewest digits in [low, high).
+
+    Examples
+    --------
+    >>> short_decimal(24.0, 25.0), short_decimal(0.12345, 0.12712)
+    (24.0, 0.124)
+    """
+    for digits in range(-12, 16):
+        step = 10.0**-digits
+        candidate = round(math.ceil(low / step) * step, max(digits, 0))
+        if low <= candidate < high:
+            return candidate
+    return low

@@ -13,7 +13,6 @@ from scipy.stats import norm
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.linear.basis import ConfidenceBasis
 from calibrant.epistemic.segments.candidates import Candidates, candidate_rules
 from calibrant.epistemic.segments.conditions import Rule, parse_rule
@@ -21,6 +20,7 @@ from calibrant.epistemic.segments.corrector import GroupCorrector, fit_corrector
 from calibrant.epistemic.segments.differences import Difference, differences
 from calibrant.epistemic.segments.group import Group, describe
 from calibrant.epistemic.segments.search import Finding, Search, rule_sums, search_groups
+from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["ConfidenceGroups"]
 
@@ -165,9 +165,13 @@ class ConfidenceGroups:
         ]
 
     def _values(self, rules: Candidates, f: Floats, y: Floats) -> list[Group]:
-        """Return the single conditions that are not flagged themselves, largest gap first."""
+        """Return single conditions that are not flagged; of two sides of a cut, the lower one."""
         taken = {finding.position for finding in self.search_.selected}
-        singles = [at for at in range(len(rules.conditions)) if at not in taken]
+        singles = [
+            at
+            for at, condition in enumerate(rules.conditions)
+            if at not in taken and condition.sign not in (">", ">=")
+        ]
         singles.sort(key=lambda at: -abs(float(self.search_.first.statistic[at])))
         made = []
         for at in singles:

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.linear.basis import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Rule
+from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["GroupCorrector", "fit_corrector"]
 

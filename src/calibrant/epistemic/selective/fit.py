@@ -16,12 +16,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.features import as_frame
 from calibrant.epistemic.selective.certify import Certified, certify, error_curve, threshold_grid
 from calibrant.epistemic.selective.costs import AskingCosts, cheapest
 from calibrant.epistemic.selective.outlook import labels_for_any, shares_with_more
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.epistemic.selective.score import CONFIDENCE, LearnedScore, RawScore, Score
+from calibrant.epistemic.trees.features import as_frame
 from calibrant.stats.intervals import wilson_interval
 
 __all__ = ["CostEstimate", "Selective"]

@@ -12,45 +12,43 @@ __all__ = ["blocks"]
 
 _ROWS = 15
 _LOSSES = (
-    ("calibration_loss", "calibration (at least)"),
-    ("grouping_loss", "grouping (at least)"),
+    ("calibration_loss", "calibration: one recalibration mends it"),
+    ("grouping_loss", "grouping: no recalibration mends it"),
     ("rest", "rest: chance, and what was not caught"),
     ("brier", "Brier score"),
 )
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the verdict, the decomposition and the groups of each model and method."""
-    parts: list[Paragraph | Table] = []
+    """Return the claims, the groups, the parts of the error and the decisions of each model."""
+    parts: list[Paragraph | Table] = [
+        Paragraph(claim["text"], strong=True) for claim in document.get("claims", [])
+    ]
+    if document.get("across"):
+        parts.append(_across(document["across"]))
     for entry in document["results"]:
-        parts += [_verdict(entry), _losses(entry), _groups(entry), _decision(entry)]
+        parts += [_groups(entry), _losses(entry), _decision(entry)]
+        if entry.get("differences"):
+            parts.append(_differences(entry))
     parts.extend(rows_left_out(document))
     return parts
 
 
-def _verdict(entry: Mapping[str, Any]) -> Paragraph:
-    flagged = [group for group in entry["groups"] if group["flagged"]]
-    tested = entry["multiplicity"]["tested"]
-    over = sum(group["gap"] > 0 for group in flagged)
-    words = (
-        f"{len(flagged)} of {tested} groups are off: {over} over-confident, "
-        f"{len(flagged) - over} under-confident."
-        if flagged
-        else f"None of {tested} groups is shown to be off."
+def _across(rows: list[Mapping[str, Any]]) -> Table:
+    return Table(
+        ("group", "models", "over-confident in", "mean gap left"),
+        tuple(
+            (
+                row["rule"],
+                f"{len(row['models'])} of {row['of']}",
+                f"{row['over_confident']}",
+                f"{row['mean_gap']:+.3f}",
+            )
+            for row in rows[:_ROWS]
+        ),
+        title="Groups that stand out, over all models",
+        main=True,
     )
-    loss = entry["grouping_loss"]
-    size = f"{estimate_cell(loss, digits=4)} Brier points, n = {entry['n_evaluated']:,}"
-    seen = (
-        f"Recalibration cannot mend all of it: the grouping loss is at least {size}."
-        if loss["low"] is not None and loss["low"] > 0
-        else f"No grouping loss is shown with these rows and features ({size})."
-    )
-    return Paragraph(f"{entry['model']} / {entry['method']}: {words} {seen}", strong=True)
-
-
-def _percent(share: float) -> str:
-    """Return whole percents; what rounds to nothing has no sign."""
-    return f"{share:.0%}".replace("-0%", "0%") if abs(share) < 0.005 else f"{share:.0%}"
 
 
 def _losses(entry: Mapping[str, Any]) -> Table:
@@ -58,24 +56,18 @@ def _losses(entry: Mapping[str, Any]) -> Table:
     rows = []
     for name, words in _LOSSES:
         value = entry[name]["value"]
-        share = "undefined" if not total or value is None else _percent(value / total)
+        share = "undefined" if not total or value is None else f"{max(value, 0) / total:.0%}"
         rows.append((words, estimate_cell(entry[name], digits=4), share))
-    splits = entry["splits"]
-    spread = "" if splits["spread"] is None else f", spread of grouping {splits['spread']:.4f}"
-    regions, caution = entry.get("regions", {}), ""
-    if regions.get("too_few"):
-        caution = (
-            "; too few rows to tell what the regions miss: the upper end of grouping is all "
-            "that recalibration leaves"
-        )
-    elif regions.get("still_rising"):
-        caution = "; the tree still gained from more rows, so grouping may lie above its interval"
+    check = entry.get("copy_check")
+    note = f"{entry['n']:,} rows. Grouping: from its 95 % lower bound to all that is left."
+    if check is not None:
+        word = "passed" if check["passed"] else "failed: read the grouping loss with care"
+        note += f" Copy check (the confidence as only column must show nothing): {word}."
     return Table(
         ("part", "Brier points", "share"),
         tuple(rows),
         title="What the Brier score is made of",
-        note=f"{entry['n_evaluated']:,} held-out rows, mean of {splits['repeats']} splits{spread}"
-        f"{caution}",
+        note=note,
     )
 
 
@@ -85,43 +77,59 @@ def _groups(entry: Mapping[str, Any]) -> Table:
             group["rule"],
             f"{group['n']:,}",
             f"{number_cell(group['mean_confidence'])} / {number_cell(group['rate'])}",
-            estimate_cell({"value": group["gap"], **group["gap_interval"]}),
-            f"{group['gap_recalibrated']:+.3f}",
-            group["direction"].removesuffix("-confident") if group["flagged"] else "",
+            f"{group['gap']:+.3f}",
+            estimate_cell(group["beyond"]),
+            _mark(group),
         )
         for group in entry["groups"][:_ROWS]
     ]
     more = len(entry["groups"]) - len(rows) + entry["groups_not_shown"]
-    control = entry["multiplicity"]
-    name = {"holm": "Holm", "bh": "Benjamini-Hochberg"}[control["control"]]
     note = (
-        "Found on one part of the rows, measured on another. Says: mean confidence, is: observed "
-        "rate, left: gap after recalibration. Flagged at "
-        f"{control['alpha']:g}, adjusted by {name} for {control['tested']} groups. A group is a "
-        "place to look, not a cause."
+        "Gap: says minus is. Left: against answers of equal confidence, with an interval that "
+        f"holds for all {entry['multiplicity']['tested']:,} rules at once. A group is a place to "
+        "look, not a cause."
     )
     if more > 0:
         note += f" {more} more in the JSON."
     return Table(
         ("group", "n", "says / is", "gap", "left", "flag"),
         tuple(rows),
-        title="Groups, costliest first",
+        title=f"{entry['model']} / {entry['method']}: groups",
         note=note,
         main=True,
     )
 
 
+def _mark(group: Mapping[str, Any]) -> str:
+    if group["flagged"]:
+        return str(group["direction"]).removesuffix("-confident")
+    return f"echo of {group['echo_of']}" if group.get("echo_of") else ""
+
+
+def _differences(entry: Mapping[str, Any]) -> Table:
+    return Table(
+        ("groups", "difference at equal confidence", "adjusted p"),
+        tuple(
+            (f"{pair['a']} minus {pair['b']}", estimate_cell(pair["gap"]),
+             number_cell(pair["p_adjusted"]))
+            for pair in entry["differences"]
+        ),
+        title="Named groups against each other",
+    )  # fmt: skip
+
+
 def _decision(entry: Mapping[str, Any]) -> Table:
     decision = entry["decision"]
     names = (
-        ("total", "risk of deciding by this confidence"),
-        ("calibration", "as far as recalibration shows it"),
-        ("grouping", "left after recalibration"),
-        ("saved", "saved by the corrected confidence, measured"),
+        ("saved", "saved by a corrected confidence"),
+        ("calibration", "of which by one recalibration"),
+        ("grouping", "of which by the columns"),
+        ("today", "cost of today's decisions"),
     )
     return Table(
-        ("excess cost per decision", "cost"),
+        ("per decision", "cost"),
         tuple((words, estimate_cell(decision[name], digits=4)) for name, words in names),
         title=f"Decisions at {decision['threshold']:.3g} "
         f"(optimal for these costs: {decision['optimal_threshold']:.3g})",
+        note="Savings: from a one-sided 95 % bound to the most that could be saved.",
     )

@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.features import FeatureEncoder, as_frame
-from calibrant.epistemic.partition import regions
-from calibrant.epistemic.recalibrators import fit_recalibrator
-from calibrant.epistemic.splits import SHARES, three_parts
-from calibrant.epistemic.tree import grow_tree
+from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
+from calibrant.epistemic.trees.partition import regions
+from calibrant.epistemic.trees.recalibrators import fit_recalibrator
+from calibrant.epistemic.trees.splits import SHARES, three_parts
+from calibrant.epistemic.trees.tree import grow_tree
 
 __all__ = ["BinnedGroupingLoss"]
 
@@ -32,7 +32,7 @@ class BinnedGroupingLoss:
     bins
         Number of bins.
     recalibration, min_samples_leaf, splits, seed
-        As in `GroupingLoss`; the same rows play the same parts.
+        As in `TreeGroupingLoss`; the same rows play the same parts.
 
     References
     ----------
@@ -69,7 +69,7 @@ class BinnedGroupingLoss:
     def fit(
         self, features: Any, confidence: npt.ArrayLike, correct: npt.ArrayLike
     ) -> BinnedGroupingLoss:
-        """Estimate the loss on one split, the first one of `GroupingLoss` with this seed."""
+        """Estimate the loss on one split, the first one of `TreeGroupingLoss` with this seed."""
         frame = as_frame(features)
         f, y = checked_pair(confidence, correct, frame)
         calibration, fitting, evaluation = three_parts(
@@ -79,7 +79,9 @@ class BinnedGroupingLoss:
             min_samples_leaf=self.min_samples_leaf,
         )
         c = fit_recalibrator(self.recalibration, f[calibration], y[calibration]).transform(f)
-        matrix = FeatureEncoder().fit(frame, y).transform(frame)
+        # Categories are ranked by their outcomes: those of the judged rows must not enter.
+        encoder = FeatureEncoder(unseen="calibration").fit(frame[fitting], y[fitting])
+        matrix = encoder.transform(frame)
         bin_of = np.minimum((f * self.bins).astype(np.int64), self.bins - 1)
         total = 0.0
         for number in range(self.bins):
@@ -108,7 +110,9 @@ class BinnedGroupingLoss:
             min_samples_leaf=self.min_samples_leaf,
             seed=self.seed,
         )
-        moments = regions(tree.apply(matrix[rows]), y[rows], tree.n_leaves)
+        leaf = tree.apply(matrix[rows])
+        known = leaf >= 0
+        moments = regions(leaf[known], y[rows][known], tree.n_leaves)
         used = moments.n > 1
         n_j, mean, variance = moments.n[used], moments.mean[used], moments.variance[used]
         if not used.any():

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.errors import InputError
-from calibrant.epistemic.decision import CostMatrix, pointwise_risk
-from calibrant.epistemic.residuals import ResidualModel, residual_model_from_dict
+from calibrant.epistemic.loss.decision import CostMatrix, pointwise_risk
+from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.recalibration import Calibrator, calibrator_from_dict
 
 __all__ = ["DECISIONS", "RULES", "Aim", "Stage"]

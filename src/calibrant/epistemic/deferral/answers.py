@@ -12,7 +12,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.epistemic.features import as_frame
+from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["Answers", "gather_answers", "model_matrix"]
 

@@ -1,4 +1,4 @@
-"""Grouping loss: how much the truth varies among rows that share a confidence."""
+"""The grouping loss as in the paper: honest trees on the residuals of a recalibration."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.features import as_frame
-from calibrant.epistemic.honest import HonestTree
-from calibrant.epistemic.partition import PartitionLoss, leave_one_out_products
-from calibrant.epistemic.recalibrators import fit_recalibrator
-from calibrant.epistemic.residuals import ResidualModel, residual_model
-from calibrant.epistemic.splits import SHARES, three_parts
+from calibrant.epistemic.trees.features import as_frame
+from calibrant.epistemic.trees.honest import HonestTree
+from calibrant.epistemic.trees.partition import PartitionLoss, leave_one_out_products
+from calibrant.epistemic.trees.recalibrators import fit_recalibrator
+from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
+from calibrant.epistemic.trees.splits import SHARES, three_parts
 from calibrant.metrics.recalibration import Calibrator
 
-__all__ = ["BrierDecomposition", "GroupingLoss", "SplitFit"]
+__all__ = ["BrierDecomposition", "SplitFit", "TreeGroupingLoss"]
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -74,14 +74,15 @@ class BrierDecomposition:
     rest: Estimate
 
 
-class GroupingLoss:
-    """Estimate the grouping loss of a confidence from below.
+class TreeGroupingLoss:
+    """Estimate the grouping loss as in the paper; `GroupingLoss` is the one to trust.
 
     The grouping loss is E[(f* - c(f))^2], the squared error that recalibration cannot mend, in
     units of the Brier score: 0 is best, 0.01 means that the truth is off by about 0.1. The
     estimate is a debiased lower bound; it can be slightly negative where there is nothing to
     find, and approaches the truth from below as rows and regions grow. An error of the
-    recalibration is caught as well, so the calibration part should not be tiny.
+    recalibration is caught as well: with a copy of the confidence as only feature it can claim a
+    loss that is not there.
 
     Parameters
     ----------
@@ -137,7 +138,7 @@ class GroupingLoss:
     >>> rng = np.random.default_rng(0)
     >>> x = rng.integers(0, 2, size=4000)
     >>> y = rng.random(4000) < np.where(x == 1, 0.8, 0.2)
-    >>> loss = GroupingLoss().fit({"x": x}, np.full(4000, 0.5), y)
+    >>> loss = TreeGroupingLoss().fit({"x": x}, np.full(4000, 0.5), y)
     >>> 0.07 < loss.interval_[0] < 0.09 < loss.interval_[1] < 0.11
     True
     """
@@ -183,7 +184,7 @@ class GroupingLoss:
         correct: npt.ArrayLike,
         *,
         units: npt.NDArray[np.int64] | None = None,
-    ) -> GroupingLoss:
+    ) -> TreeGroupingLoss:
         """Estimate the loss; rows of one unit (question) are never split over parts."""
         if self.repeats < 1:
             raise InputError(f"repeats must be at least 1, got {self.repeats}")

@@ -10,9 +10,14 @@ import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.features import FeatureEncoder, as_frame
-from calibrant.epistemic.partition import PartitionLoss, RegionMoments, partition_loss, regions
-from calibrant.epistemic.tree import Tree, grow_tree
+from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
+from calibrant.epistemic.trees.partition import (
+    PartitionLoss,
+    RegionMoments,
+    partition_loss,
+    regions,
+)
+from calibrant.epistemic.trees.tree import Tree, grow_tree
 
 __all__ = ["HonestTree"]
 

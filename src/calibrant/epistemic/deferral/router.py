@@ -13,12 +13,12 @@ import polars as pl
 
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
-from calibrant.epistemic.answers import Answers, gather_answers
-from calibrant.epistemic.cascade import Step
-from calibrant.epistemic.decision import CostMatrix
-from calibrant.epistemic.features import FeatureEncoder, as_frame
-from calibrant.epistemic.stage import Aim
-from calibrant.epistemic.tree import Tree, grow_tree
+from calibrant.epistemic.deferral.answers import Answers, gather_answers
+from calibrant.epistemic.deferral.cascade import Step
+from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.loss.decision import CostMatrix
+from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
+from calibrant.epistemic.trees.tree import Tree, grow_tree
 
 __all__ = ["Router"]
 

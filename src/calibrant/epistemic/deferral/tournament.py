@@ -14,10 +14,16 @@ import numpy.typing as npt
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.epistemic.answers import Answers
-from calibrant.epistemic.split_intervals import SplitMeans
-from calibrant.epistemic.stage import Aim
-from calibrant.epistemic.strategies import STRATEGIES, Curve, StrategyOptions, curves, pareto
+from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.split_intervals import SplitMeans
+from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.deferral.strategies import (
+    STRATEGIES,
+    Curve,
+    StrategyOptions,
+    curves,
+    pareto,
+)
 
 __all__ = ["SplitPlan", "tournament"]
 

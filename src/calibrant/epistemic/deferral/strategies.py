@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.epistemic.answers import Answers
-from calibrant.epistemic.cascade import Cascade, choose
-from calibrant.epistemic.decision import CostMatrix
-from calibrant.epistemic.router import Router
+from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.cascade import Cascade, choose
+from calibrant.epistemic.deferral.router import Router
+from calibrant.epistemic.loss.decision import CostMatrix
 
 __all__ = ["STRATEGIES", "Curve", "StrategyOptions", "curves", "pareto"]
 

@@ -1,0 +1,1 @@
+"""When to ask another model: cascades, routers and value-of-deferral policies."""

@@ -1,0 +1,1 @@
+"""Trees as plain arrays, honest ones among them, and what they are grown on."""
