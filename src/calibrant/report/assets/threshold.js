@@ -9,7 +9,7 @@ function wilson(k, n) {
 const costs = { wrong: 10, asked: 1 };
 // Cuts fall in their threshold; the last one answers everything.
 function atCut(entry, place) {
-  const total = entry.cuts[entry.cuts.length - 1][1];
+  const total = entry.total || entry.cuts[entry.cuts.length - 1][1];
   const [threshold, answered, right] = place < 0 ? [1, 0, 0] : entry.cuts[place];
   const wrong = answered - right, ends = wilson(wrong, answered);
   return { threshold, answered: total ? answered / total : 0, error: answered ? wrong / answered : null, low: ends[0], high: ends[1],
@@ -22,7 +22,7 @@ function tile(words) {
 }
 function thresholdBox(entry, full) {
   const box = made("div", undefined, "sliders"), slider = made("input"), count = entry.cuts.length;
-  let place = entry.cuts.findIndex((cut) => cut[0] <= 0.8);
+  let place = entry.cuts.findIndex((cut) => cut[0] <= (entry.threshold ?? 0.8));
   if (place < 0) place = count - 1;
   slider.type = "range";
   slider.min = 0;
@@ -68,12 +68,13 @@ function thresholdBox(entry, full) {
   return box;
 }
 function readyThreshold() {
-  const part = byId("threshold"), able = entries.filter((entry) => entry.cuts.length);
+  const part = byId("threshold"), saved = byId("policies") ? JSON.parse(byId("policies").textContent) : [];
+  const able = [...saved, ...entries].filter((entry) => entry.cuts.length), find = (key) => able.find((entry) => entry.key === key);
   if (!part) return;
   if (!able.length) { part.hidden = true; return; }
   const show = (key) => {
-    const holder = byId("threshold-body"), entry = byKey.get(key);
-    const names = able.map((one) => [one.key, nameOf(one)]);
+    const holder = byId("threshold-body"), entry = find(key);
+    const names = able.map((one) => [one.key, one.name || nameOf(one)]);
     holder.replaceChildren();
     if (able.length > 1) holder.append(field("Confidence", choice(names, key, show)));
     holder.append(thresholdBox(entry, true), made("p", "Counts of the audited rows themselves: a threshold chosen here looks a little better than it will be. To have a promise, decide on fresh rows.", "note"));

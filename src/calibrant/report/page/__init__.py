@@ -18,7 +18,7 @@ from markupsafe import Markup
 import calibrant
 from calibrant.core.document import kind_of, plain
 from calibrant.report.glossary import GLOSSARY
-from calibrant.report.page.island import confidences
+from calibrant.report.page.island import confidences, policies
 from calibrant.report.page.parts import (
     block_of,
     document_part,
@@ -74,7 +74,7 @@ def render_html(
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["soft"] = soft_breaks
     template = environment.from_string(page_asset("page.html"))
-    entries = confidences(shown)
+    entries, saved = confidences(shown), policies(shown)
     return template.render(
         screen=screen,
         title=screen.title if screen else (title or "calibrant"),
@@ -86,6 +86,8 @@ def render_html(
         vega="" if vega is None else Markup(_packed()),
         entries=entries,
         entries_json=safe_json(entries),
+        policies=saved,
+        policies_json=safe_json(saved),
         parts=parts,
         questions=_browser(questions, questions_note),
         provenance={

@@ -9,7 +9,7 @@ from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.report.answers import claim_tone, claims_of, entry_key, entry_tone
 
-__all__ = ["confidences"]
+__all__ = ["confidences", "policies"]
 
 _DIGITS = 4
 _CURVE_POINTS = 40
@@ -114,3 +114,34 @@ def _evidence(entry: Mapping[str, Any]) -> dict[str, Any]:
             _estimate(value) if isinstance(value, Mapping) else [_short(value), None, None]
         )
     return found
+
+
+def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the saved thresholds of the documents, with what the slider moves along."""
+    found = []
+    for number, document in enumerate(documents):
+        if kind_of(document) != "decide":
+            continue
+        for entry in document["results"]:
+            cuts = [
+                [_short(point["threshold"]), point["error"]["n"], _right(point["error"])]
+                for point in entry.get("curve") or ()
+                if point["error"]["value"] is not None
+            ]
+            shares = [p["error"]["n"] / p["share"] for p in entry.get("curve") or () if p["share"]]
+            names = [str(entry.get(name) or "") for name in ("model", "method")]
+            found.append(
+                {
+                    "key": f"policy-{number}-{' / '.join(names)}",
+                    "name": " / ".join(["saved policy", *(name for name in names if name)]),
+                    "cuts": cuts,
+                    "total": max(shares, default=0),
+                    "threshold": entry.get("threshold"),
+                    "costs": (document.get("settings") or {}).get("costs"),
+                }
+            )
+    return found
+
+
+def _right(error: Mapping[str, Any]) -> float:
+    return round(float(error["n"]) * (1 - float(error["value"])), 1)

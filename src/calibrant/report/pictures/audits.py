@@ -144,70 +144,57 @@ def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def compare_picture(document: Mapping[str, Any]) -> Picture | None:
-    """Return tiers and the win matrix of the confidence that shows most."""
-    pairs = [pair for pair in document["pairs"] if not pair.get("group")] or document["pairs"]
-    if not pairs:
-        return None
-    methods = dict.fromkeys(pair["method"] for pair in pairs)
-    method = max(
-        methods, key=lambda name: sum(_won(p) is not None for p in pairs if p["method"] == name)
-    )
-    own = [pair for pair in pairs if pair["method"] == method]
-    rows = _standings(document, method, own)
-    outcomes = _outcomes(document, own)
-    label = "Who is better calibrated at equal accuracy"
-    if len(methods) > 1:
-        label += f", by {method}"
+    """Return tiers and the win matrix of the confidence that tells most models apart."""
+    leagues = document.get("league") or []
+    whole = [league for league in leagues if not league.get("group")] or leagues
+    if not whole:
+        return _old_comparison(document)
+    league = max(whole, key=lambda part: (len(part["entries"]), part.get("tiers") or 0))
+    rows = [
+        Standing(str(entry["model"]), entry["score"], entry["tier"]) for entry in league["entries"]
+    ]
+    names = league["win_matrix"]["models"]
+    outcomes = {
+        (a, b): str(cell)
+        for a, row in zip(names, league["win_matrix"]["table"], strict=True)
+        for b, cell in zip(names, row, strict=True)
+        if cell is not None
+    }
+    label = "Who is better calibrated"
+    label += f", by {league['method']}" if len(whole) > 1 else ""
     return Picture(
         label,
-        "Error: calibration error at equal accuracy, in points; models are listed by it.",
-        lambda wide: win_matrix(rows, outcomes, label, wide=wide, value_title="error, points"),
+        "Score: skill at equal accuracy, 0 for a constant confidence, 100 for a perfect one. A "
+        "line parts tiers.",
+        lambda wide: win_matrix(rows, outcomes, label, wide=wide, value_title="score"),
     )
 
 
-def _won(pair: Mapping[str, Any]) -> str | None:
-    better: str | None = pair["better"]["da"]
-    return better
-
-
-def _outcomes(
-    document: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]
-) -> dict[tuple[str, str], str]:
-    equal = {
-        frozenset((claim.subject.get("a"), claim.subject.get("b")))
-        for claim in claims_of(document)
-        if claim.outcome == "equivalent"
-    }
-    found: dict[tuple[str, str], str] = {}
-    for pair in pairs:
-        a, b, won = pair["a"], pair["b"], _won(pair)
-        if won is not None:
-            winner = a if won in ("a", a) else b
-            found[winner, b if winner == a else a] = "better"
-            found[b if winner == a else a, winner] = "worse"
-        elif frozenset((a, b)) in equal:
-            found[a, b] = found[b, a] = "equivalent"
-    return found
-
-
-def _standings(
-    document: Mapping[str, Any], method: str, pairs: Sequence[Mapping[str, Any]]
-) -> list[Standing]:
-    group = pairs[0].get("group")
-    own = [
+def _old_comparison(document: Mapping[str, Any]) -> Picture | None:
+    """Return the matrix of a document that was written before leagues."""
+    pairs = [pair for pair in document["pairs"] if not pair.get("group")]
+    if not pairs:
+        return None
+    own = [pair for pair in pairs if pair["method"] == pairs[0]["method"]]
+    entries = [
         entry
         for entry in document["results"]
-        if entry["method"] == method and entry.get("group") == group
+        if entry["method"] == own[0]["method"] and not entry.get("group")
     ]
-    ranked = sorted(own, key=lambda entry: entry["views"]["da"]["ece"]["value"])
-    return [
-        Standing(
-            str(entry["model"]),
-            entry["views"]["da"]["ece"],
-            entry.get("tier"),
-        )
-        for entry in ranked
-    ]
+    entries.sort(key=lambda entry: entry["views"]["da"]["ece"]["value"])
+    rows = [Standing(str(entry["model"]), entry["views"]["da"]["ece"]) for entry in entries]
+    outcomes: dict[tuple[str, str], str] = {}
+    for pair in own:
+        winner = pair["better"]["da"]
+        if winner is not None:
+            loser = pair["b"] if winner == pair["a"] else pair["a"]
+            outcomes[winner, loser], outcomes[loser, winner] = "better", "worse"
+    label = "Who is better calibrated at equal accuracy"
+    return Picture(
+        label,
+        "Error: calibration error at equal accuracy, in points.",
+        lambda wide: win_matrix(rows, outcomes, label, wide=wide, value_title="error, points"),
+    )
 
 
 def groups_picture(document: Mapping[str, Any]) -> Picture | None:
@@ -216,25 +203,31 @@ def groups_picture(document: Mapping[str, Any]) -> Picture | None:
     if not entries:
         return None
     several = len(entries) > 1
-    bars = [
-        _group_bar(group, entry, several=several) for entry in entries for group in entry["groups"]
+    found = [
+        _group_bar(group, entry, several=several)
+        for entry in entries
+        for group in entry["groups"]
+        # The same rows under another name are no group of their own.
+        if not group.get("echo_of")
     ]
-    bars.sort(key=lambda bar: -abs(bar.value))
-    label = "Confidence minus share right in each group, in points"
+    bars = sorted(found, key=lambda bar: -abs(bar.value))
+    special = entries[0]["groups"][0].get("beyond") is not None
+    than = "answers of equal confidence" if special else "share right"
+    label = f"How much more each group says than {than}, in points"
     return Picture(
         label,
-        "Groups were found on other rows than those shown. Lines: intervals.",
-        lambda wide: bar_chart(bars, label, wide=wide, title="says more than it knows →"),
+        "Groups were found on other rows than those shown. Lines: intervals. Grey: undecided.",
+        lambda wide: bar_chart(bars, label, wide=wide, title="says too much →"),
     )
 
 
 def _group_bar(group: Mapping[str, Any], entry: Mapping[str, Any], *, several: bool) -> Bar:
-    ends = group.get("gap_interval") or {}
+    beyond = group.get("beyond") or {"value": group["gap"], **(group.get("gap_interval") or {})}
     tone = str(group["direction"]).replace("-", "_") if group["flagged"] else "undecided"
     name = f"{entry['model']}: {group['rule']}" if several else str(group["rule"])
     said, right = percent(group["mean_confidence"]), percent(group["rate"])
     note = f"{group['n']:,} rows, says {said}, right {right}"
-    return Bar(name, group["gap"], ends.get("low"), ends.get("high"), tone, note)
+    return Bar(name, beyond["value"], beyond.get("low"), beyond.get("high"), tone, note)
 
 
 def leaderboard_picture(document: Mapping[str, Any]) -> Picture | None:

@@ -55,7 +55,8 @@ def bench_check_picture(document: Mapping[str, Any]) -> Picture | None:
 
 def semantics_picture(document: Mapping[str, Any]) -> Picture | None:
     """Return what graded how many answers."""
-    bars = counted(document.get("graders") or {})
+    inner = document.get("semantics") or document
+    bars = counted(inner.get("graders") or {})
     return _counts(bars, "Answers by what graded them", "answers")
 
 

@@ -58,15 +58,14 @@ def decide_picture(document: Mapping[str, Any]) -> Picture | None:
     entry = next((e for e in document["results"] if e.get("curve")), None)
     if entry is None:
         return None
-    pairs = [(_number(point["coverage"]), _number(point.get("error"))) for point in entry["curve"]]
+    pairs = [(_number(point["share"]), _number(point.get("error"))) for point in entry["curve"]]
     places = sorted((x, y) for x, y in pairs if x is not None and y is not None)
     wanted = (document.get("settings") or {}).get("max_error")
     label = "Errors among the answered against how many are answered"
-    chosen = entry.get("chosen") or entry
-    coverage, error = _number(chosen.get("coverage")), _number(chosen.get("error"))
+    answered, error = _number(entry.get("answered")), _number(entry.get("error"))
     marks = []
-    if coverage is not None and error is not None:
-        marks.append(Mark("chosen", coverage, error, "second", ring=True))
+    if answered is not None and error is not None:
+        marks.append(Mark("chosen", answered, error, "second", ring=True))
     chart = Chart(
         label,
         "share answered",

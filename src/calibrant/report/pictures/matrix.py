@@ -86,10 +86,12 @@ def _errors(
     title: str,
 ) -> None:
     top, step = place
-    most = max(row.error["high"] or row.error["value"] for row in rows)
-    axis = Axis(0, most * 1.04, *reach)
+    ends = [row.error[n] for row in rows for n in ("value", "low", "high")]
+    known = [end for end in ends if end is not None]
+    least, most = min(0.0, *known), max(known)
+    axis = Axis(least, most * 1.04, *reach)
     bottom = top + step * len(rows)
-    ticks = [(value, f"{100 * value:g}") for value in nice_ticks(0, most, 3)]
+    ticks = [(value, f"{100 * value:g}") for value in nice_ticks(least, most, 3)]
     across(drawing, axis, ticks, top - 2, bottom)
     drawing.text(reach[0], top - 9, title, "tick")
     for number, row in enumerate(rows):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
 from calibrant.report.left_out import rows_left_out
-from calibrant.report.legacy.summary import audit_sentences
 from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.terminal.evidence.semantic import semantic_tables
 
@@ -15,7 +15,7 @@ __all__ = ["blocks"]
 
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
-_VERDICTS_SPOKEN = 3
+_SAID, _SAID_OF_MANY, _MANY = 5, 3, 5
 _PLACES_NAMED = 3
 _FLOORS = "Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'."
 # With a space, so that narrow columns break between the words.
@@ -48,27 +48,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 
 def _verdicts(document: Mapping[str, Any]) -> list[Paragraph]:
-    """Return the verdicts themselves where they are few, or else what they come to."""
-    results: Sequence[Mapping[str, Any]] = document["results"]
-    whole = [entry for entry in results if not entry.get("group")] or list(results)
-    if len(whole) > _VERDICTS_SPOKEN:
-        return [
-            Paragraph(text, strong=number == 0)
-            for number, text in enumerate(audit_sentences(document))
-        ]
-    parts = [
-        Paragraph(f"{_place(entry)}: {' '.join(_sentences(entry))}", strong=len(results) == 1)
-        for entry in whole
-    ]
-    more = len(results) - len(whole)
-    if more > 0:
-        other = "verdict of a group is" if more == 1 else f"{more:,} verdicts of groups are"
-        parts.append(Paragraph(f"The {other} in the tables."))
-    return parts
-
-
-def _sentences(entry: Mapping[str, Any]) -> list[str]:
-    return [entry["verdict"][name] for name in ("how", "sure", "next")]
+    """Return the most important claims, fewer where there are many."""
+    many = len(document["results"]) > _MANY
+    sentences = headline(claims_of(document), _SAID_OF_MANY if many else _SAID)
+    return [Paragraph(text, strong=number == 0) for number, text in enumerate(sentences)]
 
 
 def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import pairs_rule
@@ -21,15 +22,12 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     document = _short_names(document)
     pairs = document["pairs"]
     parts: list[Paragraph | Table] = [
-        Paragraph(f"{_place(pair)}{pair['verdict']}", strong=len(pairs) == 1)
-        for pair in pairs[:_SENTENCES_SHOWN]
+        Paragraph(text, strong=number == 0)
+        for number, text in enumerate(headline(claims_of(document), _SENTENCES_SHOWN))
     ]
-    if len(pairs) > _SENTENCES_SHOWN:
-        more = len(pairs) - _SENTENCES_SHOWN
-        other = "one is" if more == 1 else f"{more:,} pairs are"
-        parts.append(Paragraph(f"The other {other} in the table."))
     if rule := pairs_rule(document):
         parts.append(Paragraph(rule))
+    parts.extend(_tiers(league) for league in document.get("league") or ())
     parts.append(_league(document))
     parts.append(_pairs(pairs))
     parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
@@ -71,6 +69,32 @@ def _place(entry: Mapping[str, Any]) -> str:
     names = [entry["method"], *(entry.get("group") or {}).values()]
     shown = [name for name in names if name]
     return " / ".join(shown) + ": " if shown else ""
+
+
+def _tiers(league: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            str(entry["model"]),
+            str(entry["tier"]),
+            _ranks(entry["rank"]),
+            estimate_cell(entry["score"]),
+            number_cell(entry["accuracy"]),
+            f"{len(entry['beats'])}",
+        )
+        for entry in league["entries"]
+    )
+    return Table(
+        ("model", "tier", "rank", "score", "accuracy", "beats"),
+        rows,
+        title=f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
+        note="Score: skill at equal accuracy; a constant confidence has 0, a perfect one 1. Models "
+        "of one tier are not told apart.",
+        main=True,
+    )
+
+
+def _ranks(rank: Mapping[str, int]) -> str:
+    return str(rank["low"]) if rank["low"] == rank["high"] else f"{rank['low']} to {rank['high']}"
 
 
 def _league(document: Mapping[str, Any]) -> Table:

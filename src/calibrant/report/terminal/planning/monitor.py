@@ -15,9 +15,11 @@ _LAST = 12
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.monitor/1`` document."""
-    parts: list[Paragraph | Table] = []
+    said = [str(claim["text"]) for claim in document.get("claims") or ()]
+    parts: list[Paragraph | Table] = [Paragraph(text, strong=True) for text in said]
     for entry in document["results"]:
-        parts.append(Paragraph(_verdict(entry), strong=True))
+        if not said:
+            parts.append(Paragraph(_verdict(entry), strong=True))
         parts.append(_history(entry))
         slope = entry["drift_per_day"]
         if slope:
