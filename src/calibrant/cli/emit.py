@@ -18,6 +18,14 @@ __all__ = ["emit", "failures_of"]
 _VIEW = ("full", "top", "sort")
 
 
+class _Console(Console):
+    """A terminal; whoever stops reading it (`| head -1`) is dealt with where the program ends."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass it on: the library would end the program as if a check had failed."""
+        raise BrokenPipeError
+
+
 def emit(result: Result, outputs: Mapping[str, Any]) -> None:
     """Do what the output options say, and print the result where JSON does not go there.
 
@@ -42,7 +50,7 @@ def emit(result: Result, outputs: Mapping[str, Any]) -> None:
         return
     if json is not None:
         result.to_json(json)
-    console = Console()
+    console = _Console()
     view = {name: outputs[name] for name in _VIEW if name in outputs}
     for block in terminal_blocks(result.to_dict(), width=console.width, **view):
         console.print(block)
