@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.document import dump_document, kind_of, plain
+from calibrant.core.errors import InputError
 from calibrant.core.output import writing
+from calibrant.core.registry import did_you_mean
 
 __all__ = ["Result"]
 
@@ -62,9 +64,65 @@ class Result(Mapping[str, Any]):
 
         return render_markdown(self._document)
 
+    def to_polars(self) -> Any:
+        """Return the results as a polars table: a row per entry, a column per number.
+
+        Estimates give three columns: ``ece``, ``ece_low`` and ``ece_high``.
+
+        Examples
+        --------
+        >>> result = Result({"schema": "calibrant.audit/1", "results": [{"model": "a", "n": 3}]})
+        >>> result.to_polars().rows()
+        [('a', 3)]
+        """
+        import polars as pl
+
+        from calibrant.report.flat import flat_rows
+
+        return pl.DataFrame(flat_rows(self._document), infer_schema_length=None)
+
+    def to_pandas(self) -> Any:
+        """Return the results as a pandas table; pandas has to be installed."""
+        from calibrant.core.optional import optional_import
+
+        pandas = optional_import("pandas", extra="notebook", purpose="pandas tables")
+        from calibrant.report.flat import flat_rows
+
+        return pandas.DataFrame(flat_rows(self._document))
+
+    def plot(self, name: str | None = None) -> Any:
+        """Return a chart as an Altair object, to be shown, changed or saved in a notebook.
+
+        Parameters
+        ----------
+        name
+            Which chart, for example ``reliability-1``; the first one by default.
+        """
+        from calibrant.core.optional import optional_import
+        from calibrant.report.figures import figures_of
+
+        altair = optional_import("altair", extra="notebook", purpose="charts as objects")
+        figures = {figure.name: figure for figure in figures_of(self._document)}
+        if not figures:
+            raise InputError(f"a result of {self.kind} has no chart")
+        if name is not None and name not in figures:
+            raise InputError(f"there is no chart {name!r}", hint=did_you_mean(name, list(figures)))
+        figure = next(iter(figures.values())) if name is None else figures[name]
+        return altair.Chart.from_dict({**figure.spec, "title": figure.title})
+
+    def _repr_html_(self) -> str:
+        from calibrant.report.notebook import notebook_html
+
+        return notebook_html(self._document)
+
+    def __reduce__(self) -> tuple[type[Result], tuple[dict[str, Any]]]:
+        return type(self), (self._document,)
+
     def __str__(self) -> str:
+        from shutil import get_terminal_size
+
         from calibrant.report import render_text
 
-        return render_text(self._document)
+        return render_text(self._document, width=get_terminal_size((80, 24)).columns)
 
     __repr__ = __str__

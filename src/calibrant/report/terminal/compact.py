@@ -18,10 +18,10 @@ from calibrant.report.answers import badge_of, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.next_step import next_step
 from calibrant.report.terminal._fit import safe_text
-from calibrant.report.terminal.strip import STYLES, audit_lines, cut_cells
+from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table, cut_cells
 from calibrant.report.titles import title_line
 
-__all__ = ["LISTS", "compact_lines"]
+__all__ = ["LISTS", "compact_lines", "short_table"]
 
 LISTS = frozenset({"analysis", "demo", "grade", "methods", "models", "report"})
 """Kinds that are a list themselves: they are shown whole."""
@@ -95,10 +95,9 @@ def _table(
 ) -> list[Text]:
     if kind_of(document) == "audit" and document["results"]:
         return audit_lines(document, width, top=top, sort=sort)
-    tables = [block for block in blocks if isinstance(block, Table)]
-    if not tables:
+    table = short_table(document, blocks)
+    if table is None:
         return []
-    table = next((block for block in tables if block.main), tables[0])
     table = replace(table, rows=tuple(tuple(map(safe_text, row)) for row in table.rows))
     if sort is not None:
         table = _sorted(table, sort)
@@ -107,6 +106,14 @@ def _table(
     if cut > 0:
         drawn.append(Text(f" … {cut:,} more (--top {len(table.rows)})", style="dim"))
     return drawn
+
+
+def short_table(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table]) -> Table | None:
+    """Return the one table of the short view; that of an audit has a column per number."""
+    if kind_of(document) == "audit" and document["results"]:
+        return audit_table(document)
+    tables = [block for block in blocks if isinstance(block, Table)]
+    return next((block for block in tables if block.main), tables[0] if tables else None)
 
 
 def _sorted(table: Table, sort: str) -> Table:

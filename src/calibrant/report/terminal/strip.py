@@ -11,9 +11,10 @@ from rich.text import Text
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import claims_of, entry_tone
+from calibrant.report.blocks import Table
 from calibrant.report.terminal._fit import safe_text
 
-__all__ = ["STYLES", "audit_lines", "cut_cells"]
+__all__ = ["STYLES", "audit_lines", "audit_table", "cut_cells"]
 
 STYLES = {
     "over_confident": "bold red",
@@ -63,6 +64,24 @@ def audit_lines(
             tone = entry_tone(entry, claims)
             lines.append(_row(entry, short[id(entry)], strip, column, tone))
     return [*lines, _legend(document, strip, width)]
+
+
+def audit_table(document: Mapping[str, Any]) -> Table:
+    """Return the same rows without the strip, best first."""
+    entries = _sorted(document, None)
+    several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
+    rows = tuple(
+        (
+            _name(entry, several),
+            _percent(_value(entry, "accuracy")),
+            _percent(_value(entry, "mean_confidence")),
+            _gap(entry),
+            _metric(entry, "ece"),
+            _metric(entry, "auroc"),
+        )
+        for entry in entries
+    )
+    return Table(("", "right", "says", "gap, points", "ECE, points", "AUROC"), rows)
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:

@@ -147,4 +147,5 @@ def _shown(block: Mapping[str, Any]) -> str:
     tests = [block["significance"][name] for name in ("calibration", "gap")]
     if not any(test is not None and test["p_adjusted"] <= _ALPHA for test in tests):
         return "no"
-    return "yes" if block["verification"]["verdict"] == "verified" else "yes, below the floor"
+    below = block["verification"].get("verdict", "verified") != "verified"
+    return "yes, below the floor" if below else "yes"

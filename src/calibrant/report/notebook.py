@@ -1,0 +1,73 @@
+"""The view of a result in a notebook: badge, sentence, picture and a compact table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from calibrant.core.document import kind_of
+from calibrant.report.page.screen import first_screen
+from calibrant.report.pictures.svg import standalone
+from calibrant.report.terminal import document_blocks
+from calibrant.report.terminal.compact import short_table
+
+__all__ = ["notebook_html"]
+
+_ROWS = 12
+_STYLE = """
+.calibrant-out { font: 14px/1.45 system-ui, sans-serif; max-width: 860px; }
+.calibrant-out .cal-badge { display: inline-block; border-radius: 999px; padding: 2px 12px; font-weight: 650; background: #eaeef2; color: #4a525c; }
+.calibrant-out .over_confident, .calibrant-out .miscalibrated, .calibrant-out .alarm { background: #fde8dc; color: #9a3206; }
+.calibrant-out .under_confident, .calibrant-out .shown { background: #dcecf9; color: #0b4f85; }
+.calibrant-out .calibrated, .calibrant-out .equivalent { background: #d9f2e6; color: #0a5c42; }
+.calibrant-out .cal-sentence { font-size: 18px; font-weight: 650; margin: 8px 0; }
+.calibrant-out .cal-warning { background: #fff4d6; color: #4a3500; border-left: 4px solid #b07a00; padding: 4px 10px; margin: 6px 0; }
+.calibrant-out table { border-collapse: collapse; margin-top: 8px; font-variant-numeric: tabular-nums; }
+.calibrant-out th, .calibrant-out td { padding: 2px 12px 2px 0; text-align: right; border-bottom: 1px solid #d8dee4; }
+.calibrant-out th:first-child, .calibrant-out td:first-child { text-align: left; }
+.calibrant-out .cal-soft { color: #57606a; font-size: 13px; }
+"""  # noqa: E501
+
+
+def notebook_html(document: Mapping[str, Any]) -> str:
+    """Return HTML that stands in a cell: no script, and model output only as text.
+
+    Examples
+    --------
+    >>> document = {"schema": "calibrant.analysis/1", "done": [], "left_out": []}
+    >>> notebook_html(document).startswith('<div class="calibrant-out">')
+    True
+    """
+    screen = first_screen(document)
+    parts = [f"<style>{_STYLE}</style>", f'<div class="cal-soft">{escape(screen.title)}</div>']
+    parts += [f'<div class="cal-warning">{escape(text)}</div>' for text in screen.warnings]
+    if screen.badge is not None:
+        words = escape(f"{screen.badge.symbol} {screen.badge.words}")
+        parts.append(f'<span class="cal-badge {screen.badge.tone}">{words}</span>')
+    if screen.sentence:
+        parts.append(f'<div class="cal-sentence">{escape(screen.sentence)}</div>')
+    parts += [f"<div>{escape(text)}</div>" for text in screen.more]
+    if screen.picture is not None:
+        parts.append(standalone(screen.picture.wide))
+    parts.append(_table(document))
+    if screen.step is not None:
+        command = f"<code>{escape(screen.step[1])}</code>"
+        parts.append(f'<div class="cal-soft">{escape(screen.step[0])}: {command}</div>')
+    return f'<div class="calibrant-out">{"".join(parts)}</div>'
+
+
+def _table(document: Mapping[str, Any]) -> str:
+    if kind_of(document) == "report":
+        return ""
+    table = short_table(document, document_blocks(document))
+    if table is None:
+        return ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in table.rows[:_ROWS]
+    )
+    cut = len(table.rows) - _ROWS
+    more = f'<div class="cal-soft">{cut:,} more rows</div>' if cut > 0 else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
