@@ -19,7 +19,7 @@ from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
 from calibrant.comparison.engine import Comparer
 from calibrant.comparison.resampled import resample_counts
 from calibrant.core.estimate import Estimate
-from calibrant.epistemic.split_intervals import SplitMeans
+from calibrant.epistemic.deferral.split_intervals import SplitMeans
 from calibrant.planning.batch import batch_estimates
 
 SETS = int(os.environ.get("CALIBRANT_REPEATS", "200"))
