@@ -196,7 +196,7 @@ def source_name(document: Mapping[str, Any]) -> str:
     if isinstance(source, list):
         source = source[0] if len(source) == 1 else f"{len(source)} inputs"
     text = str(source)
-    if text in ("", "a table in memory"):
+    if not text or text.endswith(" in memory"):
         return ""
     path = PurePath(text.replace("\\", "/"))
     return path.stem if path.suffix.lower() in _SUFFIXES else path.name

@@ -68,6 +68,6 @@ def _input(document: Mapping[str, Any]) -> str:
     source = document.get("source") or document.get("study")
     if isinstance(source, list):
         source = source[0] if source else None
-    if not source or str(source) == "a table in memory":
+    if not source or str(source).endswith(" in memory"):
         return "FILE"
     return shlex.quote(PurePath(str(source).replace("\\", "/")).name)

@@ -20,7 +20,7 @@ from calibrant.workflows.analysis import write_report
 
 __all__ = ["study_document", "write_study_page"]
 
-_PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "altair", "xllamacpp")
+_PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "vl-convert-python", "xllamacpp")
 
 
 def write_study_page(study: Study) -> Path:

@@ -22,7 +22,7 @@ def frame(spec: dict[str, Any], *, width: int | str = 340, height: int = 300) ->
         "width": width,
         "height": height,
         "config": {
-            "background": None,
+            "background": "transparent",
             "font": "system-ui, sans-serif",
             "view": {"stroke": None},
             "axis": {
