@@ -63,11 +63,12 @@ def test_tables_10_to_14_no_reversal_by_method(method, share):
     assert round(100 * summary["patterns"]["none"]["share"].value, 1) == share
 
 
-def test_correlation_does_not_depend_on_the_order_of_a_pair():
+def test_correlation_about_the_origin_does_not_depend_on_the_order_of_a_pair():
     rng = np.random.default_rng(0)
     accuracy, gap = rng.standard_normal((2, 30))
     flip = rng.choice([-1, 1], 30)
-    first, second = gap_correlation(accuracy, gap), gap_correlation(accuracy * flip, gap * flip)
+    first = gap_correlation(accuracy, gap, centred=False)
+    second = gap_correlation(accuracy * flip, gap * flip, centred=False)
     assert first.value == pytest.approx(second.value, abs=1e-12)
     assert first.low < first.value < first.high
 
@@ -77,3 +78,9 @@ def test_quadrants_and_bins_count_every_case():
     assert sum(gap_quadrants(gaps["raw"], gaps["da"]).values()) == 105
     rows = accuracy_gap_bins(TABLES["accuracy_gap"].to_numpy() / 100, gaps)
     assert sum(row["cases"] for row in rows) == 105
+
+
+def test_correlation_is_pearsons():
+    rng = np.random.default_rng(1)
+    accuracy, gap = rng.standard_normal((2, 30)) + 1
+    assert gap_correlation(accuracy, gap).value == pytest.approx(np.corrcoef(accuracy, gap)[0, 1])

@@ -233,7 +233,7 @@ for name, verb in verbs.items():
     assert found[None] == found["local"] == found["ray"], name
 
 importlib.import_module("calibrant.verbs.compare").STREAM_ROWS = 10
-importlib.import_module("calibrant.verbs.streamed_compare").PART_ROWS = 100
+importlib.import_module("calibrant.inputs.compare_parts").PART_ROWS = 100
 scores().write_parquet(sys.argv[2])
 parts = {
     engine: cal.compare(sys.argv[2], by=["topic"], resamples=50, engine=engine).to_dict()

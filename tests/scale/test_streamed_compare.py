@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.comparison import merged
+from calibrant.comparison import questions
 from calibrant.comparison.resampled import resample_counts
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
@@ -46,8 +46,8 @@ def table(tmp_path):
 def in_parts(monkeypatch):
     """Small tables are streamed, in five parts of three blocks each."""
     monkeypatch.setattr("calibrant.verbs.compare.STREAM_ROWS", 100)
-    monkeypatch.setattr("calibrant.verbs.streamed_compare.PART_ROWS", 4_000)
-    monkeypatch.setattr(merged, "BLOCK_QUESTIONS", 400)
+    monkeypatch.setattr("calibrant.inputs.compare_parts.PART_ROWS", 4_000)
+    monkeypatch.setattr(questions, "BLOCK_QUESTIONS", 400)
 
 
 def width(estimate):

@@ -123,6 +123,17 @@ MORE_ACCURATE = declare(
     )
 )
 
+
+def _leader(facts: Facts) -> str:
+    text = (
+        f"{_place(facts)}{facts['winner']} states the most useful confidence of "
+        f"{facts['models']} models"
+    )
+    if facts["value"] > 0:
+        return f"{text}: skill {percent(facts['value'])} at even odds."
+    return f"{text}, but at even odds one constant number would do as well."
+
+
 LEADS = declare(
     ClaimRule(
         "compare.leads",
@@ -131,10 +142,7 @@ LEADS = declare(
         "paired bootstrap z of the scores on the questions that both have",
         "Holm over all pairs of the league",
         {
-            "shown": lambda facts: (
-                f"{_place(facts)}{facts['winner']} states the most useful confidence of "
-                f"{facts['models']} models: skill {percent(max(facts['value'], 0.0))} at even odds."
-            ),
+            "shown": _leader,
             "undecided": lambda facts: (
                 f"{_place(facts)}{joined(facts['first'])} share the first place among "
                 f"{facts['models']} models. More questions would decide between them."

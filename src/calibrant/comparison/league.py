@@ -36,7 +36,8 @@ __all__ = [
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 EVEN = 0.5
-_NO_SEPARATION = 1e-9
+# Resamples are summed in single precision.
+_NO_SEPARATION = 1e-6
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def mass_bins(rows: Floats, bins: int = MASS_BINS) -> Indices:
     Examples
     --------
     >>> mass_bins(np.array([5.0, 0.0, 1.0, 4.0]), bins=2).tolist()
-    [0, 0, 1, 1]
+    [0, 1, 1, 1]
     """
     total = rows.sum()
     middle = (np.cumsum(rows) - rows / 2) / max(total, 1.0)
