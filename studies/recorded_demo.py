@@ -1,0 +1,86 @@
+"""Makes the recorded study that the package ships: real draws of two small open models.
+
+Writes `src/calibrant/workflows/recorded/`. Questions: generated arithmetic; MACE (Apache-2.0); a part
+of WebQuestions (CC BY 4.0). The draws were made with Qwen2.5-Coder-0.5B-Instruct and -1.5B-Instruct
+(Apache-2.0 models).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+from benchmarks.harness import ROOT
+
+from studies._confidence_tables import local_draws
+
+DATA = ROOT.parent / "shared" / "data"
+OUT = ROOT / "src" / "calibrant" / "workflows" / "recorded"
+# Questions by source, the first of an order that a hash of the id gives.
+WANTED = {
+    "math_small": 80,
+    "webquestions": 70,
+    "mace_language": 30,
+    "mace_river": 30,
+    "mace_award": 30,
+}
+DOMAINS = {
+    "math_small": "arithmetic",
+    "webquestions": "web questions",
+    "mace_language": "languages",
+    "mace_river": "rivers",
+    "mace_award": "awards",
+}
+DRAWS = 20
+MODELS = ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
+
+
+def chosen(questions: pl.DataFrame) -> pl.DataFrame:
+    parts = [
+        questions.filter(pl.col("source") == source)
+        .with_columns(order=pl.col("question_id").hash(7))
+        .sort("order")
+        .head(count)
+        for source, count in WANTED.items()
+    ]
+    return (
+        pl.concat(parts)
+        .sort("question_id")
+        .with_columns(domain=pl.col("source").replace_strict(DOMAINS))
+        .drop("order", "source")
+    )
+
+
+def candidates(ids: pl.Series) -> pl.DataFrame:
+    """Every model's P(True) on every model's greedy answer."""
+    mass = pl.col("p_true_mass"), pl.col("p_false_mass")
+    return (
+        pl.read_parquet(DATA / "local_models" / "p_true.parquet")
+        .filter(
+            pl.col("question_id").is_in(ids.implode()),
+            pl.col("judge").is_in(MODELS),
+            pl.col("author").is_in(MODELS),
+        )
+        .select(
+            "question_id", "judge", "author", pl.lit("p_true_prob").alias("method"), "answer",
+            (mass[0] / (mass[0] + mass[1])).alias("confidence"),
+        )
+    )  # fmt: skip
+
+
+def main() -> None:
+    draws, questions = local_draws(DATA)
+    questions = chosen(questions)
+    ids = questions["question_id"]
+    draws = draws.filter(
+        pl.col("question_id").is_in(ids.implode()),
+        pl.col("model").is_in(MODELS),
+        pl.col("draw") < DRAWS,
+    ).with_columns(
+        pl.col("token_logprobs").cast(pl.List(pl.Float32)),
+        pl.col("temperature").cast(pl.Float32),
+    )
+    OUT.mkdir(parents=True, exist_ok=True)
+    tables = {"questions": questions, "draws": draws, "candidates": candidates(ids)}
+    for name, table in tables.items():
+        path = OUT / f"{name}.parquet"
+        table.write_parquet(path, compression="zstd", compression_level=19)
+        print(f"   {name}: {table.height:,} rows, {path.stat().st_size / 1e6:.2f} MB", flush=True)
