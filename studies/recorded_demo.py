@@ -1,8 +1,6 @@
 """Makes the recorded study that the package ships: real draws of two small open models.
 
-Writes `src/calibrant/workflows/recorded/`. Questions: generated arithmetic; MACE (Apache-2.0); a part
-of WebQuestions (CC BY 4.0). The draws were made with Qwen2.5-Coder-0.5B-Instruct and -1.5B-Instruct
-(Apache-2.0 models).
+Writes `src/calibrant/workflows/recorded/`; SOURCES.md there says where the questions come from.
 """
 
 from __future__ import annotations
