@@ -2,50 +2,146 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_FUNCTIONS = {
-    "audit": "calibrant.verbs.audit",
-    "cascade": "calibrant.verbs.cascade",
-    "compare": "calibrant.verbs.compare",
-    "decide": "calibrant.verbs.decide",
-    "grade": "calibrant.verbs.grade",
-    "groups": "calibrant.verbs.groups",
-    "import_logs": "calibrant.verbs.import_logs",
-    "load_policy": "calibrant.epistemic",
-    "monitor": "calibrant.verbs.monitor",
-    "plan": "calibrant.verbs.plan",
-    "run": "calibrant.workflows.run",
-}
-_MODULES = (
+if TYPE_CHECKING:
+    from calibrant import clients as clients
+    from calibrant import collect as collect
+    from calibrant import comparison as comparison
+    from calibrant import confidence as confidence
+    from calibrant import documents as documents
+    from calibrant import epistemic as epistemic
+    from calibrant import metrics as metrics
+    from calibrant import planning as planning
+    from calibrant import records as records
+    from calibrant import report as report
+    from calibrant import semantics as semantics
+    from calibrant import sources as sources
+    from calibrant import stats as stats
+    from calibrant.core.errors import CalibrantError as CalibrantError
+    from calibrant.core.errors import ClaimFailed as ClaimFailed
+    from calibrant.core.errors import InputError as InputError
+    from calibrant.core.errors import MissingDependencyError as MissingDependencyError
+    from calibrant.core.errors import SchemaError as SchemaError
+    from calibrant.core.estimate import Estimate as Estimate
+    from calibrant.epistemic import load_policy as load_policy
+    from calibrant.report.result import Result as Result
+    from calibrant.verbs.audit import audit as audit
+    from calibrant.verbs.bench import bench_check as bench_check
+    from calibrant.verbs.bench import bench_mace as bench_mace
+    from calibrant.verbs.bench_evaluate import bench_evaluate as bench_evaluate
+    from calibrant.verbs.cascade import cascade as cascade
+    from calibrant.verbs.compare import compare as compare
+    from calibrant.verbs.decide import decide as decide
+    from calibrant.verbs.grade import grade as grade
+    from calibrant.verbs.groups import groups as groups
+    from calibrant.verbs.import_logs import import_logs as import_logs
+    from calibrant.verbs.label import label_add as label_add
+    from calibrant.verbs.label import label_export as label_export
+    from calibrant.verbs.label import label_next as label_next
+    from calibrant.verbs.label import label_serve as label_serve
+    from calibrant.verbs.label import label_status as label_status
+    from calibrant.verbs.methods import methods as methods
+    from calibrant.verbs.monitor import monitor as monitor
+    from calibrant.verbs.plan import plan as plan
+    from calibrant.workflows.report import report as write_report
+    from calibrant.workflows.run import run as run
+else:
+    # Imported on first use: auditing a table never loads code that talks to models.
+    from calibrant.core.lazy import lazy_exports
+
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".core.errors": (
+                "CalibrantError",
+                "ClaimFailed",
+                "InputError",
+                "MissingDependencyError",
+                "SchemaError",
+            ),
+            ".core.estimate": ("Estimate",),
+            ".epistemic": ("load_policy",),
+            ".report.result": ("Result",),
+            ".verbs.audit": ("audit",),
+            ".verbs.bench": ("bench_check", "bench_mace"),
+            ".verbs.bench_evaluate": ("bench_evaluate",),
+            ".verbs.cascade": ("cascade",),
+            ".verbs.compare": ("compare",),
+            ".verbs.decide": ("decide",),
+            ".verbs.grade": ("grade",),
+            ".verbs.groups": ("groups",),
+            ".verbs.import_logs": ("import_logs",),
+            ".verbs.label": (
+                "label_add",
+                "label_export",
+                "label_next",
+                "label_serve",
+                "label_status",
+            ),
+            ".verbs.methods": ("methods",),
+            ".verbs.monitor": ("monitor",),
+            ".verbs.plan": ("plan",),
+            ".workflows.report": ("report as write_report",),
+            ".workflows.run": ("run",),
+            ".clients": (),
+            ".collect": (),
+            ".comparison": (),
+            ".confidence": (),
+            ".documents": (),
+            ".metrics": (),
+            ".planning": (),
+            ".records": (),
+            ".report": (),
+            ".semantics": (),
+            ".sources": (),
+            ".stats": (),
+        },
+    )
+
+__all__ = [
+    "CalibrantError",
+    "ClaimFailed",
+    "Estimate",
+    "InputError",
+    "MissingDependencyError",
+    "Result",
+    "SchemaError",
+    "__version__",
+    "audit",
+    "bench_check",
+    "bench_evaluate",
+    "bench_mace",
+    "cascade",
     "clients",
     "collect",
+    "compare",
     "comparison",
     "confidence",
+    "decide",
+    "documents",
     "epistemic",
+    "grade",
+    "groups",
+    "import_logs",
+    "label_add",
+    "label_export",
+    "label_next",
+    "label_serve",
+    "label_status",
+    "load_policy",
+    "methods",
     "metrics",
+    "monitor",
+    "plan",
     "planning",
     "records",
     "report",
+    "run",
     "semantics",
     "sources",
     "stats",
-)
-
-__all__ = ["__version__", *_FUNCTIONS, *_MODULES]
-
-
-def __getattr__(name: str) -> Any:
-    """Import on first use: auditing a table never loads code that talks to models."""
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module(_FUNCTIONS[name]), name)
-    if name in _MODULES:
-        return importlib.import_module(f"calibrant.{name}")
-    raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    "write_report",
+]

@@ -13,10 +13,10 @@ import orjson
 from calibrant.core.errors import SchemaError
 from calibrant.core.estimate import Estimate
 
-__all__ = ["dump_document", "kind_of", "load_document", "plain"]
+__all__ = ["dump_document", "kind_of", "load_document", "newest_version", "plain"]
 
 # Documents that have grown since their first version.
-_VERSIONS = {"calibrant.monitor": "2"}
+_VERSIONS = {"monitor": 2}
 _AS_IS = frozenset({str, int, bool, type(None)})
 
 
@@ -73,10 +73,23 @@ def kind_of(document: Mapping[str, Any]) -> str:
     """Return the kind: ``audit`` for ``calibrant.audit/1``."""
     schema = str(document.get("schema", ""))
     name, _, version = schema.partition("/")
-    newest = _VERSIONS.get(name, "1")
-    if not name.startswith("calibrant.") or not "1" <= version <= newest or len(version) > 1:
+    kind = name.removeprefix("calibrant.")
+    newest = newest_version(kind)
+    known = version.isascii() and version.isdigit() and 1 <= int(version) <= newest
+    if not name.startswith("calibrant.") or not known:
         raise SchemaError(
             f"this version reads calibrant.*/{newest} documents, got schema {schema!r}",
             hint="write the document again with this version",
         )
-    return name.removeprefix("calibrant.")
+    return kind
+
+
+def newest_version(kind: str) -> int:
+    """Return the version in which documents of a kind are written; older ones are read too.
+
+    Examples
+    --------
+    >>> newest_version("audit"), newest_version("monitor")
+    (1, 2)
+    """
+    return _VERSIONS.get(kind, 1)

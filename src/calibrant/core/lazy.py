@@ -24,7 +24,7 @@ def lazy_exports(
         ``__name__`` of the package.
     homes
         Names by the module that defines them, written as in an import: ``.rng`` is a module of
-        the package.
+        the package, and ``report as write_report`` gives a name of its own here.
 
     Examples
     --------
@@ -36,11 +36,16 @@ def lazy_exports(
     ...
     AttributeError: module 'calibrant.core' has no attribute 'other'
     """
-    home = {name: module for module, names in homes.items() for name in names}
+    home: dict[str, tuple[str, str]] = {}
+    for module, names_there in homes.items():
+        for written in names_there:
+            there, _, here = written.partition(" as ")
+            home[here or there] = (module, there)
 
     def find(name: str) -> Any:
         if name in home:
-            value = getattr(importlib.import_module(home[name], package), name)
+            module, there = home[name]
+            value = getattr(importlib.import_module(module, package), there)
         elif f".{name}" in homes:
             value = importlib.import_module(f".{name}", package)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError
@@ -12,6 +12,8 @@ from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 
 __all__ = ["Result"]
+
+_MORE = 'result.to_html("page.html")   .to_json("out.json")   .to_polars()   .plot()'
 
 
 class Result(Mapping[str, Any]):
@@ -24,7 +26,17 @@ class Result(Mapping[str, Any]):
     'audit'
     >>> result["results"], list(result), "seed" in result
     ([], ['schema', 'results'], False)
+    >>> type(result).__name__, result.results
+    ('AuditResult', [])
     """
+
+    def __new__(cls, document: Mapping[str, Any]) -> Result:
+        """Return a result of the class that knows the keys of this kind of document."""
+        if cls is Result:
+            from calibrant.report.typed import TYPED
+
+            cls = TYPED.get(kind_of(document), Result)
+        return super().__new__(cls)
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document: dict[str, Any] = plain(document)
@@ -38,6 +50,28 @@ class Result(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._document)
+
+    if not TYPE_CHECKING:
+        # Type checkers read the keys off the classes of `report.typed`: a slip is an error there.
+        def __getattr__(self, name: str) -> Any:
+            """Return the value of a key, as the class that the kind of document gives it."""
+            if name.startswith("_"):
+                raise AttributeError(name)
+            from calibrant.documents import FIELDS, field_value
+            from calibrant.documents.schema import fields_of
+
+            known = fields_of(FIELDS[self.kind]) if self.kind in FIELDS else {}
+            if name not in self._document and name not in known:
+                hint = did_you_mean(name, list({**self._document, **known}))
+                raise AttributeError(f"a result of {self.kind} has no {name!r}; {hint}")
+            value = self._document.get(name)
+            if name in known and value is not None:
+                value = field_value(FIELDS[self.kind], name, value)
+            self.__dict__[name] = value
+            return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._document})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as plain data."""
@@ -123,6 +157,7 @@ class Result(Mapping[str, Any]):
 
         from calibrant.report import render_text
 
-        return render_text(self._document, width=get_terminal_size((80, 24)).columns)
+        width = get_terminal_size((80, 24)).columns
+        return render_text(self._document, width=width, more=_MORE)
 
     __repr__ = __str__

@@ -29,7 +29,7 @@ from calibrant.verbs._options import (
 )
 
 if TYPE_CHECKING:
-    from calibrant.report.result import Result
+    from calibrant.report.typed import AuditResult
 
 __all__ = ["audit"]
 
@@ -100,7 +100,7 @@ def audit(
     ] = False,
     engine: Engine = None,
     seed: Seed = 0,
-) -> Result:
+) -> AuditResult:
     """Audit confidences against outcomes.
 
     Parameters
@@ -149,7 +149,7 @@ def audit(
 
     Returns
     -------
-    Result
+    AuditResult
         Document ``calibrant.audit/1``.
 
     Examples

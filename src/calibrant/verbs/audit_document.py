@@ -24,7 +24,7 @@ from calibrant.inputs.engines import LocalEngine
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
-from calibrant.report.result import Result
+from calibrant.report.typed import AuditResult
 from calibrant.verbs.semantic import pooled_block, semantic_blocks, semantic_options
 
 __all__ = ["audit_document"]
@@ -33,7 +33,7 @@ _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 
 
-def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> Result:
+def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
     """Build the document of an audit from its opened input."""
     meanings = [] if source.draws is None else _meanings(source, options)
     entries = _entries(source, options, margin)
@@ -58,7 +58,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     }
     results = [{**entry, "verdict": _verdict(entry, claims)} for entry in told]
     pooled = None if source.draws is None else pooled_block(source.draws, semantic_options(options))
-    return Result({**head, "results": results, "sem_ece": meanings, "sem_ece_pooled": pooled})
+    return AuditResult({**head, "results": results, "sem_ece": meanings, "sem_ece_pooled": pooled})
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:

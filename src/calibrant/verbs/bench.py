@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from calibrant.core.errors import InputError
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.provenance import document_head
-from calibrant.report.result import Result
+from calibrant.report.typed import BenchCheckResult, BenchResult
 from calibrant.sources.mace.build import build_benchmark
 from calibrant.sources.mace.check import check_questions
 from calibrant.sources.mace.choose import STRATA, Embed
@@ -96,7 +96,7 @@ def bench_mace(
     split_entities: Annotated[
         bool, Option("Give every answer entity to one domain.", group=ADVANCED)
     ] = True,
-) -> Result:
+) -> BenchResult:
     """Write a benchmark of questions with exactly k right answers.
 
     Parameters
@@ -157,7 +157,7 @@ def bench_mace(
     if out is not None:
         write_questions(benchmark.questions, out)
     settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap}
-    return Result(
+    return BenchResult(
         {
             **document_head("bench", list(triples), seed=seed, settings=settings),
             "strata": strata,
@@ -188,7 +188,7 @@ def bench_check(
     ],
     *,
     triples: Triples = (),
-) -> Result:
+) -> BenchCheckResult:
     """Derive the answers of every question again and compare.
 
     Parameters
@@ -210,7 +210,7 @@ def bench_check(
     """
     facts = raw_facts(_read(triples), source=_source(triples))
     head = document_head("bench_check", [questions, *triples])
-    return Result({**head, **check_questions(read_questions(questions), facts)})
+    return BenchCheckResult({**head, **check_questions(read_questions(questions), facts)})
 
 
 def _read(paths: Sequence[str | Path]) -> list[Triple]:

@@ -22,7 +22,7 @@ from calibrant.metrics.multi_answer import (
     tune_aggregation,
 )
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
-from calibrant.report.result import Result
+from calibrant.report.typed import MultiAnswerResult
 from calibrant.verbs._options import Level, OnInvalid, Seed
 
 __all__ = ["bench_evaluate"]
@@ -108,7 +108,7 @@ def bench_evaluate(
     ] = 1_000,
     level: Level = 0.95,
     seed: Seed = 0,
-) -> Result:
+) -> MultiAnswerResult:
     """Evaluate confidences on questions with one and with several right answers.
 
     Parameters
@@ -176,7 +176,7 @@ def bench_evaluate(
     document["dropped"] = dict(scores.dropped)
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
     document["tuning"] = _tuning(table, scores.frame, tune, level, seed)
-    return Result(document)
+    return MultiAnswerResult(document)
 
 
 def _tuned_methods(names: str | Sequence[str]) -> list[str]:

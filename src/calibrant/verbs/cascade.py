@@ -15,16 +15,17 @@ from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade
-from calibrant.epistemic.loss.decision import CostMatrix
-from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
+from calibrant.epistemic.loss.decision import CostMatrix
+from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
 from calibrant.inputs.engines import engine_named
+from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.metrics import calibrator_from_dict
 from calibrant.records import load_scores
-from calibrant.report.result import Result
+from calibrant.report.typed import CascadeResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
     CorrectColumn,
@@ -43,7 +44,6 @@ from calibrant.verbs._options import (
     Seed,
     TreeSplits,
 )
-from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
 
 __all__ = ["aligned_answers", "cascade"]
 
@@ -140,7 +140,7 @@ def cascade(
     ] = None,
     engine: Engine = None,
     seed: Seed = 0,
-) -> Result:
+) -> CascadeResult:
     """Compare strategies of asking several models, and save the fitted risk cascade.
 
     Parameters
@@ -185,7 +185,7 @@ def cascade(
 
     Returns
     -------
-    Result
+    CascadeResult
         A document ``calibrant.cascade/1`` with one entry in ``results``.
     """
     options = {
@@ -239,7 +239,7 @@ def cascade(
         "dropped": dropped | left_out,
         "results": [entry],
     }
-    return Result(document)
+    return CascadeResult(document)
 
 
 def _prices(

@@ -9,12 +9,12 @@ from calibrant.comparison.compare import compare_parts
 from calibrant.comparison.families import decide_document, document_claims
 from calibrant.core.errors import InputError
 from calibrant.inputs.compare_source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
-from calibrant.report.result import Result
+from calibrant.report.typed import CompareResult
 
 __all__ = ["compare_document"]
 
 
-def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Result:
+def compare_document(source: CompareSource, options: Mapping[str, Any]) -> CompareResult:
     """Build the document of a comparison from its opened input."""
     found = compare_parts(
         source.read,
@@ -37,7 +37,7 @@ def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Resul
         raise _refusal(refused, source.head["source"])
     rule = decide_document(parts, level=options["level"], margin=options["margin"])
     _reversals_by_group(parts)
-    return Result(
+    return CompareResult(
         {
             **source.head,
             **options,

@@ -24,7 +24,7 @@ from calibrant.inputs.features import refuse_outcome, scores_source, without_mis
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.records import Block, load_scores
-from calibrant.report.result import Result
+from calibrant.report.typed import DecideResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
     CorrectColumn,
@@ -90,7 +90,7 @@ def decide(
         Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
     ] = None,
     seed: Seed = 0,
-) -> Result:
+) -> DecideResult:
     """Find where a model may answer alone, and promise how often it is then wrong.
 
     Parameters
@@ -120,7 +120,7 @@ def decide(
 
     Returns
     -------
-    Result
+    DecideResult
         A document ``calibrant.decide/1`` with one entry per model and method in ``results``.
 
     Examples
@@ -176,7 +176,7 @@ def decide(
         for entry in plain(results)
         for claim in decide_claims(entry, named=len(results) > 1)
     ]
-    return Result({**head, "dropped": dropped, "results": results, "claims": claims})
+    return DecideResult({**head, "dropped": dropped, "results": results, "claims": claims})
 
 
 def _chosen(frame: pl.DataFrame, column: str, wanted: str | None) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
 from calibrant.records import Study
-from calibrant.report.result import Result
+from calibrant.report.typed import GradeResult
 from calibrant.verbs._options import Data, ModelColumn, QuestionColumn, Seed
 
 __all__ = ["grade"]
@@ -54,7 +54,7 @@ def grade(
     question: QuestionColumn = None,
     model: ModelColumn = None,
     seed: Seed = 0,
-) -> Result:
+) -> GradeResult:
     """Put sampled answers that mean the same together, grade and score them.
 
     Parameters
@@ -76,7 +76,7 @@ def grade(
 
     Returns
     -------
-    Result
+    GradeResult
         Document ``calibrant.grade/1``: per model questions, draws, classes and grades; which
         columns were used and which of them were guessed; which methods were scored.
 
@@ -97,7 +97,7 @@ def grade(
     graded = grade_samples(read, seed=seed)
     settings = {"columns": dict(read.columns)}
     head = document_head("grade", data, seed=seed, settings=settings)
-    return Result(
+    return GradeResult(
         {
             **head,
             "samples": dict(graded.how),

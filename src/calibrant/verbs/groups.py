@@ -27,7 +27,7 @@ from calibrant.inputs.features import embed_texts, refuse_outcome, scores_source
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.records import Block, Scores, load_scores
-from calibrant.report.result import Result
+from calibrant.report.typed import GroupsResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
     CorrectColumn,
@@ -113,7 +113,7 @@ def groups(
         ),
     ] = None,
     seed: Seed = 0,
-) -> Result:
+) -> GroupsResult:
     """Find groups where a confidence is off beyond its overall error.
 
     Parameters
@@ -152,7 +152,7 @@ def groups(
 
     Returns
     -------
-    Result
+    GroupsResult
         A document ``calibrant.groups/1``: one entry per model and method in ``results``; with a
         single entry its numbers stand at the top as well, with several ``across`` sums them up.
 
@@ -212,7 +212,7 @@ def groups(
     }
     if not several:
         document |= {name: results[0][name] for name in _NAMES}
-    return Result(document)
+    return GroupsResult(document)
 
 
 def _settings(options: GroupOptions) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
-from calibrant.report.result import Result
+from calibrant.report.typed import ImportResult
 from calibrant.verbs._options import (
     AnswerColumn,
     ConfidenceColumn,
@@ -90,7 +90,7 @@ def import_logs(
     method: MethodColumn = None,
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
-) -> Result:
+) -> ImportResult:
     """Read foreign logs, and write their tables where `out` is given.
 
     Parameters
@@ -118,7 +118,7 @@ def import_logs(
 
     Returns
     -------
-    Result
+    ImportResult
         Document ``calibrant.import_logs/1``: per log what was read, and everything that was not.
     """
     roles = {"confidence": confidence, "correct": correct, "model": model}
@@ -130,7 +130,7 @@ def import_logs(
     _require_use_of_filter(filter, read)
     tables = tables_of(read)
     written = [] if out is None else _write(tables, Path(out))
-    return Result(
+    return ImportResult(
         {
             "schema": "calibrant.import_logs/1",
             "version": calibrant.__version__,

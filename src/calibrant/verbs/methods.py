@@ -12,7 +12,7 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
-from calibrant.report.result import Result
+from calibrant.report.typed import MethodsResult
 
 __all__ = ["methods"]
 
@@ -29,7 +29,7 @@ def methods(
             place="read",
         ),
     ] = None,
-) -> Result:
+) -> MethodsResult:
     """List the confidence methods, and say which are available for a study.
 
     Parameters
@@ -39,7 +39,7 @@ def methods(
 
     Returns
     -------
-    Result
+    MethodsResult
         Document ``calibrant.methods/1``: ``methods`` (name, summary, needs, about, probability,
         low, high, direction, reference), ``needs`` (what each input is), and for a study
         ``results``: one entry per model and method with available, questions, missing, reason.
@@ -59,7 +59,7 @@ def methods(
     }
     if study is not None:
         document["results"] = _availability(Path(study))
-    return Result(document)
+    return MethodsResult(document)
 
 
 def _availability(path: Path) -> list[dict[str, Any]]:

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from calibrant.clients.weights import WEIGHTS, Weights, cache_folder, fetch
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
-from calibrant.report.result import Result
+from calibrant.report.typed import ModelsResult
 
 __all__ = ["fetch_model", "models"]
 
 
 @verb(example="calibrant models list", outputs=("json",))
-def models() -> Result:
+def models() -> ModelsResult:
     """Return the models that can be fetched, and whether they are there.
 
     Examples
@@ -32,7 +32,7 @@ def fetch_model(
     ] = "smollm2-135m-instruct",
     *,
     force: Annotated[bool, Option("Fetch again even where a sound file is there.")] = False,
-) -> Result:
+) -> ModelsResult:
     """Download the weights of a model into the user's cache, checked by SHA-256.
 
     Parameters
@@ -46,8 +46,8 @@ def fetch_model(
     return _document([_entry(WEIGHTS[model])])
 
 
-def _document(entries: list[dict[str, Any]]) -> Result:
-    return Result(
+def _document(entries: list[dict[str, Any]]) -> ModelsResult:
+    return ModelsResult(
         {
             **document_head("models"),
             "folder": str(cache_folder() / "models"),

@@ -25,7 +25,7 @@ from calibrant.planning.watching.times import days_since_1970, instants
 from calibrant.planning.watching.watch import Baseline, StreamBatch, Watch
 from calibrant.records import Scores, load_scores, source_name
 from calibrant.records.label_store import LabelStore, store_path
-from calibrant.report.result import Result
+from calibrant.report.typed import MonitorResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
     CorrectColumn,
@@ -135,7 +135,7 @@ def monitor(
     method: MethodColumn = None,
     question: QuestionColumn = None,
     on_invalid: OnInvalid = "error",
-) -> Result:
+) -> MonitorResult:
     """Watch calibration over time and raise an alarm when it leaves its verified place.
 
     Parameters
@@ -175,7 +175,7 @@ def monitor(
 
     Returns
     -------
-    Result
+    MonitorResult
         Document ``calibrant.monitor/2``.
 
     Examples
@@ -253,7 +253,7 @@ def monitor(
     head = document_head("monitor", sources, settings=settings, source=stream)
     head["schema"] = "calibrant.monitor/2"
     claims = [claim.to_dict() for claim in monitor_claims(plain(results))]
-    return Result(
+    return MonitorResult(
         {**head, "claims": claims, "results": results, "repeated": repeated, "dropped": dropped}
     )
 

@@ -32,7 +32,7 @@ from calibrant.planning.plan import parse_stages
 from calibrant.planning.subjects import subject_rankings
 from calibrant.planning.theory import Theory, theory_document
 from calibrant.records import Block, Scores, load_scores, read_table, source_name
-from calibrant.report.result import Result
+from calibrant.report.typed import PlanResult
 from calibrant.verbs._options import (
     By,
     ConfidenceColumn,
@@ -148,7 +148,7 @@ def plan(
     question: QuestionColumn = None,
     on_invalid: OnInvalid = "error",
     seed: Seed = 0,
-) -> Result:
+) -> PlanResult:
     """Plan labels: for a claim about a pool, for a precision, or from labels at hand.
 
     Parameters
@@ -185,7 +185,7 @@ def plan(
 
     Returns
     -------
-    Result
+    PlanResult
         Document ``calibrant.plan/1``.
 
     Examples
@@ -273,7 +273,7 @@ def plan(
         stages=stages,
     )
     document["claims"] = [made.to_dict() for made in plan_claims(plain(document["plans"]))]
-    return Result(document)
+    return PlanResult(document)
 
 
 def _opened(scores: Any, columns: dict[str, Any]) -> Scores:

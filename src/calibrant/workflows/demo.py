@@ -10,7 +10,7 @@ from calibrant.collect import Watch
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
-from calibrant.report.result import Result
+from calibrant.report.typed import DemoResult
 from calibrant.verbs._options import Seed
 from calibrant.verbs.bench import bench_mace
 from calibrant.verbs.models import fetch_model
@@ -64,7 +64,7 @@ def demo(
     *,
     seed: Seed = 0,
     watch: Annotated[Watch | None, Supplied("progress")] = None,
-) -> Result:
+) -> DemoResult:
     """Ask the embedded model 20 generated questions and write a study with its report.
 
     A second call asks nothing again: what the ledger holds is used.
@@ -80,7 +80,7 @@ def demo(
 
     Returns
     -------
-    Result
+    DemoResult
         Document ``calibrant.demo/1``: where the report is, and what to try next.
     """
     started = time.perf_counter()
@@ -92,7 +92,7 @@ def demo(
     collected = run(study.path, watch=watch)
     parts = analyse(study.path, seed=seed)
     write_study_page(study)
-    return Result(
+    return DemoResult(
         {
             **document_head("demo", study, seed=seed),
             "study": str(study.path),

@@ -14,7 +14,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.figures import FORMATS, figures_of, save_figure
-from calibrant.report.result import Result
+from calibrant.report.typed import ReportResult
 from calibrant.verbs._options import Data, Seed
 from calibrant.verbs.audit import audit
 from calibrant.workflows.analysis import analyse
@@ -47,7 +47,7 @@ def report(
     formats: Sequence[str] = FORMATS,
     title: Annotated[str | None, Option("Title of the page.", metavar="TEXT", group=OUTPUT)] = None,
     seed: Seed = 0,
-) -> Result:
+) -> ReportResult:
     """Render results.
 
     Parameters
@@ -67,7 +67,7 @@ def report(
 
     Returns
     -------
-    Result
+    ReportResult
         Document ``calibrant.report/1``: what was ``written``; the ``documents`` themselves where
         nothing was, so that they are shown.
     """
@@ -92,7 +92,7 @@ def report(
     # With no place to write to, the tables themselves are what was asked for.
     shown = [] if written else documents
     head = document_head("report", paths, seed=seed)
-    return Result({**head, "written": written, "documents": shown})
+    return ReportResult({**head, "written": written, "documents": shown})
 
 
 def _document(path: str | Path) -> dict[str, Any]:

@@ -1,0 +1,146 @@
+"""Parts that documents share: estimates, claims, metrics, what labels can show."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "UNDEFINED",
+    "Claim",
+    "DroppedBlock",
+    "EstimateEntry",
+    "InputFile",
+    "Metrics",
+    "NextStep",
+    "Part",
+    "ReliabilityBin",
+    "ReliabilityCurve",
+    "Resolution",
+    "Verification",
+]
+
+Keys = dict[str, str] | None
+"""The group that an entry is about, by column; None for all rows."""
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a document: its keys are attributes, further keys are passed over."""
+
+
+class EstimateEntry(Part, frozen=True, kw_only=True):
+    """A value with its interval; None where it is undefined."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: float | None = None
+
+
+UNDEFINED = EstimateEntry()
+"""What a metric is that this data, or this kind of score, does not have."""
+
+
+class Claim(Part, frozen=True, kw_only=True):
+    """A sentence about the data, with the test behind it."""
+
+    id: str
+    subject: dict[str, Any]
+    outcome: Literal["shown", "equivalent", "undecided", "depends"]
+    text: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_adjusted: float | None = None
+    margin: float | None = None
+    n: float | None = None
+
+
+class NextStep(Part, frozen=True, kw_only=True):
+    """What to do next."""
+
+    command: str
+    why: str
+
+
+class InputFile(Part, frozen=True, kw_only=True):
+    """A file that was read."""
+
+    path: str
+    bytes: int | None = None
+    sha256: str | None = None
+    rows: int | None = None
+
+
+class Metrics(Part, frozen=True, kw_only=True):
+    """The metrics of a block; calibration metrics of a score that only ranks are undefined."""
+
+    ece: EstimateEntry = UNDEFINED
+    ece_debiased: EstimateEntry = UNDEFINED
+    smooth_ece: EstimateEntry = UNDEFINED
+    brier: EstimateEntry = UNDEFINED
+    log_loss: EstimateEntry = UNDEFINED
+    auroc: EstimateEntry = UNDEFINED
+    auprc: EstimateEntry = UNDEFINED
+    aurc: EstimateEntry = UNDEFINED
+    e_aurc: EstimateEntry = UNDEFINED
+    accuracy: EstimateEntry = UNDEFINED
+    mean_confidence: EstimateEntry = UNDEFINED
+    confidence_gap: EstimateEntry = UNDEFINED
+    over_confidence: EstimateEntry = UNDEFINED
+    under_confidence: EstimateEntry = UNDEFINED
+    mcb: EstimateEntry = UNDEFINED
+    dsc: EstimateEntry = UNDEFINED
+    unc: EstimateEntry = UNDEFINED
+
+
+class Resolution(Part, frozen=True, kw_only=True):
+    """How precisely these labels show the calibration error."""
+
+    ece: EstimateEntry = UNDEFINED
+    bins: int | None = None
+    half_width: float | None = None
+    if_calibrated: float | None = None
+
+
+class Verification(Part, frozen=True, kw_only=True):
+    """What this number of labels can show at all."""
+
+    labels: int
+    error_rate: EstimateEntry
+    lipschitz: EstimateEntry
+    passive_floor: EstimateEntry
+    active_floor: EstimateEntry
+    accuracy_floor: EstimateEntry
+    resolution: Resolution | None = None
+    optimal_bins: int | None = None
+
+
+class ReliabilityBin(Part, frozen=True, kw_only=True):
+    """A bin of a reliability diagram."""
+
+    lower: float
+    upper: float
+    n: float
+    confidence: float | None = None
+    rate: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class ReliabilityCurve(Part, frozen=True, kw_only=True):
+    """Bins and curve of a reliability diagram."""
+
+    bins: list[ReliabilityBin]
+    curve: dict[str, Any] | None = None
+    histogram: list[int] | None = None
+
+
+class DroppedBlock(Part, frozen=True, kw_only=True):
+    """Something that was left out, and why."""
+
+    reason: str
+    method: str | None = None
+    group: Keys = None
+    model: str | None = None
