@@ -157,6 +157,7 @@ class StudyConfig:
     budget: BudgetConfig
     semantics: SemanticsConfig
     concurrency: int = 64
+    scoring: Mapping[str, Any] = field(default_factory=dict)
 
     def for_model(self, model: ModelConfig) -> StudyConfig:
         """Return the study as this model sees it: with its own prompts and temperature."""
@@ -196,6 +197,7 @@ def parse_config(values: Mapping[str, Any], *, folder: Path, source: str) -> Stu
         budget=_budget(root.table("budget"), folder),
         semantics=_semantics(root.table("semantics"), folder),
         concurrency=root.whole("concurrency", 64, low=1),
+        scoring=_scoring(root.table("scoring"), folder),
     )
     root.finish()
     return config
@@ -341,6 +343,28 @@ def _semantics(table: Settings, folder: Path) -> SemanticsConfig:
         if way == "embeddings" and not config.embeddings:
             table.refuse(key, "is embeddings, but they are off", hint="set embeddings = true")
     return config
+
+
+def _scoring(table: Settings, folder: Path) -> dict[str, Any]:
+    """Read how scores are made: which answer, which variant, threshold, similarity, ensemble."""
+    given: dict[str, Any] = {}
+    words = {
+        "variant": ("default", "paper"),
+        "about": ("modal", "greedy"),
+        "similarity": ("classes", "embeddings", "lexical"),
+    }
+    for name, choices in words.items():
+        if table.has(name):
+            given[name] = table.text(name, choices=choices)
+    for name, high in (("tau", None), ("impute", 1.0)):
+        if table.has(name):
+            given[name] = table.real(name, 0.0, low=0.0, high=high)
+    if table.has("ensemble"):
+        given["ensemble"] = str(folder / table.text("ensemble"))
+    for name in (*words, "tau", "impute", "ensemble"):
+        table.raw(name, None)
+    table.finish()
+    return given
 
 
 def _budget(table: Settings, folder: Path) -> BudgetConfig:

@@ -90,11 +90,13 @@ def forecast(
         for model in config.models
     ]
     rows = [row for model in models for row in model.first_and_second_turn(questions, extract)]
+    judged = any(model.wanted.judge_samples for model in models)
     pools = {
         question.question_id: distinct(
-            subject.answer
+            answer
             for model in models
             if (subject := model.subjects.get(question.question_id)) is not None
+            for answer in (subject.answer, *(subject.candidates if judged else ()))
         )
         for question in questions
     }
@@ -226,7 +228,10 @@ class _ModelForecast:
         prompt = self.book.find("answer", question.kind)
         limit = self.config.sampling.max_tokens.get("answer", prompt.max_tokens)
         longest = f"{self.model.name} ".ljust(limit * LETTERS_PER_TOKEN, "x")
-        return Subject(longest, longest, (longest,) * self.config.sampling.candidates)
+        sampling = self.config.sampling
+        return Subject(
+            longest, longest, (longest,) * sampling.candidates, (longest,) * sampling.draws
+        )
 
 
 def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> None:

@@ -26,6 +26,10 @@ class Need:
         Whether its draws must carry token log-probs, and alternatives of the first token.
     repeated
         Whether one draw is not enough (votes).
+    named_only
+        Whether it costs so many calls that ``methods = "all"`` does not ask for it.
+    judge_samples
+        Whether sampled answers join the pool of candidates.
     kinds
         Kinds of question that can bring it; empty for all.
     """
@@ -34,6 +38,8 @@ class Need:
     logprobs: bool = False
     top: bool = False
     repeated: bool = False
+    named_only: bool = False
+    judge_samples: bool = False
     kinds: tuple[str, ...] = ()
 
 
@@ -61,6 +67,13 @@ NEEDS: dict[str, Need] = {
     "p_true_cand_logprobs": Need("p_true_cand", logprobs=True, top=True),
     "self_ask": Need("self_ask"),
     "self_ask_cand": Need("self_ask_cand"),
+    "token_texts": Need("samples", logprobs=True),
+    "greedy_token_texts": Need("greedy", logprobs=True),
+    "greedy_token_alternatives": Need("greedy", logprobs=True, top=True),
+    "selfcheck_votes": Need("selfcheck", named_only=True),
+    "verified": Need(POOL, named_only=True, judge_samples=True),
+    "panel": Need(POOL, named_only=True),
+    "ensemble": Need("greedy", named_only=True),
 }
 
 
@@ -105,6 +118,7 @@ def select_probes(
     needs: list[Need] = []
     for method, names in methods.items():
         lack = next(filter(None, (_lack(name, able, kinds) for name in names)), None)
+        lack = lack or _not_asked(names, config)
         if lack is None:
             needs.extend(NEEDS[name] for name in names)
             continue
@@ -131,6 +145,20 @@ def _lack(name: str, able: Capabilities, kinds: Collection[str]) -> str | None:
     return None
 
 
+def _not_asked(names: Collection[str], config: StudyConfig) -> str | None:
+    """Say why ``methods = "all"`` leaves a method out, or what else the study lacks for it."""
+    if "panel" in names and len(config.models) < 2:
+        return "a panel needs a second model"
+    if "ensemble" in names:
+        return None if config.scoring.get("ensemble") else "scoring.ensemble names no file"
+    costly = next((name for name in names if NEEDS[name].named_only), None)
+    if costly is None or config.methods is not None:
+        return None
+    if NEEDS[costly].probe == POOL and config.candidate_pool and costly == "panel":
+        return None
+    return "it takes many calls, so it is asked only where `methods` names it"
+
+
 def _wanted(needs: list[Need], config: StudyConfig, able: Capabilities) -> Wanted:
     asked = {need.probe for need in needs} | ({POOL} if config.candidate_pool else set())
     repeated = {need.probe for need in needs if need.repeated}
@@ -143,4 +171,5 @@ def _wanted(needs: list[Need], config: StudyConfig, able: Capabilities) -> Wante
         draws=draws,
         logprobs=frozenset({need.probe for need in needs if need.logprobs} | readable),
         top=frozenset({need.probe for need in needs if need.top} | readable),
+        judge_samples=any(need.judge_samples for need in needs),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from calibrant.clients.asks import Ask
 from calibrant.clients.protocol import Capabilities, Request
@@ -21,6 +21,8 @@ class Wanted:
     """How many draws of each probe are wanted, which of them with token log-probs, and which
     with alternatives of every token.
 
+    `judge_samples` puts the most frequent sampled answers into the pool of candidates.
+
     Examples
     --------
     >>> Wanted({"samples": 8}).draws["samples"]
@@ -30,6 +32,7 @@ class Wanted:
     draws: Mapping[str, int]
     logprobs: frozenset[str] = frozenset()
     top: frozenset[str] = frozenset()
+    judge_samples: bool = False
 
     def probes(self, turn: int) -> list[Probe]:
         """Return the wanted probes of a turn in the order of `PROBES`."""
@@ -69,6 +72,7 @@ class Subject:
     answer: str
     response: str
     candidates: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +112,14 @@ class Asker:
         for probe in self.wanted.probes(2):
             for question in questions:
                 subject = subjects.get(question.question_id)
-                if subject is not None:
+                if subject is None:
+                    continue
+                if not probe.per_sample:
                     yield self._about(question, probe, subject)
+                    continue
+                for position, sample in enumerate(subject.samples):
+                    alone = replace(subject, candidates=(sample,))
+                    yield self._about(question, probe, alone, position=position)
 
     def pool_turn(
         self, questions: Sequence[Question], pools: Mapping[str, Sequence[str]]

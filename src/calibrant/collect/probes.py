@@ -8,6 +8,7 @@ In the draws table a row is named by question, model, purpose and draw:
   the study's temperature (the multi-sample ones).
 - ``p_true``, ``p_true_cand``: votes at temperature 1, draws 0, 1, ..
 - ``self_ask``, ``self_ask_cand``: draw 0 at temperature 0.
+- ``selfcheck``: draw j says whether sample j supports the greedy answer, at temperature 0.
 - ``p_true_pool``: draw j is this model's verdict on candidate j of the pool that all models of
   the study share; the column ``about`` holds the candidate.
 
@@ -47,6 +48,8 @@ class Probe:
         Whether the prompt shows the distinct sampled answers.
     first_token
         Whether the score is read from the alternatives of the first token.
+    per_sample
+        Whether it is asked once for every sampled answer.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Probe:
     first_draw: int = 0
     candidates: bool = False
     first_token: bool = False
+    per_sample: bool = False
 
     @property
     def ledger_purpose(self) -> str:
@@ -68,7 +72,7 @@ class Probe:
         """Probes that must be there before this one can be asked."""
         if self.turn == 1:
             return ()
-        return ("greedy", "samples") if self.candidates else ("greedy",)
+        return ("greedy", "samples") if self.candidates or self.per_sample else ("greedy",)
 
 
 PROBES: dict[str, Probe] = {
@@ -99,6 +103,7 @@ PROBES: dict[str, Probe] = {
             sampled=False,
             candidates=True,
         ),
+        Probe("selfcheck", "selfcheck", "selfcheck", turn=2, sampled=False, per_sample=True),
         Probe(POOL, POOL, "p_true", turn=3, sampled=True, first_token=True),
     )
 }

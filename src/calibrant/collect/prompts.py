@@ -36,6 +36,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "p_true_cand": "p_true_cand",
         "self_ask": "self_ask",
         "self_ask_cand": "self_ask_cand",
+        "selfcheck": "selfcheck",
     },
     "short": {
         "answer": "short",
@@ -47,6 +48,7 @@ DEFAULTS: dict[str, dict[str, str]] = {
         "p_true_cand": "short_p_true_cand",
         "self_ask": "short_self_ask",
         "self_ask_cand": "short_self_ask_cand",
+        "selfcheck": "short_selfcheck",
     },
 }
 

@@ -149,10 +149,14 @@ class _Run:
         runs = list(models)
         if not any(run.wanted.probes(3) for run in runs):
             return
+        judged = any(run.wanted.judge_samples for run in runs)
         for question in self.questions:
             found = (run.subjects.get(question.question_id) for run in runs)
             self.pools[question.question_id] = distinct(
-                subject.answer for subject in found if subject is not None
+                answer
+                for subject in found
+                if subject is not None
+                for answer in (subject.answer, *(subject.candidates if judged else ()))
             )
 
 
@@ -274,7 +278,9 @@ class _ModelRun:
 
     @property
     def _wants_candidates(self) -> bool:
-        return any(probe.candidates for probe in self.wanted.probes(2))
+        return self.wanted.judge_samples or any(
+            probe.candidates or probe.per_sample for probe in self.wanted.probes(2)
+        )
 
     def _find_subjects(self) -> None:
         """Find what second turns ask about; without an answer there is nothing to ask."""

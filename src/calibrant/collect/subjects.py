@@ -42,7 +42,7 @@ def find_subject(
         return None
     found = (extract(question, text) for text in samples)
     shown = most_frequent([item for item in found if item], candidates)
-    return Subject(answer, response, tuple(shown))
+    return Subject(answer, response, tuple(shown), tuple(samples))
 
 
 def distinct(answers: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ import orjson
 import polars as pl
 
 from calibrant.clients.asks import LedgeredDraw, Outcome
+from calibrant.clients.protocol import Completion
 from calibrant.clients.tokens import TokenLogprobs
 from calibrant.collect.plan import Tag
 from calibrant.collect.probes import PROBES
@@ -24,7 +25,13 @@ EXTRA: dict[str, pl.DataType] = {
     "sampler": pl.String(),
     "logprobs_refused": pl.String(),
     "served_by": pl.String(),
+    "end_logprob": pl.Float64(),
+    "token_texts": pl.List(pl.String()),
+    "token_alternatives": pl.List(
+        pl.List(pl.Struct({"token": pl.String(), "logprob": pl.Float64()}))
+    ),
 }
+_KEPT_ALTERNATIVES = 5
 SCHEMA: dict[str, Any] = {**DRAWS.columns, **EXTRA}
 MEASURED = ("latency_s", "request_id", "served_by")
 """Columns that tell about the call, not about the answer: they differ from run to run."""
@@ -97,4 +104,28 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "sampler": orjson.dumps(dict(done.sampler), option=orjson.OPT_SORT_KEYS).decode(),
         "logprobs_refused": done.logprobs_refused,
         "served_by": done.served_by,
+        "end_logprob": done.end_logprob,
+        "token_texts": None if tokens is None else list(TokenLogprobs.of(tokens).tokens),
+        "token_alternatives": _alternatives(tag, done),
     }
+
+
+def _alternatives(tag: Tag, done: Completion) -> list[list[dict[str, Any]]] | None:
+    """Return the five most probable tokens at every place of a greedy answer.
+
+    Samples are many and long: of them the alternatives of the first token are kept.
+    """
+    if done.logprobs is None or tag.probe.name != "greedy":
+        return None
+    columns = TokenLogprobs.of(done.logprobs)
+    if columns.tops is None:
+        return None
+    return [
+        [
+            {"token": token, "logprob": logprob}
+            for token, logprob in sorted(columns.tops.of(place), key=lambda one: -one[1])[
+                :_KEPT_ALTERNATIVES
+            ]
+        ]
+        for place in range(len(columns))
+    ]

@@ -21,7 +21,7 @@ from calibrant.confidence.likelihood import class_mass
 from calibrant.confidence.longform import score_long_answer, split_claims
 from calibrant.confidence.longform import scoring as _longform
 from calibrant.confidence.method import METHODS, Method, Options
-from calibrant.confidence.needs import NEEDS, Need
+from calibrant.confidence.needs import NEEDS, Need, needs_of
 from calibrant.confidence.question import Draws, Greedy, Probes, Question, table_of
 from calibrant.confidence.scoring import (
     Score,
@@ -61,6 +61,7 @@ __all__ = [
     "cross_fit",
     "load_ensemble",
     "methods",
+    "needs_of",
     "panel_agreement",
     "predicted_k",
     "score",

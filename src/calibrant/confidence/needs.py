@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
-from calibrant.confidence.method import Method, Options
+from calibrant.confidence.method import METHODS, Method, Options
 from calibrant.confidence.segments import BoolArray, FloatArray
 
 __all__ = ["NEEDS", "Need", "needs_of", "units_with", "verdicts"]
@@ -309,10 +309,21 @@ def needs_of(method: Method, options: Options) -> tuple[str, ...]:
     extra: tuple[str, ...] = ()
     if method.question_level:
         extra = ("greedy",) if options.about == "greedy" else ("clusters",)
+    if method.name == "ensemble" and options.ensemble is not None:
+        extra = _needs_of_parts(options)
     paper = options.variant == "paper"
     if paper and method.name in _GREEDY_IN_PAPER:
         extra = ("greedy",)
     return tuple(dict.fromkeys((*method.needs, *extra)))
+
+
+def _needs_of_parts(options: Options) -> tuple[str, ...]:
+    """Return what the methods of a saved ensemble need."""
+    from calibrant.confidence.ensemble.stack import load_ensemble
+
+    inner = replace(options, about="greedy", ensemble=None)
+    parts = load_ensemble(str(options.ensemble)).methods
+    return tuple(need for name in parts for need in needs_of(METHODS[name], inner))
 
 
 _GREEDY_IN_PAPER = frozenset(

@@ -22,6 +22,7 @@ _ROLES = {
     "verb_topk": "list",
     "p_true": "vote",
     "p_true_cand": "vote",
+    "selfcheck": "vote",
     "self_ask": "probe",
     "self_ask_cand": "probe",
 }

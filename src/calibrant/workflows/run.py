@@ -34,7 +34,7 @@ from calibrant.collect import (
     select_probes,
     study_prices,
 )
-from calibrant.confidence import METHODS, score_table
+from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
@@ -43,7 +43,7 @@ from calibrant.inputs.candidates import candidate_scores
 from calibrant.inputs.engines import engine_named
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
-from calibrant.report.result import Result
+from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
@@ -74,7 +74,7 @@ def run(
     retry_failures: Annotated[bool, Option("Ask again for what was set aside for good.")] = False,
     watch: Annotated[Watch | None, Supplied("progress")] = None,
     engine: Engine = None,
-) -> Result:
+) -> RunResult:
     """Ask models what a study wants to know, and score and audit the answers.
 
     What the ledger holds is never asked for again: a second call, or a call after an
@@ -97,7 +97,7 @@ def run(
 
     Returns
     -------
-    Result
+    RunResult
         Document ``calibrant.run/1``.
     """
     folder = Study(Path(study).parent if Path(study).name == "study.toml" else study)
@@ -117,7 +117,7 @@ def run(
         document |= _digest(folder, prepared, collected, engine)
         folder.write_result("run", document)
         write_study_page(folder)
-    return Result(document)
+    return RunResult(document)
 
 
 def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
@@ -163,7 +163,8 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
                 source=str(config.folder / "study.toml"),
                 hint=did_you_mean(name, list(METHODS)),
             )
-    needs = {name: METHODS[name].needs for name in names}
+    scoring = Options(**config.scoring)
+    needs = {name: needs_of(METHODS[name], scoring) for name in names}
     kinds = {question.kind for question in questions}
     selections = {
         name: select_probes(needs, config, client.capabilities, kinds=kinds, model=name)
@@ -244,7 +245,10 @@ def _digest(
         annotated = annotate(answers, prepared.table, options=options, mapper=mapper)
         draws, semantics = annotated
         embedded = with_embeddings(draws, options)
-        scored = score_table(embedded, semantics, prepared.table, methods=names, seed=config.seed)
+        judged = pl.concat([embedded, pool], how="diagonal") if pool.height else embedded
+        scored = score_table(
+            judged, semantics, prepared.table, methods=names, seed=config.seed, **config.scoring
+        )
         candidates = candidate_scores(pool, draws, prepared.table, options=options)
     tables = {
         "questions": prepared.table,
