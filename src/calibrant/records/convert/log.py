@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.records.convert.placeholders import without_placeholders
+
 __all__ = [
     "FILTERED_ONLY",
     "ForeignLog",
@@ -156,13 +158,18 @@ class LogBuilder:
             self.notes.append(text)
 
     def finish(self) -> ForeignLog:
-        """Return the tables."""
+        """Return the tables; what a writer puts in place of a probability is taken out."""
+        draws, scores, notes = without_placeholders(
+            self._table("draws", DRAW_COLUMNS), self._table("scores", SCORE_COLUMNS)
+        )
+        for text in notes:
+            self.note(text)
         return ForeignLog(
             self.kind,
             self.source,
             questions=self._table("questions", QUESTION_COLUMNS),
-            draws=self._table("draws", DRAW_COLUMNS),
-            scores=self._table("scores", SCORE_COLUMNS),
+            draws=draws,
+            scores=scores,
             expected=self.expected,
             expected_unit=self.expected_unit,
             problems=tuple(self.problems),

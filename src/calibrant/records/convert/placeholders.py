@@ -1,0 +1,64 @@
+"""Values that a writer puts where it has none: recognised, named, and never a probability.
+
+Some clients write a log-probability of 0 for every token where the endpoint gave none. Read as it
+stands, that is certainty in every word.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+__all__ = ["placeholder_logprobs", "without_placeholders"]
+
+# Of fewer tokens all may be alike by chance: a model that is certain of a short answer or two.
+_LEAST_TOKENS = 5
+_FROM_TOKENS = ("perplexity", "sequence_probability")
+
+
+def placeholder_logprobs(draws: pl.DataFrame) -> list[tuple[str, float]]:
+    """Return models whose token log-probs are one and the same number throughout.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"model": ["a"] * 6, "token_logprobs": [[0.0, 0.0, 0.0]] * 6})
+    >>> placeholder_logprobs(table)
+    [('a', 0.0)]
+    """
+    if "token_logprobs" not in draws.columns or draws.height == 0:
+        return []
+    tokens = (
+        draws.select("model", "token_logprobs")
+        .drop_nulls("token_logprobs")
+        .explode("token_logprobs")
+        .drop_nulls("token_logprobs")
+    )
+    found = (
+        tokens.group_by("model", maintain_order=True)
+        .agg(
+            pl.len().alias("tokens"),
+            pl.col("token_logprobs").min().alias("low"),
+            pl.col("token_logprobs").max().alias("high"),
+        )
+        .filter((pl.col("low") == pl.col("high")) & (pl.col("tokens") >= _LEAST_TOKENS))
+    )
+    return [(str(model), float(low)) for model, _, low, _ in found.iter_rows()]
+
+
+def without_placeholders(
+    draws: pl.DataFrame, scores: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Return draws and scores without made-up probabilities, and a note per model."""
+    found = placeholder_logprobs(draws)
+    notes = [
+        f"{model}: every token has the log-probability {value:g}, which is a placeholder of the "
+        "writer; it is not read as a confidence"
+        for model, value in found
+    ]
+    if not found:
+        return draws, scores, []
+    ours = pl.col("model").is_in([model for model, _ in found])
+    draws = draws.with_columns(
+        token_logprobs=pl.when(~ours).then(pl.col("token_logprobs")),
+    )
+    scores = scores.filter(~(ours & pl.col("method").is_in(_FROM_TOKENS)))
+    return draws, scores, notes
