@@ -16,7 +16,7 @@ from calibrant.inputs.partitions import annotate_on
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
-from calibrant.verbs.semantic import semantic_blocks
+from calibrant.verbs.semantic import SemanticOptions, semantic_blocks
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
@@ -120,8 +120,9 @@ def test_sem_ece_is_the_same_on_an_engine():
     options = Options(clustering="rules", grading="rules")
     _, semantics = annotate(draws(), questions(), options=options)
     table = semantics.filter(pl.col("class_id").is_not_null())
-    once = semantic_blocks(table, level=0.95, resamples=50, seed=0)
-    many = semantic_blocks(table, level=0.95, resamples=50, seed=0, engine="local")
+    options = SemanticOptions(resamples=50)
+    once = semantic_blocks(table, options)
+    many = semantic_blocks(table, options, engine="local")
     assert [block["model"] for block in many] == ["a", "b"]
     assert plain(once) == plain(many)
 

@@ -99,7 +99,10 @@ def checked_blocks(
         yield _place(keys), entry.get("metrics") or {}, [claims[number] for number in own]
     for entry in document.get("sem_ece") or []:
         found = {name: entry[key] for name, key in _SEMANTIC.items() if key in entry}
-        yield f"{entry['model']} / meanings", found, []
+        keys = {"model": entry["model"], "method": "meanings", "group": entry.get("group")}
+        own = [n for n, claim in enumerate(claims) if _is_about(claim["subject"], keys)]
+        taken += own
+        yield _place(keys), found, [claims[number] for number in own]
     rest = [claim for number, claim in enumerate(claims) if number not in taken]
     if rest:
         yield "all", {}, rest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.inputs.draws import draws_with_classes, meaning_scores
 from calibrant.inputs.logs import foreign_tables
 from calibrant.records import Study, source_name
-from calibrant.records.convert import ReadOptions
+from calibrant.records.convert import ReadOptions, recognise
 from calibrant.records.tables import collect, column_names, scan_table
 
-__all__ = ["CompareInput", "opened"]
+__all__ = ["CompareInput", "only_draws", "opened"]
 
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
@@ -32,10 +34,18 @@ class CompareInput:
     rules: dict[str, Any]
     stated: dict[str, Any]
     dropped: dict[str, int] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
 
 
 def opened(
-    data: Any, candidates: Any, *, on_invalid: str | None, graded: bool, scale: str
+    data: Any,
+    candidates: Any,
+    *,
+    on_invalid: str | None,
+    graded: bool,
+    scale: str,
+    columns: Mapping[str, Any] | None = None,
+    by: Sequence[str] = (),
 ) -> CompareInput:
     """Open what `compare` was given.
 
@@ -52,6 +62,12 @@ def opened(
         on_invalid, graded = on_invalid or "drop", True
     else:
         log = foreign_tables(data, options=ReadOptions(scale=scale))
+        if log is None and only_draws(data, columns or {}):
+            # Draws become the scores of Sem1 and Sem2, whose columns have the names of the schema.
+            draws = draws_with_classes(data, columns)
+            table = None if draws is None else meaning_scores(draws, keep=by)
+            columns = {}
+            on_invalid, graded = on_invalid or "drop", True
     if log is not None:
         table, dropped = log.one_row_per_question(), log.dropped()[0]
         on_invalid, graded = on_invalid or "drop", True
@@ -62,7 +78,22 @@ def opened(
         stated if log is None else {**stated, "scale": "fraction"},
         stated,
         dropped,
+        columns or {},
     )
+
+
+def only_draws(data: Any, columns: Mapping[str, Any]) -> bool:
+    """Return whether the data holds draws with their classes and no confidence."""
+    if columns.get("confidence") is not None:
+        return False
+    if isinstance(data, str | Path) and (Study.is_study(data) or recognise(data) is not None):
+        return False
+    parts = data if isinstance(data, list | tuple) else [data]
+    if any(isinstance(part, str | Path) and recognise(part) is not None for part in parts):
+        return False
+    names = [column_names(scan_table(part), part) for part in parts]
+    question = columns.get("question") or "question_id"
+    return all("class_id" in own and question in own and "confidence" not in own for own in names)
 
 
 def _candidates(source: Any) -> pl.DataFrame:

@@ -140,12 +140,12 @@ def table_source(
     resamples
         Resamples of the questions.
     """
-    given = opened(data, candidates, **rules)
+    given = opened(data, candidates, columns=columns, by=by, **rules)
     head = document_head("compare", data, seed=seed, settings=settings(given.stated))
     ranking = ranking_methods()
     with naming(head["source"]):
         scores = load_scores(
-            given.table, **columns, **given.rules, ranking=ranking, features=list(by)
+            given.table, **given.columns, **given.rules, ranking=ranking, features=list(by)
         )
     found, refused, taken_out = _comparisons(scores, by, models, ranking)
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]

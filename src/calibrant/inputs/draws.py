@@ -14,7 +14,13 @@ from calibrant.inputs.logs import ForeignTables
 from calibrant.records import Study, read_table, scan_table, source_name
 from calibrant.records.tables import column_names
 
-__all__ = ["draws_with_classes", "holds_draws", "question_texts"]
+__all__ = [
+    "class_numbers",
+    "draws_with_classes",
+    "holds_draws",
+    "meaning_scores",
+    "question_texts",
+]
 
 _TEXT_COLUMNS = ("text", "question_text", "question", "prompt")
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
@@ -120,3 +126,61 @@ def question_texts(data: Any, draws: pl.DataFrame) -> pl.DataFrame | None:
         return None
     pair = pl.col("question_id").cast(pl.String), pl.col(column).cast(pl.String).alias("text")
     return found.select(pair).unique("question_id", keep="first", maintain_order=True)
+
+
+def meaning_scores(draws: pl.DataFrame, *, keep: Sequence[str] = ()) -> pl.DataFrame:
+    """Return Sem1 and Sem2 of each question and model as scores, for what takes scores.
+
+    Parameters
+    ----------
+    draws
+        One row per draw, see `draws_with_classes`.
+    keep
+        Columns of the questions to keep, for groups.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"question_id": ["q"] * 4, "model": ["m"] * 4,
+    ...     "class_id": ["a", "a", "a", "b"], "correct": [1, 1, 1, 0]})
+    >>> meaning_scores(table).select("method", "confidence", "correct").rows()
+    [('sem1', 0.75, 1.0), ('sem2', 0.5, 1.0)]
+    """
+    # Loaded here: most inputs hold no draws.
+    from calibrant.metrics.semantic import pool_draws, question_scores
+
+    parts = []
+    for part in draws.partition_by("model", maintain_order=True):
+        pool = pool_draws(
+            part["question_id"].to_numpy(),
+            class_numbers(part["class_id"]),
+            part["correct"].cast(pl.Float64).to_numpy(),
+        )
+        found = question_scores(pool, splits="exact")
+        for method, confidence, grade in (
+            ("sem1", found.sem1, found.label1),
+            ("sem2", found.sem2, found.label2),
+        ):
+            parts.append(
+                pl.DataFrame(
+                    {
+                        "question_id": found.ids.astype(str),
+                        "model": part["model"][0],
+                        "method": method,
+                        "confidence": confidence,
+                        "correct": grade,
+                    }
+                )
+            )
+    scores = pl.concat(parts)
+    known = [name for name in keep if name in draws.columns and name not in scores.columns]
+    if not known:
+        return scores
+    features = draws.select("question_id", *known).unique("question_id", keep="first")
+    return scores.join(features, on="question_id", how="left", maintain_order="left")
+
+
+def class_numbers(column: pl.Series) -> Any:
+    """Return classes as numbers, NaN for a draw without an answer; texts are numbered."""
+    if column.dtype == pl.String:
+        column = column.replace("", None).cast(pl.Categorical).to_physical()
+    return column.cast(pl.Float64).to_numpy()

@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.inputs.compare_input import only_draws
 from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
 from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streaming import is_large
 from calibrant.records import Study
-from calibrant.report.result import Result
+from calibrant.report.typed import CompareResult
 from calibrant.verbs._options import (
     AnswerColumn,
-    Bins,
     By,
     ConfidenceColumn,
     CorrectColumn,
@@ -63,7 +63,15 @@ def compare(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     by: By = (),
-    bins: Bins = 15,
+    bins: Annotated[
+        int | None,
+        Option(
+            "Equal-width bins of the calibration error: 15, and 10 for Sem-ECE.",
+            metavar="N",
+            min=1,
+            max=100_000,
+        ),
+    ] = None,
     target: Annotated[
         str | float,
         Option(
@@ -92,7 +100,7 @@ def compare(
     margin: Margin = COMPARISON_MARGIN,
     engine: Engine = None,
     seed: Seed = 0,
-) -> Result:
+) -> CompareResult:
     """Say which model is better calibrated, and which is only more accurate.
 
     Parameters
@@ -124,7 +132,7 @@ def compare(
 
     Returns
     -------
-    Result
+    CompareResult
         Document ``calibrant.compare/1``. What cannot be compared stands in ``not_compared`` with
         the reason: a model that is never right or never wrong (unless `models` names it), a method
         or group (a score that is no probability); where nothing can be, the reason is raised.
@@ -151,6 +159,8 @@ def compare(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
+    if bins is None:
+        bins = 10 if only_draws(data, columns) else 15
     options: dict[str, Any] = {
         "bins": bins,
         "target": target,

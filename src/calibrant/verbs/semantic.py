@@ -15,6 +15,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.draws import class_numbers
 from calibrant.inputs.engines import engine_named
 
 __all__ = ["SemanticOptions", "pooled_block", "semantic_blocks", "semantic_options"]
@@ -101,7 +102,7 @@ def _semantic_block(
     model = part["model"][0]
     names = ("sem_ece", model) if group is None else ("sem_ece", model, *group.items())
     rng = named_stream(options.seed, *names)
-    columns = (_ids(part), _classes(part["class_id"]), _grades(part["correct"]))
+    columns = (_ids(part), class_numbers(part["class_id"]), _grades(part["correct"]))
     block = sem_ece_block(
         *columns,
         bins=options.bins,
@@ -118,13 +119,6 @@ def _semantic_block(
 
 def _ids(part: pl.DataFrame) -> npt.NDArray[Any]:
     return part["question_id"].to_numpy()
-
-
-def _classes(column: pl.Series) -> npt.NDArray[np.float64]:
-    """Return classes as numbers, NaN for a draw without an answer; texts are numbered."""
-    if column.dtype == pl.String:
-        column = column.replace("", None).cast(pl.Categorical).to_physical()
-    return column.cast(pl.Float64).to_numpy()
 
 
 def _grades(column: pl.Series) -> npt.NDArray[np.float64]:
@@ -173,8 +167,8 @@ def _judging(
         return None
     from calibrant.metrics import semantic as m
 
-    first = (_classes(part["class_id"]), _grades(part["correct"]))
-    second = (_classes(part[SECOND_CLASS]), _grades(part[SECOND_GRADE]))
+    first = (class_numbers(part["class_id"]), _grades(part["correct"]))
+    second = (class_numbers(part[SECOND_CLASS]), _grades(part[SECOND_GRADE]))
     errors = m.judge_errors(_ids(part), first, second)
     pool = m.pool_draws(_ids(part), *first)
     judged = m.judged_intervals(
@@ -202,7 +196,7 @@ def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any
     from calibrant.metrics.semantic import pool_draws, question_scores
 
     pairs = draws.select(pl.struct("question_id", "model").rank("dense")).to_series()
-    columns = (pairs.to_numpy(), _classes(draws["class_id"]), _grades(draws["correct"]))
+    columns = (pairs.to_numpy(), class_numbers(draws["class_id"]), _grades(draws["correct"]))
     pool = pool_draws(*columns)
     rng = named_stream(options.seed, "sem_ece", "pooled")
     scores = question_scores(pool, splits=_splits(*columns), rng=rng)

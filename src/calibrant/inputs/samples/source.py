@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from calibrant.claims.sem_ece import sample_warnings
-
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource
 from calibrant.inputs.provenance import document_head

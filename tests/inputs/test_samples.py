@@ -1,0 +1,188 @@
+"""Sampled answers in every shape that people have them become the same questions and draws."""
+
+import json
+
+import polars as pl
+import pytest
+
+from calibrant.core.errors import InputError
+from calibrant.inputs.samples import SampleColumns, grade_samples, read_samples
+from calibrant.inputs.samples.matching import matched_ids
+
+QUESTIONS = {
+    "q1": ("Capital of Peru?", "Lima", ["Lima", "It is Lima.", "Quito", "Lima"]),
+    "q2": ("2 + 2?", "4", ["4", "four", "5", "I don't know."]),
+}
+
+
+def per_question(**names):
+    name = {"samples": "answers", "reference": "gold", "question": "question_id"} | names
+    return pl.DataFrame(
+        [
+            {
+                name["question"]: key,
+                "question": text,
+                name["reference"]: gold,
+                name["samples"]: list(answers),
+            }
+            for key, (text, gold, answers) in QUESTIONS.items()
+        ]
+    )
+
+
+def per_draw():
+    return pl.DataFrame(
+        [
+            {"qid": key, "question": text, "gold": gold, "response": answer}
+            for key, (text, gold, answers) in QUESTIONS.items()
+            for answer in answers
+        ]
+    )
+
+
+def batch(path):
+    """The output file of a batch endpoint: one line per draw, the draw's number in its id."""
+    lines = [
+        {
+            "custom_id": f"{key}-{number}",
+            "error": None,
+            "response": {
+                "status_code": 200,
+                "body": {
+                    "model": "m",
+                    "choices": [
+                        {"index": 0, "message": {"content": answer}, "finish_reason": "stop"}
+                    ],
+                },
+            },
+        }
+        for key, (_, _, answers) in QUESTIONS.items()
+        for number, answer in enumerate(answers)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def references(path):
+    rows = [{"id": key, "question": t, "answer": g} for key, (t, g, _) in QUESTIONS.items()]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def shapes(folder):
+    listed, rows = per_question(), per_draw()
+    listed.write_ndjson(folder / "list.jsonl")
+    listed.write_parquet(folder / "list.parquet")
+    listed.with_columns(
+        pl.Series("answers", [json.dumps(a) for a in listed["answers"].to_list()])
+    ).write_csv(folder / "list.csv")
+    rows.write_csv(folder / "rows.csv")
+    rows.write_ndjson(folder / "rows.jsonl")
+    refs = references(folder / "refs.jsonl")
+    own = [
+        {"question_id": key, "model": "m", "purpose": "answer", "draw": n, "text": answer}
+        for key, (_, _, answers) in QUESTIONS.items()
+        for n, answer in enumerate(answers)
+    ]
+    pl.DataFrame(own).write_parquet(folder / "draws.parquet")
+    yield folder / "list.jsonl", SampleColumns("answers", "gold"), None
+    yield folder / "list.parquet", SampleColumns("answers", "gold"), None
+    yield folder / "list.csv", SampleColumns("answers", "gold"), None
+    yield folder / "rows.csv", SampleColumns("response", "gold", "qid"), None
+    yield folder / "rows.jsonl", None, None
+    yield folder / "draws.parquet", None, refs
+    yield batch(folder / "batch.jsonl"), None, refs
+
+
+def test_every_shape_gives_the_same_classes_and_grades(tmp_path):
+    found = []
+    for path, columns, refs in shapes(tmp_path):
+        graded = grade_samples(read_samples(path, columns, references=refs))
+        table = graded.with_classes.select("question_id", "draw", "class_id", "correct")
+        found.append((path.name, table.sort("question_id", "draw").rows()))
+    for name, rows in found:
+        assert rows == found[0][1], name
+    assert [row[2:] for row in found[0][1]] == [
+        (0, True), (0, True), (1, False), (0, True),
+        (0, True), (0, True), (1, False), (None, None),
+    ]  # fmt: skip
+
+
+def test_guesses_are_told_and_named_columns_are_no_guesses():
+    found = read_samples(per_question())
+    assert found.columns == {
+        "samples": "answers",
+        "reference": "gold",
+        "question": "question_id",
+        "text": "question",
+    }
+    assert set(found.guessed) == {"samples", "reference", "question", "text"}
+    told = read_samples(per_question(), SampleColumns("answers", "gold"))
+    assert set(told.guessed) == {"question", "text"}
+
+
+def test_a_list_is_a_better_guess_for_samples_than_a_text():
+    found = read_samples(per_question(samples="samples", reference="answer"))
+    assert (found.columns["samples"], found.columns["reference"]) == ("samples", "answer")
+
+
+def test_a_confidence_stated_in_a_draw_feeds_the_stated_methods():
+    table = pl.DataFrame(
+        {
+            "question": ["Capital of Peru?"],
+            "gold": ["Lima"],
+            "answers": [["Lima\nConfidence: 80%", "Lima. Confidence: 60 %", "Quito"]],
+        }
+    )
+    graded = grade_samples(read_samples(table))
+    scores = {row["method"]: row for row in graded.scores.iter_rows(named=True)}
+    assert scores["verb_mean"]["confidence"] == pytest.approx(0.7)
+    assert scores["verb_mean"]["correct"] == 1.0
+    assert graded.with_classes.height == 3
+    assert graded.with_classes["stated_confidence"].to_list() == [0.8, 0.6, None]
+
+
+def test_several_files_are_several_models(tmp_path):
+    per_question().write_ndjson(tmp_path / "small.jsonl")
+    per_question().write_ndjson(tmp_path / "large.jsonl")
+    found = read_samples([tmp_path / "small.jsonl", tmp_path / "large.jsonl"])
+    assert found.draws["model"].unique(maintain_order=True).to_list() == ["small", "large"]
+    assert found.questions.height == 2
+
+
+def test_columns_of_the_questions_are_kept_for_groups():
+    table = per_question().with_columns(domain=pl.Series(["geography", "maths"]))
+    graded = grade_samples(read_samples(table))
+    assert graded.with_classes["domain"].unique().sort().to_list() == ["geography", "maths"]
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "message"),
+    [
+        (per_question(), SampleColumns("answer"), "no column 'answer'"),
+        (per_draw().drop("qid", "question"), None, "which question"),
+        (per_question().drop("gold"), None, "right answer to grade by"),
+        (pl.DataFrame({"a": [1]}), None, "no column of sampled answers"),
+    ],
+)
+def test_what_is_missing_is_named(table, columns, message):
+    with pytest.raises(InputError, match=message):
+        read_samples(table, columns)
+
+
+def test_references_of_other_questions_are_refused(tmp_path):
+    other = tmp_path / "refs.jsonl"
+    other.write_text(json.dumps({"id": "x", "question": "?", "answer": "!"}) + "\n")
+    with pytest.raises(InputError, match="no answer belongs to a question"):
+        read_samples(per_question().drop("gold"), references=other)
+
+
+@pytest.mark.parametrize(
+    "name", ["q1-3", "q1_3", "q1:3", "q1#3", "q1/3", "q1-draw-3", "q1_sample3", "q1|n=3"]
+)
+def test_draw_numbers_behind_an_id_are_seen(name):
+    assert matched_ids([name], ["q1"]) == {name: "q1"}
+
+
+def test_an_id_that_ends_in_a_number_is_not_cut():
+    assert matched_ids(["q-1"], ["q-1", "q"]) == {"q-1": "q-1"}

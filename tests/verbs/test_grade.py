@@ -1,0 +1,175 @@
+"""grade and audit of sampled answers: one line from raw answers to Sem-ECE."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "calibrant", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def sampled(questions=40, draws=20, seed=0, stated=False):
+    """Sums whose answers are drawn from a known law; the right one is among them."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(questions):
+        right = 10 + number
+        shares = rng.dirichlet(np.full(4, 0.5))
+        drawn = right + rng.choice(4, draws, p=shares)
+        texts = [str(value) for value in drawn]
+        if stated:
+            texts = [f"{text}\nConfidence: {rng.integers(50, 100)}%" for text in texts]
+        rows.append(
+            {
+                "id": f"q{number}",
+                "question": f"{number} + 10?",
+                "gold": str(right),
+                "answers": texts,
+                "kind_of_sum": "even" if number % 2 == 0 else "odd",
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def test_one_command_from_samples_to_sem_ece(tmp_path):
+    sampled().write_ndjson(tmp_path / "samples.jsonl")
+    out = tmp_path / "audit.json"
+    done = run(
+        "audit", tmp_path / "samples.jsonl", "--samples", "answers", "--reference", "gold",
+        "--json", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Guessed columns: id (question ids)" in " ".join(done.stdout.split())
+    document = json.loads(out.read_text())
+    (block,) = document["sem_ece"]
+    assert (block["questions"], block["draws"], block["bins"]) == (40, 20, 10)
+    assert block["sem1"]["low"] <= block["sem1"]["value"] <= block["sem1"]["high"]
+    rows = {
+        entry["method"]: entry["metrics"]["ece"]["value"]
+        for entry in document["results"]
+        if entry["probability"]
+    }
+    # One number of bins and one law of splits: both places say the same.
+    assert rows["sem1"] == pytest.approx(block["sem1"]["value"], abs=1e-12)
+    assert rows["sem2"] == pytest.approx(block["sem2"]["value"], abs=1e-12)
+
+
+def test_grade_writes_a_study_whose_audit_says_the_same(tmp_path):
+    sampled().write_ndjson(tmp_path / "samples.jsonl")
+    done = run("grade", tmp_path / "samples.jsonl", "--out", tmp_path / "study")
+    assert done.returncode == 0, done.stderr
+    assert "Columns used" in done.stdout
+    assert "(guessed)" in done.stdout
+    study = cal.audit(tmp_path / "study", resamples=50)["sem_ece"][0]
+    direct = cal.audit(
+        tmp_path / "samples.jsonl", samples="answers", reference="gold", resamples=50
+    )["sem_ece"][0]
+    for name in ("sem1", "sem2"):
+        assert study[name]["value"] == direct[name]["value"]
+
+
+def test_a_study_is_not_overwritten(tmp_path):
+    sampled(5).write_ndjson(tmp_path / "samples.jsonl")
+    assert run("grade", tmp_path / "samples.jsonl", "--out", tmp_path / "s").returncode == 0
+    again = run("grade", tmp_path / "samples.jsonl", "--out", tmp_path / "s")
+    assert again.returncode == 2
+    assert "holds a study already" in again.stderr
+
+
+def test_stated_confidence_is_audited_with_and_without_imputation():
+    block = cal.audit(sampled(stated=True), samples="answers", resamples=50)["sem_ece"][0]
+    assert block["ver"]["parse_failures"] == 0
+    assert block["ver"]["ece"]["value"] == block["ver"]["ece_imputed"]["value"]
+    half = sampled(stated=True).with_columns(
+        pl.col("answers").list.eval(
+            pl.when(pl.int_range(pl.len()) % 2 == 0)
+            .then(pl.element())
+            .otherwise(pl.element().str.split("\n").list.first())
+        )
+    )
+    block = cal.audit(half, samples="answers", resamples=50)["sem_ece"][0]
+    assert block["ver"]["parse_failures"] == 0.5
+    assert block["ver"]["ece_imputed"]["value"] > block["ver"]["ece"]["value"]
+
+
+def test_groups_of_questions():
+    document = cal.audit(sampled(), samples="answers", by=["kind_of_sum"], resamples=50).to_dict()
+    groups = [block["group"] for block in document["sem_ece"]]
+    assert groups == [None, {"kind_of_sum": "even"}, {"kind_of_sum": "odd"}]
+    assert sum(b["questions"] for b in document["sem_ece"][1:]) == 40
+
+
+def draws_table(questions=60, models=("a", "b"), seed=0):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for model in models:
+        for number in range(questions):
+            shares = rng.dirichlet(np.full(4, 0.5))
+            right = rng.choice(4, p=shares)
+            for drawn in rng.choice(4, 20, p=shares):
+                rows.append((f"q{number}", model, f"class {drawn}", int(drawn == right)))
+    return pl.DataFrame(rows, schema=["qid", "model", "class_id", "correct"], orient="row")
+
+
+def test_draws_tables_take_texts_as_classes_another_id_and_bins():
+    table = draws_table(models=("a",))
+    found = cal.audit(table, question="qid", bins=5, resamples=50)["sem_ece"][0]
+    numbers = table.with_columns(pl.col("class_id").str.tail(1).cast(pl.Int64))
+    same = cal.audit(numbers.rename({"qid": "question_id"}), bins=5, resamples=50)["sem_ece"][0]
+    assert found["bins"] == 5
+    assert found["sem2"] == same["sem2"]
+
+
+def test_several_draws_files_are_several_models(tmp_path):
+    table = draws_table()
+    for name in ("a", "b"):
+        own = table.filter(pl.col("model") == name).drop("model")
+        own.write_csv(tmp_path / f"{name}.csv")
+    document = cal.audit(
+        [tmp_path / "a.csv", tmp_path / "b.csv"], question="qid", resamples=50
+    ).to_dict()
+    assert [block["model"] for block in document["sem_ece"]] == ["a", "b"]
+    pooled = document["sem_ece_pooled"]
+    assert (pooled["models"], pooled["questions"]) == (2, 120)
+    assert sum(row["n"] for row in pooled["reliability"]["sem2"]) == 120
+
+
+@pytest.mark.parametrize(("claim", "code"), [("sem2_ece>0.9", 0), ("sem2_ece>0", 1), ("foo>1", 2)])
+def test_checks_on_meanings(claim, code, tmp_path):
+    draws_table().write_csv(tmp_path / "draws.csv")
+    done = run("audit", tmp_path / "draws.csv", "--question", "qid", "--fail-if", claim)
+    assert done.returncode == code, done.stderr
+
+
+def test_compare_pairs_sem2_ece_of_draws():
+    table = draws_table(questions=150)
+    document = cal.compare(table, question="qid", resamples=100).to_dict()
+    assert document["bins"] == 10
+    (pair,) = [entry for entry in document["pairs"] if entry["method"] == "sem2"]
+    blocks = {b["model"]: b for b in cal.audit(table, question="qid", resamples=50)["sem_ece"]}
+    difference = blocks["a"]["sem2"]["value"] - blocks["b"]["sem2"]["value"]
+    assert pair["gaps"]["raw"]["ece"]["value"] == pytest.approx(difference, abs=1e-9)
+
+
+def test_a_second_judge_widens_the_interval():
+    table = draws_table(models=("a",), questions=100).rename({"qid": "question_id"})
+    rng = np.random.default_rng(1)
+    other = table["class_id"].to_numpy().copy()
+    flip = rng.random(other.size) < 0.02
+    other[flip] = "elsewhere"
+    judged = table.with_columns(
+        second_class_id=pl.Series(other),
+        second_correct=pl.when(pl.Series(flip)).then(0).otherwise(pl.col("correct")),
+    )
+    block = cal.audit(judged, resamples=100)["sem_ece"][0]
+    wide, plain = block["judging"]["sem2"], block["sem2"]
+    assert block["judging"]["errors"]["together"] > 0
+    assert wide["high"] - wide["low"] > plain["high"] - plain["low"]
