@@ -19,7 +19,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
-from calibrant.report.result import Result
+from calibrant.report.typed import LabelResult
 from calibrant.verbs._options import (
     AnswerColumn,
     Bins,
@@ -108,7 +108,7 @@ def label_next(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     on_invalid: OnInvalid = "error",
-) -> Result:
+) -> LabelResult:
     """Write the next batch to label, for a spreadsheet.
 
     Confidence and model are left out of the batch: whoever labels should not see them.
@@ -143,7 +143,7 @@ def label_next(
 
     Returns
     -------
-    Result
+    LabelResult
         Document ``calibrant.label/1``.
     """
     head = document_head("label", table, seed=seed)
@@ -165,7 +165,7 @@ def label_next(
         "who": who,
         "side": judge or ("peers" if peers else None),
     }
-    return Result(document)
+    return LabelResult(document)
 
 
 @verb(example="calibrant label add pool.csv batch.csv --precision 0.05")
@@ -207,7 +207,7 @@ def label_add(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     on_invalid: OnInvalid = "error",
-) -> Result:
+) -> LabelResult:
     """Take a labelled batch back, and say where we stand.
 
     Parameters
@@ -242,7 +242,7 @@ def label_add(
     if out is not None:
         write_frame(_labelled(work), Path(out))
         document["added"]["written"] = str(out)
-    return Result(document)
+    return LabelResult(document)
 
 
 @verb(example="calibrant label status pool.csv --precision 0.05")
@@ -264,7 +264,7 @@ def label_status(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     on_invalid: OnInvalid = "error",
-) -> Result:
+) -> LabelResult:
     """Say where a pool stands: estimates, precision, agreement, may one stop.
 
     Parameters
@@ -296,7 +296,7 @@ def label_status(
         table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
         bins=bins,
     )  # fmt: skip
-    return Result(label_document(work, head, columns, _goals(precision, threshold, budget)))
+    return LabelResult(label_document(work, head, columns, _goals(precision, threshold, budget)))
 
 
 @verb(example="calibrant label serve pool.csv --precision 0.05")
@@ -327,7 +327,7 @@ def label_serve(
     answer: AnswerColumn = None,
     on_invalid: OnInvalid = "error",
     on_start: Callable[[str], None] | None = None,
-) -> Result:
+) -> LabelResult:
     """Serve a page on which people label the pool with the keyboard; stop it with Ctrl-C.
 
     Every label is kept at once, so that nothing is lost when the page or the server goes away:
@@ -363,13 +363,13 @@ def label_serve(
         if on_start is not None:
             on_start(address)
         else:
-            sys.stdout.write(f"Label here: {address}\n")
-            sys.stdout.flush()
+            sys.stderr.write(f"Label here: {address}\n")
+            sys.stderr.flush()
         if open_browser:
             webbrowser.open(address)
 
     asyncio.run(_serve(server, port, started))
-    return Result(label_document(work, head, columns, goals))
+    return LabelResult(label_document(work, head, columns, goals))
 
 
 @verb(example="calibrant label export pool.csv --out labels.csv", outputs=("json",))
@@ -389,7 +389,7 @@ def label_export(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     on_invalid: OnInvalid = "error",
-) -> Result:
+) -> LabelResult:
     """Write the labelled rows with their weights, or everything that ever happened.
 
     Parameters
@@ -415,7 +415,7 @@ def label_export(
     document["added"] = {
         "labels": frame.height, "changed": 0, "left_empty": 0, "written": str(out)
     }  # fmt: skip
-    return Result(document)
+    return LabelResult(document)
 
 
 async def _serve(server: LabelServer, port: int, started: Callable[[str], None]) -> None:

@@ -13,11 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.planning.labelling.stopping import stop_decision
@@ -100,10 +102,17 @@ class LabelServer:
     precision: float | None = None
     threshold: float | None = None
     budget: int | None = None
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    token: str = field(init=False)
     _hosts: frozenset[str] = frozenset()
     _precise: tuple[int, dict[str, Any]] | None = None
     _runner: web.AppRunner | None = None
+
+    def __post_init__(self) -> None:
+        # Kept with the labels: a page that was open when the server died goes on after a restart.
+        held = self.session.store.meta("token")
+        self.token = held or secrets.token_urlsafe(24)
+        if held is None:
+            self.session.store.set_meta("token", self.token)
 
     def app(self) -> web.Application:
         """Return the application with its checks and its routes."""
@@ -122,15 +131,22 @@ class LabelServer:
         """Listen on loopback and return the address to open, token included."""
         self._runner = web.AppRunner(self.app(), access_log=None)
         await self._runner.setup()
-        try:
-            site = web.TCPSite(self._runner, "127.0.0.1", port)
-            await site.start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise InputError(
-                f"port {port} cannot be used ({error.strerror})", hint="choose another --port"
-            ) from None
+        # The port of the last time, so that an open page finds the server again.
+        last = int(self.session.store.meta("port") or 0)
+        for number in (port,) if port or not last else (last, 0):
+            try:
+                await web.TCPSite(self._runner, "127.0.0.1", number, reuse_address=True).start()
+                break
+            except OSError as error:
+                if number != last or number == port:
+                    await self._runner.cleanup()
+                    raise InputError(
+                        f"port {number} cannot be used ({error.strerror})",
+                        hint=Hint("choose another {port}"),
+                    ) from None
         found = self._runner.addresses[0][1]
+        if not last:
+            self.session.store.set_meta("port", str(found))
         self._hosts = frozenset({f"127.0.0.1:{found}", f"localhost:{found}"})
         return f"http://127.0.0.1:{found}/?token={self.token}"
 
@@ -182,7 +198,7 @@ class LabelServer:
         if "token" in request.query:
             # The token moves into a cookie, so that it stays out of history and screenshots.
             who = request.query.get("who")
-            response = web.HTTPSeeOther("/" if who is None else f"/?who={who}")
+            response = web.HTTPSeeOther("/" if who is None else f"/?who={quote(who)}")
             response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict")
             return response
         text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -240,7 +256,7 @@ class LabelServer:
         conflicts = sum(state.status == "conflict" for state in states)
         precise = await self._precision(states, decided)
         goal = self.budget or precise.get("goal")
-        text = f"{decided:,} labels"
+        text = f"{decided:,} {'label' if decided == 1 else 'labels'}"
         if goal:
             text = f"{decided:,} of about {goal:,} labels"
         if precise.get("half") is not None:

@@ -1,0 +1,257 @@
+"""The whole loop on a real pool, in a real browser: plan, label, audit, monitor."""
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.data, pytest.mark.slow]
+
+MODEL = "gpt-4o-2024-08-06"
+HOSTILE = (
+    "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>&lt;b&gt; ={} \u202e"
+)
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-dev-shm-usage",
+)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (chromium and driver):
+        pytest.skip("NO BROWSER: install Debian's chromium and chromium-driver to run these tests")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
+        options.add_argument(flag)
+    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield found
+    found.quit()
+
+
+def pool_of(shared_data, folder, kind):
+    """A pool of one model, ids with leading zeros, without outcomes; and the outcomes."""
+    rows = (
+        pl.read_parquet(shared_data / "scores" / "mmlu_pro_16_models.parquet")
+        .filter(
+            (pl.col("model") == MODEL)
+            & pl.col("verbal_numerical_confidence").is_between(0, 1)
+            & pl.col("extracted_answer").cast(pl.String).str.contains("^[A-J]$")
+        )
+        .head(300)
+        .with_columns(pl.format("{}", pl.col("question_id")).str.zfill(4).alias("question_id"))
+    )
+    truth = dict(zip(rows["question_id"], rows["correct"].cast(pl.Int64), strict=True))
+    pool = rows.select(
+        "question_id",
+        pl.col("model").cast(pl.String),
+        pl.format("Number {} {}", pl.col("question_id"), pl.lit(HOSTILE)).alias("text"),
+        pl.col("extracted_answer").cast(pl.String).alias("answer"),
+        pl.col("verbal_numerical_confidence").cast(pl.Float64).alias("confidence"),
+    )
+    path = folder / f"pool.{kind}"
+    pool.write_csv(path) if kind == "csv" else pool.write_parquet(path)
+    return path, truth, rows
+
+
+def calibrant(*words):
+    done = subprocess.run(
+        [sys.executable, "-m", "calibrant", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def document(path, *words):
+    calibrant(*words, "--json", path)
+    return json.loads(path.read_text())
+
+
+def serve(pool):
+    words = [sys.executable, "-m", "calibrant", "label", "serve", str(pool)]
+    words += ["--overlap", "0.3", "--wave", "40", "--precision", "0.1"]
+    said = pool.with_suffix(".said")
+    with said.open("w") as file:
+        server = subprocess.Popen(words, stderr=file, stdout=subprocess.DEVNULL)
+    end = time.time() + 30
+    while time.time() < end and "http" not in said.read_text():
+        time.sleep(0.1)
+    return server, re.search(r"http://\S+", said.read_text())[0]
+
+
+class Person:
+    """Somebody who labels by keyboard what the page shows."""
+
+    def __init__(self, browser, address, name, truth):
+        self.browser, self.address, self.name, self.truth = browser, address, name, truth
+
+    def open(self):
+        self.browser.get(f"{self.address}&who={self.name}")
+        self.wait()
+
+    def wait(self, seconds=15):
+        end = time.time() + seconds
+        while time.time() < end:
+            if self.shown() is not None or not self.hidden("finished"):
+                return
+            time.sleep(0.05)
+        raise AssertionError(self.browser.page_source)
+
+    def hidden(self, name):
+        return self.browser.execute_script(f"return document.getElementById('{name}').hidden")
+
+    def shown(self):
+        text = self.browser.execute_script(
+            "return document.getElementById('item').hidden ? '' :"
+            " document.getElementById('question').textContent"
+        )
+        found = re.match(r"Number (\d+)", text or "")
+        return found[1] if found else None
+
+    def press(self, key):
+        self.browser.find_element("tag name", "body").send_keys(key)
+
+    def label(self, *, wrongly=False):
+        before = self.shown()
+        right = bool(self.truth[before]) != wrongly
+        self.press("1" if right else "0")
+        end = time.time() + 15
+        while time.time() < end and self.shown() == before and self.hidden("finished"):
+            time.sleep(0.03)
+        return before
+
+    def progress(self):
+        return self.browser.find_element("id", "progress").text
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_the_loop_on_a_real_pool(shared_data, tmp_path, browser, kind):  # noqa: PLR0915
+    pool, truth, rows = pool_of(shared_data, tmp_path, kind)
+    before = hashlib.sha256(pool.read_bytes()).hexdigest()
+
+    planned = document(tmp_path / "plan.json", "plan", pool, "--claim", "ece<0.25")
+    assert planned["plans"][0]["needed"]["calibrated"]["one_look"] < 300
+    assert planned["claims"][0]["id"] == "plan.labels_needed"
+
+    server, address = serve(pool)
+    ann = Person(browser, address, "ann", truth)
+    ann.open()
+    page = browser.page_source
+    assert MODEL not in page
+    assert "confidence" not in page.lower()
+    assert browser.execute_script("return window.hacked") is None
+    assert HOSTILE in browser.find_element("id", "question").text.replace("\u202e", "\u202e")
+    first = [ann.label() for _ in range(15)]
+    assert len(set(first)) == 15
+    assert "points" in ann.progress()
+
+    # Undo shows the item again, and the label is made anew.
+    ann.press("z")
+    time.sleep(0.5)
+    assert ann.shown() == first[-1]
+    assert ann.label() == first[-1]
+
+    # The server is killed; the label that was pressed meanwhile is kept and sent again.
+    server.kill()
+    server.wait()
+    waiting = ann.shown()
+    ann.press("1" if truth[waiting] else "0")
+    time.sleep(1.0)
+    assert "does not answer" in browser.find_element("id", "trouble").text
+    server, again = serve(pool)
+    assert again == address
+    ann.wait()
+    end = time.time() + 20
+    while time.time() < end and ann.shown() == waiting:
+        time.sleep(0.1)
+    assert ann.shown() != waiting
+    first.append(waiting)
+    first += [ann.label() for _ in range(24)]
+
+    # A second person gets other items, but for the overlap; there they disagree once.
+    bob = Person(browser, address, "bob", truth)
+    bob.open()
+    second, disagreed = [], None
+    for _ in range(40):
+        shown = bob.shown()
+        wrongly = disagreed is None and shown in first
+        second.append(bob.label(wrongly=wrongly))
+        if wrongly:
+            disagreed = shown
+    shared = set(first) & set(second)
+    assert disagreed in shared
+    assert 2 <= len(shared) < 20
+
+    status = document(tmp_path / "status.json", "label", "status", pool)
+    assert status["people"]["conflicts"] == 1
+    browser.find_element("id", "settle").click()
+    time.sleep(0.5)
+    assert disagreed == bob.shown()
+    bob.press("1" if truth[disagreed] else "0")
+    time.sleep(0.8)
+
+    # On a phone nothing is cut off and the buttons are in reach.
+    browser.find_element("id", "back").click()
+    browser.set_window_size(360, 740)
+    ann.open()
+    wide = browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert wide
+    right = browser.find_element("css selector", "button.right").rect
+    assert right["height"] >= 44
+    browser.find_element("css selector", "button.right").click()
+    time.sleep(0.3)
+    server.terminate()
+    server.wait()
+
+    status = document(tmp_path / "status.json", "label", "status", pool, "--precision", "0.1")
+    people = status["people"]
+    assert people["conflicts"] == 0
+    assert people["pairs"] == len(shared)
+    assert people["kappa"]["low"] < people["kappa"]["value"] <= people["kappa"]["high"]
+    accuracy = status["results"][0]["accuracy"]
+    whole = rows["correct"].mean()
+    assert accuracy["low"] - 0.05 < whole < accuracy["high"] + 0.05
+
+    # What the labels say: every id and answer is text, and every label is the right one.
+    labelled = tmp_path / "labelled.csv"
+    calibrant("label", "export", pool, "--out", labelled)
+    out = pl.read_csv(labelled, infer_schema=False)
+    assert out["question_id"].str.len_chars().min() == 4
+    clicked = {row["question_id"]: float(row["correct"]) for row in out.to_dicts()}
+    wrong = [name for name, value in clicked.items() if value != truth[name]]
+    assert len(wrong) <= 1  # the one that was clicked on the phone without looking
+
+    audited = document(tmp_path / "audit.json", "audit", labelled, "--weights", "label_weight")
+    assert audited["results"][0]["n"] == len(clicked)
+
+    stream = tmp_path / "stream.csv"
+    rows.select(
+        "question_id",
+        pl.col("model").cast(pl.String),
+        pl.col("verbal_numerical_confidence").alias("confidence"),
+        "correct",
+    ).write_csv(stream)
+    if len(clicked) >= 100:
+        watched = document(tmp_path / "m.json", "monitor", stream, "--baseline", pool)
+        assert watched["results"][0]["alarm"] is None
+    calibrant("label", "export", pool, "--out", tmp_path / "all.parquet", "--history")
+    history = pl.read_parquet(tmp_path / "all.parquet")
+    assert history.filter(pl.col("label") == "undo").height == 1
+    assert history["final"].sum() == 1
+    assert hashlib.sha256(pool.read_bytes()).hexdigest() == before
