@@ -81,9 +81,12 @@ def require_usable(log: ForeignTables) -> None:
             ),
         )
     if log.scores.height == 0:
+        made_up = [note for note in log.notes if "placeholder" in note]
+        why = made_up or [
+            "one reply per question, without token probabilities or a stated confidence"
+        ]
         raise InputError(
-            "the log holds grades but no confidence: one reply per question, without token "
-            "probabilities or a stated confidence",
+            f"the log holds grades but no confidence: {why[0]}",
             source=log.logs[0].source,
             hint="run several epochs, ask for logprobs, or use calibrant's scorers; see the "
             "recipes in the documentation",
