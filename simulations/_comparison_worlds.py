@@ -17,6 +17,12 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import beta
 
+from calibrant.comparison.partner_views import all_partner_views
+from calibrant.comparison.questions import QuestionBlock
+from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.sums import model_sums
+from calibrant.comparison.survey import survey_block
+
 TIE = 0.0075
 GRID = np.array([0.05, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0])
 _NOISE = np.random.default_rng(99).normal(0, np.hypot(1.2, 0.8), 200_000)
@@ -227,3 +233,16 @@ def contradiction(name: str) -> bool:
     """Return whether two views truly prefer different models."""
     signs = {int(np.sign(a - b)) for a, b in view_errors(name).values() if abs(a - b) > TIE}
     return {-1, 1} <= signs
+
+
+def views_of(confidence, correct, rng, *, resamples, target="weakest"):
+    """Return, by model, the views with every partner, as a comparison makes them."""
+    c, z = np.stack(confidence), np.stack(correct)
+    names = tuple(map(str, range(len(c))))
+    block = QuestionBlock(names, np.arange(c.shape[1]).astype(str), c, z)
+    counts = resample_counts(block.size, resamples, rng)
+    survey = survey_block(block, counts)
+    return [
+        all_partner_views(model_sums(block, counts, survey, m, bins=15), survey, m, target=target)
+        for m in range(len(c))
+    ]

@@ -6,7 +6,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.comparison import questions
-from calibrant.comparison.resampled import resample_counts
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 
@@ -54,8 +53,9 @@ def width(estimate):
     return estimate["high"] - estimate["low"]
 
 
-def same_estimate(mine, other, *, spread):
-    assert mine["value"] == pytest.approx(other["value"], abs=1e-12)
+def same_estimate(mine, other, *, spread, exact=True):
+    # Equal-mass bins of parts have edges to the width of a cell.
+    assert mine["value"] == pytest.approx(other["value"], abs=1e-12 if exact else 2e-3)
     assert mine["n"] == other["n"]
     if np.isfinite(width(other)):
         assert width(mine) == pytest.approx(width(other), rel=spread)
@@ -79,22 +79,25 @@ def test_every_value_is_that_of_memory_and_every_interval_is_as_wide(table, in_p
         assert mine["target_curve"]["ece"] == pytest.approx(other["target_curve"]["ece"])
         for view, scores in other["views"].items():
             for metric, estimate in scores.items():
-                same_estimate(mine["views"][view][metric], estimate, spread=0.3)
+                exact = not view.startswith("os_")
+                same_estimate(mine["views"][view][metric], estimate, spread=0.3, exact=exact)
         assert mine["verification"]["labels"] == other["verification"]["labels"]
     pairs = {(row["a"], row["b"], str(row["group"])): row for row in streamed["pairs"]}
     for other in memory["pairs"]:
         mine = pairs[(other["a"], other["b"], str(other["group"]))]
         for view, gaps in other["gaps"].items():
             for metric, estimate in gaps.items():
-                same_estimate(mine["gaps"][view][metric], estimate, spread=0.3)
+                exact = not view.startswith("os_")
+                same_estimate(mine["gaps"][view][metric], estimate, spread=0.3, exact=exact)
         assert mine["retention"] == pytest.approx(other["retention"])
-        assert set(mine) >= set(other) - {"shared", "exchangeability"}
+        assert set(mine) == set(other)
+        assert mine["outcome"] == other["outcome"]
         for view, p_value in other["p_value"].items():
             assert mine["p_value"][view] == pytest.approx(p_value, rel=0.5, abs=0.1)
-            assert mine["better"][view] == other["better"][view]
+            if not 0.005 < other["p_adjusted"][view] < 0.3:
+                assert mine["better"][view] == other["better"][view]
         assert mine["effective_size"] == pytest.approx(other["effective_size"])
         assert mine["floor"] == pytest.approx(other["floor"])
-        assert mine["ties"]["da"] == other["ties"]["da"]
     assert streamed["multiplicity"] == memory["multiplicity"]
 
 
@@ -155,22 +158,39 @@ def test_what_cannot_be_compared_is_refused(table, in_parts, change, message):
 
 def test_blocks_of_a_sorted_table_are_dealt_at_random(in_parts):
     """Neighbours in one block would hide how much questions differ, and intervals would shrink."""
-    _, blocks = merged.aligned_blocks(frame(), OPTIONS["models"])
-    shares = np.array([block.accuracy for block in blocks])
-    assert shares.shape == (14, 3)
+    whole = questions.align_models(frame(), OPTIONS["models"])
+    shares = np.array([np.nanmean(b.correct, axis=1) for b in questions.deal_blocks(whole)])
+    assert shares.shape == (15, 3)
     chance = np.sqrt(shares.mean() * (1 - shares.mean()) / 400)
     assert shares.std(axis=0, ddof=1) == pytest.approx(np.full(3, chance), rel=0.6)
 
 
-def test_rows_without_a_counterpart_are_counted_where_nothing_is_in_common():
-    table = frame(50)
-    lonely = table.filter(pl.col("model") == "small")
-    left_out, blocks = merged.aligned_blocks(lonely, OPTIONS["models"])
-    assert list(blocks) == []
-    none = merged.no_sums(3, left_out)
-    _, (aligned,) = merged.aligned_blocks(table, OPTIONS["models"])
-    counts = resample_counts(aligned.questions.size, 10, 0)
-    some = merged.block_sums(aligned, counts, bins=15)
-    for total in (none.add(some), some.add(none)):
-        assert total.questions == aligned.questions.size
-        assert total.left_out.tolist() == [0, 0, lonely.height]
+def test_a_document_in_parts_has_every_key_of_memory(table, in_parts):
+    streamed = cal.compare(table, by=["topic"], **OPTIONS).to_dict()
+    memory = cal.compare(frame(), by=["topic"], **OPTIONS).to_dict()
+    assert list(streamed) == list(memory)
+    for name in ("results", "pairs", "league", "summaries"):
+        assert [list(entry) for entry in streamed[name]] == [list(entry) for entry in memory[name]]
+    assert [claim["id"] for claim in streamed["claims"]] == [c["id"] for c in memory["claims"]]
+    for mine, other in zip(streamed["data"]["missing"], memory["data"]["missing"], strict=True):
+        assert (mine["model"], mine["missing"]) == (other["model"], other["missing"])
+
+
+def test_one_model_that_is_never_right_does_not_stop_the_others(table, in_parts):
+    wrong = frame().filter(pl.col("model") == "small")
+    wrong = wrong.with_columns(model=pl.lit("broken"), correct=pl.lit(0, dtype=pl.Int8))
+    pl.concat([frame(), wrong]).write_parquet(table)
+    document = cal.compare(table, resamples=50)
+    assert {entry["model"] for entry in document["results"]} == {"small", "medium", "large"}
+    (entry,) = document["not_compared"]
+    assert entry["model"] == "broken"
+    assert "never right" in entry["reason"]
+
+
+def test_scores_that_are_no_probability_are_not_compared(table, in_parts):
+    both = [frame().with_columns(method=pl.lit(name)) for name in ("sem1", "number_of_classes")]
+    pl.concat(both).write_parquet(table)
+    document = cal.compare(table, resamples=50)
+    assert {entry["method"] for entry in document["results"]} == {"sem1"}
+    (entry,) = document["not_compared"]
+    assert "no probability" in entry["reason"]

@@ -11,6 +11,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
+from calibrant.report import render_markdown
 
 CALIBRANT = Path(sys.executable).parent / "calibrant"
 
@@ -89,7 +90,7 @@ def test_candidate_view_and_self_preference():
     assert "ca" in document["pairs"][0]["gaps"]
     biases = {row["judge"]: row["bias"] for row in document["self_preference"]}
     assert biases["small"]["low"] > 0
-    assert "Self-preference" in str(cal.compare(table, candidates=candidates_of(table)))
+    assert "Self-preference" in render_markdown(document)
 
 
 def test_groups_have_comparisons_of_their_own():
@@ -192,7 +193,7 @@ def test_what_cannot_be_compared_is_listed_and_the_rest_is_compared():
     assert set(reasons) == {"verb", "number_of_classes"}
     assert reasons["verb"].startswith("b has accuracy 0")
     assert "no probability" in reasons["number_of_classes"]
-    shown = str(result)
+    shown = render_markdown(result.to_dict())
     assert "Not compared: verb, because b has accuracy 0" in shown
     assert result["dropped"] == {}, "a score that is no probability breaks no rule"
 
@@ -237,6 +238,7 @@ def test_a_comparison_says_how_it_was_made(tmp_path):
         "level": 0.95,
         "resamples": 50,
         "lipschitz": 1.0,
+        "margin": 0.05,
         "models": ["b", "a"],
         "by": [],
         "on_invalid": "error",
@@ -271,7 +273,8 @@ def test_a_model_that_is_never_right_is_named_and_the_others_are_compared():
     (entry,) = result["not_compared"]
     assert entry["model"] == "broken"
     assert "never right (80 answers)" in entry["reason"]
-    assert "Not compared: broken / confidence, because it is never right" in str(result)
+    told = render_markdown(result.to_dict())
+    assert "Not compared: broken / confidence, because it is never right" in told
     without = cal.compare(table.filter(pl.col("model") != "broken"), resamples=50)
     assert result["pairs"] == without["pairs"]
     with pytest.raises(InputError, match="broken has accuracy 0"):
@@ -288,4 +291,55 @@ def test_a_model_that_lost_all_its_rows_is_named():
     ]
     result = cal.compare(pl.DataFrame(rows), on_invalid="drop", resamples=50)
     assert result["emptied_models"] == ["silent"]
-    assert "no row is left: silent" in str(result)
+    assert "silent has no usable row" in str(result)
+
+
+def test_incomplete_candidates_shrink_their_own_view_alone():
+    table = two_models()
+    pool = candidates_of(table).filter(pl.col("question_id").cast(pl.Int64) < 150)
+    pair = cal.compare(table, candidates=pool, resamples=50)["pairs"][0]
+    assert pair["n"] == pair["gaps"]["raw"]["ece"]["n"] == 400
+    assert pair["gaps"]["ca"]["ece"]["n"] == pair["evidence"]["ca"]["gap"]["n"] == 150
+
+
+def test_the_margin_decides_what_counts_as_equal():
+    rng = np.random.default_rng(9)
+    parts = []
+    for name in ("a", "b"):
+        chance = rng.beta(4, 2, 4_000)
+        parts.append(
+            pl.DataFrame(
+                {
+                    "question_id": np.arange(4_000),
+                    "model": name,
+                    "confidence": chance,
+                    "correct": rng.random(4_000) < chance,
+                }
+            )
+        )
+    table = pl.concat(parts)
+    wide, narrow = (cal.compare(table, margin=m, resamples=200)["pairs"][0] for m in (0.05, 0.001))
+    assert (wide["outcome"], narrow["outcome"]) == ("equivalent", "undecided")
+    assert wide["equivalence_bound"] < 0.05
+    assert "equally well calibrated within 5 points" in wide["verdict"]
+
+
+def test_one_model_that_lacks_questions_takes_none_from_the_others():
+    table = two_models()
+    rng = np.random.default_rng(3)
+    few = pl.DataFrame(
+        {
+            "question_id": np.arange(30),
+            "model": "rare",
+            "domain": "even",
+            "confidence": rng.random(30),
+            "correct": rng.random(30) < 0.5,
+        }
+    )
+    alone = cal.compare(table, resamples=50)["pairs"][0]
+    document = cal.compare(pl.concat([table, few]), resamples=50)
+    (beside,) = [p for p in document["pairs"] if {p["a"], p["b"]} == {"small", "large"}]
+    assert beside["n"] == 400
+    for view in ("raw", "da", "ia"):
+        assert beside["gaps"][view] == alone["gaps"][view]
+    assert document["summaries"][0]["questions_shared_by_all"] == 30
