@@ -14,8 +14,8 @@ from scipy import special
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.planning.batch import batch_estimates
 from calibrant.planning.formulas import half_life
+from calibrant.planning.watching.batch import batch_estimates
 from calibrant.planning.watching.detector import ChangeDetector, Finding
 
 __all__ = ["Baseline", "StreamBatch", "Watch", "drift_rate"]

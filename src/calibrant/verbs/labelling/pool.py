@@ -15,7 +15,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.session import LabelSession
-from calibrant.planning.peers import peer_agreement
+from calibrant.planning.labelling.peers import peer_agreement
 from calibrant.records import Study, load_scores, read_table, source_name
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.label_store import LabelStore, store_path
