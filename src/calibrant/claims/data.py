@@ -7,7 +7,14 @@ from typing import Any
 
 from calibrant.claims.words import count, joined, percent
 
-__all__ = ["FEW_VALUES", "LEAST_ONE_SIDED", "MUCH_MISSING", "data_warnings", "unequal_note"]
+__all__ = [
+    "FEW_VALUES",
+    "LEAST_ONE_SIDED",
+    "MUCH_MISSING",
+    "data_warnings",
+    "guessed_warning",
+    "unequal_note",
+]
 
 # Fewer rows may all be right or all wrong by chance.
 LEAST_ONE_SIDED = 30
@@ -149,3 +156,19 @@ def unequal_note(effective: float) -> str:
     """
     few = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
     return f"weights are unequal: this tells as much as {effective:,.0f} equal rows{few}"
+
+
+_ROLE_WORDS = {"confidence": "the confidence", "correct": "the outcome", "model": "the model"}
+
+
+def guessed_warning(guessed: Mapping[str, str]) -> dict[str, Any]:
+    """Say which columns were taken for which role because of their names.
+
+    Examples
+    --------
+    >>> guessed_warning({"confidence": "p", "correct": "is_correct"})["text"]
+    'Column p is read as the confidence, is_correct as the outcome.'
+    """
+    parts = [f"{column} is read as {_ROLE_WORDS[role]}" for role, column in guessed.items()]
+    text = ", ".join([parts[0], *(part.replace(" is read", "") for part in parts[1:])])
+    return {"id": "data.guessed", "subject": {"columns": dict(guessed)}, "text": f"Column {text}."}

@@ -18,6 +18,7 @@ from calibrant.inputs.logs import ForeignTables
 from calibrant.inputs.raw_scores import with_way_out
 from calibrant.planning import require_labels
 from calibrant.records import Scores, Study, load_scores, scan_table, source_name
+from calibrant.records.columns import guessed_column, with_fields
 from calibrant.records.tables import collect, column_names
 
 __all__ = ["has_no_scores", "is_array", "is_study", "load_rows", "require_usable", "rules_of"]
@@ -150,9 +151,10 @@ def _arrays(data: Any, outcomes: Any) -> dict[str, Any]:
 def _refuse_without_labels(data: Any, correct: str | None) -> None:
     """Say why a table without a single label cannot be audited, before its rows are read."""
     for source in data if isinstance(data, list | tuple) else [data]:
-        table = scan_table(source)
-        column, names = correct or "correct", column_names(table, source)
-        if column not in names:
+        table = with_fields(scan_table(source), [correct])
+        names = column_names(table, source)
+        column = correct or ("correct" if "correct" in names else guessed_column("correct", names))
+        if column is None or column not in names:
             if correct is None:
                 require_labels(None, source=source_name(source), columns=names)
             continue

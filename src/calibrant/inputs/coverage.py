@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 from scipy import stats
 
-from calibrant.claims.data import data_warnings
+from calibrant.claims.data import data_warnings, guessed_warning
 from calibrant.records import Scores
 
 __all__ = ["coverage_document", "table_coverage"]
@@ -47,7 +47,11 @@ def table_coverage(scores: Scores) -> dict[str, Any]:
         "questions": int(kept["question_id"].n_unique()),
         "questions_shared_by_all": shared,
     }
-    return coverage_document(models, **whole)
+    found = coverage_document(models, **whole)
+    if scores.guessed:
+        found["guessed_columns"] = dict(scores.guessed)
+        found["warnings"].append(guessed_warning(scores.guessed))
+    return found
 
 
 def _split(frame: pl.DataFrame) -> dict[tuple[str, str], pl.DataFrame]:

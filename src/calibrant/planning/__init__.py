@@ -10,6 +10,7 @@ from calibrant.planning.leaderboard import leaderboard
 if TYPE_CHECKING:
     from calibrant.planning.block import (
         verification_block,
+        verification_of,
     )
     from calibrant.planning.formulas import (
         Dynamics,
@@ -128,7 +129,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".block": ("verification_block",),
+            ".block": ("verification_block", "verification_of"),
             ".formulas": (
                 "Dynamics",
                 "data_rate",

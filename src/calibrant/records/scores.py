@@ -14,6 +14,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.naming import naming
 from calibrant.core.registry import did_you_mean
+from calibrant.records.columns import guessed_column, with_fields
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import RULES, broken_rule
 from calibrant.records.tables import collect, column_names, scan_table, source_name
@@ -50,7 +51,8 @@ class Scores:
     (1-based data rows), `rejected` holds all of them with the column ``rule`` (and text that is
     no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
     the roles that no column filled: the question id is then the row number, the model
-    ``"model"`` and the method the name of the confidence column.
+    ``"model"`` and the method the name of the confidence column. `guessed` names the columns that
+    were taken for a role because of what they are called.
     """
 
     frame: pl.DataFrame
@@ -59,6 +61,7 @@ class Scores:
     dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
     assumed: tuple[str, ...] = ()
+    guessed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def emptied(self) -> list[str]:
@@ -151,6 +154,8 @@ on_invalid="drop" to leave such rows out and have them counted
         return _load_many(source, options)
     name = source_name(source)
     lazy = scan_table(source)
+    asked = (confidence, correct, model, method, question, answer, weights, *(features or ()))
+    lazy = with_fields(lazy, asked)
     names = column_names(lazy, source)
     roles = _resolve(
         names,
@@ -180,7 +185,13 @@ on_invalid="drop" to leave such rows out and have them counted
         ),
     )
     assumed = tuple(role for role in ("question_id", "model", "method") if not roles[role])
-    return replace(checked, assumed=assumed)
+    given = {"confidence": confidence, "correct": correct, "model": model}
+    guessed = {
+        role: roles[role][0]
+        for role, name in given.items()
+        if name is None and roles[role] not in ([], [role])
+    }
+    return replace(checked, assumed=assumed, guessed=guessed)
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
@@ -242,10 +253,10 @@ def _resolve(names: list[str], source: str, **asked: str | None) -> dict[str, li
     for role in _ROLES:
         wanted = asked[role]
         if wanted is None:
-            needed = role in ("confidence", "correct")
-            if needed and role not in names:
+            own = role if role in names else guessed_column(role, names)
+            if own is None and role in ("confidence", "correct"):
                 _require(role, names, source, role=f"{role} (or name it with --{role})")
-            roles[role] = [role] if role in names else []
+            roles[role] = [] if own is None else [own]
         elif wanted in names or "," not in wanted:
             roles[role] = [_require(wanted, names, source, role=role)]
         else:
