@@ -1,0 +1,84 @@
+"""Which column plays which role, where nobody says so and there is only one candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+__all__ = ["guessed_column", "with_fields"]
+
+# Names that people use. Compared without case, spaces and underscores.
+_USUAL: dict[str, tuple[str, ...]] = {
+    "confidence": (
+        "confidence",
+        "conf",
+        "confidencescore",
+        "p",
+        "prob",
+        "probability",
+        "pcorrect",
+        "predictedprobability",
+    ),
+    "correct": (
+        "correct",
+        "iscorrect",
+        "label",
+        "outcome",
+        "y",
+        "right",
+        "acc",
+        "answeredcorrectly",
+    ),
+    "model": ("model", "modelname", "modelid"),
+}
+
+
+def guessed_column(role: str, names: Sequence[str]) -> str | None:
+    """Return the only column that may play a role, or None where there is none or several.
+
+    Examples
+    --------
+    >>> guessed_column("confidence", ["id", "Conf", "is_correct"])
+    'Conf'
+    >>> guessed_column("correct", ["id", "Conf", "is_correct"])
+    'is_correct'
+    >>> guessed_column("confidence", ["p", "prob"]) is None
+    True
+    """
+    usual = _USUAL.get(role, ())
+    found = [name for name in names if _bare(name) in usual]
+    return found[0] if len(found) == 1 else None
+
+
+def _bare(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def with_fields(lazy: pl.LazyFrame, wanted: Iterable[str | None]) -> pl.LazyFrame:
+    """Add columns for wanted names such as ``classifier.confidence``, fields of nested columns.
+
+    Examples
+    --------
+    >>> table = pl.LazyFrame({"judge": [{"sure": 0.9}, {"sure": 0.4}]})
+    >>> with_fields(table, ["judge.sure", None]).collect()["judge.sure"].to_list()
+    [0.9, 0.4]
+    """
+    names = [part.strip() for text in wanted if text for part in text.split(",")]
+    if not any("." in name for name in names):
+        return lazy
+    schema = lazy.collect_schema()
+    added = [_field(name, schema) for name in names if "." in name and name not in schema]
+    return lazy.with_columns([expression for expression in added if expression is not None])
+
+
+def _field(name: str, schema: pl.Schema) -> pl.Expr | None:
+    first, *rest = name.split(".")
+    kind = schema.get(first)
+    expression = pl.col(first)
+    for part in rest:
+        fields = {field.name: field.dtype for field in getattr(kind, "fields", [])}
+        if part not in fields:
+            return None
+        kind, expression = fields[part], expression.struct.field(part)
+    return expression.alias(name)
