@@ -99,9 +99,6 @@ if TYPE_CHECKING:
     from calibrant.planning.subjects import (
         subject_rankings,
     )
-        claim_verdict,
-        verdict_word,
-    )
     from calibrant.planning.watching.betting import (
         CalibrationMonitor,
         GapRegion,
