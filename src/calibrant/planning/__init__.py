@@ -302,5 +302,6 @@ __all__ = [
     "verification_block",
     "verification_dynamics",
     "verification_horizon",
+    "verification_of",
     "verified_region",
 ]
