@@ -3,6 +3,8 @@
 import datetime as dt
 import functools
 import json
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -15,6 +17,7 @@ from calibrant.verbs.bench import bench_check, bench_mace
 from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
+from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups
 from calibrant.verbs.label import label_status
 from calibrant.verbs.methods import methods
@@ -63,12 +66,17 @@ def compare_document():
 
 def groups_document():
     table = _scores(n=600, models=("small",))
-    return groups(table, features=["topic", "hard"], random_splits=2).to_dict()
+    return groups(table, features=["topic", "hard"]).to_dict()
 
 
 def cascade_document():
-    options = {"models": ["small", "large"], "price": {"small": 1, "large": 8}, "splits": 6}
+    options = {"models": ["small", "large"], "price": {"small": 1, "large": 8}, "random_splits": 6}
     return cascade(_scores(n=400), features=["hard"], **options).to_dict()
+
+
+def decide_document():
+    table = _scores(n=600, models=("small",))
+    return decide(table, max_error=0.3).to_dict()
 
 
 def plan_document():
@@ -83,7 +91,11 @@ def label_document():
         correct=pl.when(known).then("correct"),
         label_batch=pl.when(known).then(pl.col("row") // 40 + 1).cast(pl.Int64),
     ).drop("row")
-    return label_status(table, precision=0.1, judge="judge").to_dict()
+    with tempfile.TemporaryDirectory() as folder:
+        pool = Path(folder) / "pool.parquet"
+        table.write_parquet(pool)
+        document = label_status(pool, precision=0.1, judge="judge", existing="random").to_dict()
+    return {**document, "source": "pool.parquet", "input": []}
 
 
 def monitor_document():
@@ -235,6 +247,7 @@ KINDS = {
     "bench": bench_document,
     "cascade": cascade_document,
     "compare": compare_document,
+    "decide": decide_document,
     "demo": lambda: {
         "schema": "calibrant.demo/1",
         "study": "demo",

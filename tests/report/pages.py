@@ -18,6 +18,15 @@ def open_page(browser, page, folder):
     )
 
 
+def open_charts(browser):
+    """Unfold everything, so that every chart is drawn."""
+    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
+    wait_for(
+        browser,
+        "return [...document.querySelectorAll('.chart')].every(c => c.dataset.drawn)",
+    )
+
+
 def wait_for(browser, script, seconds=20):
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -27,5 +36,5 @@ def wait_for(browser, script, seconds=20):
 def page_with_table(table):
     """A page with one table, through the same path as every document."""
     document = {"schema": "calibrant.report/1", "written": []}
-    with mock.patch("calibrant.report.page.document_blocks", return_value=[table]):
+    with mock.patch("calibrant.report.page.parts.document_blocks", return_value=[table]):
         return render_html([document])

@@ -24,7 +24,7 @@ def test_the_page_of_a_large_study_stays_small(page):
 
 
 def test_the_page_says_that_it_shows_a_part(page):
-    assert "The first 2,000 of 20,000 questions." in page
+    assert "2,000 of 20,000 questions, most confidently wrong." in page
 
 
 def test_long_texts_and_many_confidences_do_not_make_a_page_large():

@@ -44,8 +44,8 @@ SYMBOLS = {
 _FIELDS = tuple(Claim.__dataclass_fields__)
 _KEYS = ("model", "method", "group")
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
-# A document says how far off a confidence is before it says where, and whether it ranks.
-_LATER = ("audit.miscalibrated", "audit.separates")
+# One question, two directions: they are ranked together.
+_SAME = {"audit.under_confident": "audit.over_confident"}
 
 
 def claim_tone(claim: Claim) -> str:
@@ -105,17 +105,23 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
     >>> headline([small, large], 1)
     ['B is off by 9.']
     """
+    # A document asks its most important question first.
+    order = {name: place for place, name in enumerate(dict.fromkeys(_asks(c) for c in claims))}
     ranked = sorted(
         claims,
         key=lambda claim: (
             not _is_summary(claim),
             bool(claim.subject.get("group")),
-            claim.id in _LATER,
+            order[_asks(claim)],
             _OUTCOMES.get(claim.outcome, 4),
             0.0 if _is_summary(claim) else -abs(claim.value or 0.0),
         ),
     )
     return list(dict.fromkeys(claim.text for claim in ranked if claim.text))[:most]
+
+
+def _asks(claim: Claim) -> str:
+    return _SAME.get(claim.id, claim.id)
 
 
 def _is_summary(claim: Claim) -> bool:

@@ -16,7 +16,7 @@ from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.terminal._fit import fitted, safe_text
-from calibrant.report.terminal.compact import LISTS, compact_lines
+from calibrant.report.terminal.compact import LISTS, MORE, compact_lines
 
 __all__ = ["document_blocks", "kinds", "render_markdown", "render_text", "terminal_blocks"]
 
@@ -55,6 +55,7 @@ def terminal_blocks(
     full: bool = False,
     top: int | None = None,
     sort: str | None = None,
+    more: str = MORE,
 ) -> list[RenderableType]:
     """Return what a terminal of this width shows of the document.
 
@@ -68,11 +69,13 @@ def terminal_blocks(
         Every table, instead of the answer with one table.
     top, sort
         Rows of the one table, and the metric or column by which it is sorted.
+    more
+        How to see more.
     """
     blocks = document_blocks(document)
     if full or kind_of(document) in LISTS:
         return [part for block in blocks for part in _rich(block, width)]
-    return list(compact_lines(document, blocks, width=width, top=top, sort=sort))
+    return list(compact_lines(document, blocks, width=width, top=top, sort=sort, more=more))
 
 
 def render_text(
@@ -82,11 +85,14 @@ def render_text(
     full: bool = False,
     top: int | None = None,
     sort: str | None = None,
+    more: str = MORE,
 ) -> str:
     """Return the terminal view as plain text."""
     console = Console(width=width, color_system=None, force_terminal=False)
     with console.capture() as capture:
-        for block in terminal_blocks(document, width=width, full=full, top=top, sort=sort):
+        for block in terminal_blocks(
+            document, width=width, full=full, top=top, sort=sort, more=more
+        ):
             console.print(block)
     return capture.get().rstrip("\n")
 

@@ -21,10 +21,13 @@ from calibrant.report.terminal._fit import safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table, cut_cells
 from calibrant.report.titles import title_line
 
-__all__ = ["LISTS", "compact_lines", "short_table"]
+__all__ = ["LISTS", "MORE", "compact_lines", "short_table"]
 
 LISTS = frozenset({"analysis", "demo", "grade", "methods", "models", "report"})
 """Kinds that are a list themselves: they are shown whole."""
+
+MORE = "--full   --html page.html   --json out.json"
+"""How a command shows more."""
 
 _SENTENCES, _WARNINGS, _ROWS = 5, 2, 16
 _SENTENCES_OF_MANY = 3
@@ -39,6 +42,7 @@ def compact_lines(
     width: int,
     top: int | None = None,
     sort: str | None = None,
+    more: str = MORE,
 ) -> list[Text]:
     """Return the short view, line by line.
 
@@ -52,11 +56,16 @@ def compact_lines(
         Rows of the table.
     sort
         Metric or column by which the table is sorted.
+    more
+        How to see more, for whoever types a command or writes Python.
     """
     lines = [Text(title_line(document, dated=False), style="dim"), Text()]
     warnings = [safe_text(str(warning["text"])) for warning in warnings_of(document)]
-    more = len(warnings) - _WARNINGS
-    for text in [*warnings[:_WARNINGS], *([f"{more} more warnings (--full)"] if more > 0 else [])]:
+    hidden = len(warnings) - _WARNINGS
+    for text in [
+        *warnings[:_WARNINGS],
+        *([f"{hidden} more warnings (--full)"] if hidden > 0 else []),
+    ]:
         hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
         lines += [Text(line, style="yellow") for line in hung]
     if warnings:
@@ -67,7 +76,7 @@ def compact_lines(
     step = next_step(document)
     if step is not None:
         lines += [Text(), Text.assemble(("Next:  ", "bold"), step[1])]
-    lines.append(Text("More:  --full   --html page.html   --json out.json", style="dim"))
+    lines.append(Text(f"More:  {more}", style="dim"))
     return lines
 
 

@@ -88,7 +88,13 @@ def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, 
     results: Sequence[Mapping[str, Any]] = document["results"]
     entries = [e for e in results if e.get("group")] or list(results)
     if sort is None:
-        return sorted(entries, key=lambda e: abs(_value(e, "confidence_gap") or 0.0))
+        return sorted(
+            entries,
+            key=lambda e: (
+                _value(e, "confidence_gap") is None,
+                abs(_value(e, "confidence_gap") or 0.0),
+            ),
+        )
     if sort in ("name", "model"):
         return sorted(entries, key=lambda e: (str(e["model"]), str(e["method"])))
     metric = _NAMES.get(sort.lower(), sort.lower().replace(" ", "_"))

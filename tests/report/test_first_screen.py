@@ -1,0 +1,133 @@
+"""What a reader sees first, on every kind of page."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from documents import KINDS, document_of
+from hostile import MARK, TEXTS, hostile_document
+
+from calibrant.core.document import plain
+from calibrant.report import render_html, render_text
+from calibrant.report.answers import claims_of, headline, source_name
+from calibrant.report.page.screen import first_screen
+from calibrant.report.pictures import picture_of
+from calibrant.report.pictures.svg import cut_names, standalone
+
+OLD = Path(__file__).parent / "old"
+# Lists of what was done: there is nothing to see in them.
+WITHOUT_PICTURE = {"analysis", "report"}
+WORDS_BEFORE_PICTURE = 60
+
+
+def screen_of(kind):
+    return first_screen(plain(document_of(kind)))
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - WITHOUT_PICTURE))
+@pytest.mark.parametrize("wide", [True, False])
+def test_every_kind_has_one_picture_that_is_well_formed(kind, wide):
+    picture = screen_of(kind).picture
+    svg = picture.wide if wide else picture.narrow
+    root = ElementTree.fromstring(svg)
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-label"]
+    width, height = map(float, root.attrib["viewBox"].split()[2:])
+    assert width == (350 if not wide else width)
+    for mark in root.iter():
+        for name in ("x", "x1", "x2", "cx"):
+            if name in mark.attrib:
+                assert -30 <= float(mark.attrib[name]) <= width + 30, (kind, mark.attrib)
+        for name in ("y", "y1", "y2", "cy"):
+            if name in mark.attrib:
+                assert -30 <= float(mark.attrib[name]) <= height + 30, (kind, mark.attrib)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_few_words_stand_above_the_picture(kind):
+    screen = screen_of(kind)
+    words = [screen.title, *screen.warnings, screen.sentence]
+    words += [screen.badge.words] if screen.badge else []
+    assert len(" ".join(words).split()) <= WORDS_BEFORE_PICTURE
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_the_first_sentence_is_a_claim_of_the_document(kind):
+    document = plain(document_of(kind))
+    if not document.get("claims"):
+        pytest.skip("this kind makes no claims")
+    texts = [claim["text"] for claim in document["claims"]]
+    sentence = screen_of(kind).sentence
+    assert (
+        any(text.startswith(sentence) for text in texts) or sentence == picture_of(document).title
+    )
+
+
+def test_the_badge_says_how_many_of_the_confidences_it_is_about():
+    badge = screen_of("audit").badge
+    assert (badge.tone, badge.words) == ("over_confident", "over-confident, all 2 confidences")
+    assert badge.symbol == "▲"
+
+
+def test_claims_about_everything_come_first_and_then_the_largest():
+    claims = claims_of(plain(document_of("audit")))
+    first, second, _ = headline(claims, 3)
+    assert first.startswith("All 2 models")
+    assert "by 18 points" in second
+
+
+def test_a_model_that_is_never_right_is_a_warning_and_not_in_the_picture():
+    import calibrant as cal
+
+    rows = {
+        "model": ["good"] * 200 + ["empty"] * 200,
+        "question_id": [f"q{i}" for i in range(200)] * 2,
+        "confidence": [0.9, 0.7] * 200,
+        "correct": [1, 0] * 100 + [0] * 200,
+    }
+    document = cal.audit(rows, resamples=50).to_dict()
+    screen = first_screen(plain(document))
+    assert "empty is never right" in screen.warnings[0]
+    assert "empty" not in screen.picture.wide
+    page = render_html([document])
+    assert page.index('class="warning"') < page.index("<h1")
+
+
+def test_no_place_of_the_machine_is_on_the_first_screen():
+    document = {**plain(document_of("audit")), "source": "/home/somebody/secret/my run.parquet"}
+    screen = first_screen(document)
+    assert "Audit of my run" in screen.title
+    assert source_name(document) == "my run"
+    top = render_html([document]).split('id="provenance"')[0]
+    assert "/home/somebody" not in top
+
+
+def test_names_stay_apart_when_they_are_cut():
+    names = [f"Meta-Llama-3.1-{size}-Instruct-Turbo" for size in ("405B", "70B", "8B")]
+    short = cut_names(names, 150)
+    assert len(set(short.values())) == 3
+    alike = [f"a-very-long-common-beginning-of-a-name-{i}" for i in range(3)]
+    assert len(set(cut_names(alike, 120).values())) == 3
+
+
+def test_hostile_names_are_text_in_every_picture():
+    document = plain(hostile_document())
+    picture = picture_of(document)
+    for svg in (picture.wide, picture.narrow, standalone(picture.wide)):
+        tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
+        assert tags <= {"svg", "g", "title", "text", "rect", "line", "circle", "polygon",
+                        "polyline", "style"}  # fmt: skip
+        assert "onerror=" not in re.sub(r"&#x27;|&lt;.*?&gt;", "", svg)
+    assert MARK in TEXTS[0]
+
+
+def test_a_document_from_before_claims_still_opens():
+    document = json.loads((OLD / "audit_before_claims.json").read_text())
+    assert "claims" not in document
+    screen = first_screen(document)
+    assert screen.badge.tone == "over_confident"
+    assert screen.picture is not None
+    assert "Questions" not in render_html([document]).split("<main")[0]
+    assert "OVER-CONFIDENT" in render_text(document, width=80)

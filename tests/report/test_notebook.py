@@ -1,0 +1,84 @@
+"""A result in a notebook, as tables and charts of other libraries, and through pickle."""
+
+import pickle
+from html.parser import HTMLParser
+
+import pytest
+from documents import KINDS, document_of
+from hostile import hostile_document
+
+import calibrant as cal
+from calibrant.core.document import plain
+from calibrant.core.errors import InputError
+from calibrant.report.result import Result
+
+
+@pytest.fixture(scope="module")
+def result():
+    return cal.audit([0.9, 0.8, 0.6, 0.7] * 50, [1, 0, 1, 1] * 50, resamples=50)
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+def tags_of(text):
+    parser = Tags()
+    parser.feed(text)
+    return parser.found
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_kind_has_a_view_without_scripts(kind):
+    text = Result(plain(document_of(kind)))._repr_html_()
+    names = {tag for tag, _ in tags_of(text)}
+    assert "div" in names
+    assert not names & {"script", "iframe", "img", "link", "object"}
+
+
+def test_the_view_has_badge_sentence_picture_and_table(result):
+    text = result._repr_html_()
+    assert 'class="cal-badge miscalibrated"' in text
+    assert "<svg" in text
+    assert text.count("<tr>") == 2
+    assert "Calibration error" in text
+
+
+def test_hostile_text_is_text_in_a_notebook():
+    text = Result(plain(hostile_document()))._repr_html_()
+    for tag, attributes in tags_of(text):
+        assert tag not in ("script", "img", "iframe")
+        assert not any(name.startswith("on") for name in attributes)
+
+
+def test_results_become_tables(result):
+    for table in (result.to_polars(), result.to_pandas()):
+        assert table.shape[0] == 1
+        assert {"model", "ece", "ece_low", "ece_high", "n"} <= set(table.columns)
+    assert result.to_polars()["ece"][0] == result["results"][0]["metrics"]["ece"]["value"]
+
+
+def test_a_chart_is_an_altair_object(result):
+    chart = result.plot()
+    assert type(chart).__module__.startswith("altair")
+    assert chart.to_dict()["vconcat"]
+    assert result.plot("floors").to_dict()["layer"]
+    with pytest.raises(InputError, match="no chart 'flors'") as error:
+        result.plot("flors")
+    assert "floors" in str(error.value)
+
+
+def test_kinds_without_a_chart_say_so():
+    with pytest.raises(InputError, match="has no chart"):
+        Result({"schema": "calibrant.analysis/1", "done": [], "left_out": []}).plot()
+
+
+def test_a_result_goes_through_pickle(result):
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert again.to_dict() == result.to_dict()
+    assert again.kind == "audit"

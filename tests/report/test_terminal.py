@@ -1,0 +1,119 @@
+"""The short view in a terminal: answer first, one table that fits, what comes next."""
+
+import re
+
+import numpy as np
+import pytest
+from documents import document_of
+from rich.console import Console
+
+import calibrant as cal
+from calibrant.core.document import plain
+from calibrant.core.errors import InputError
+from calibrant.report import render_text, terminal_blocks
+
+
+@pytest.fixture(scope="module")
+def sixteen():
+    """Sixteen models with long names on the same questions."""
+    rng = np.random.default_rng(0)
+    hard = rng.random(300)
+    rows = {"model": [], "question_id": [], "confidence": [], "correct": []}
+    for place in range(16):
+        right = rng.random(300) > hard * (1.2 - 0.05 * place)
+        rows["model"] += [f"some-lab/model-number-{place}-instruct-2026"] * 300
+        rows["question_id"] += [f"q{i}" for i in range(300)]
+        rows["confidence"] += list(np.clip(1 - 0.4 * hard, 0, 1))
+        rows["correct"] += list(right.astype(int))
+    return cal.audit(rows, resamples=50).to_dict()
+
+
+def test_an_audit_of_one_model_takes_25_lines():
+    rng = np.random.default_rng(1)
+    said = rng.random(400)
+    document = cal.audit(said, rng.random(400) < said * 0.8, resamples=50).to_dict()
+    lines = render_text(document, width=80).splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+
+
+def test_an_audit_of_sixteen_models_takes_40_lines_and_names_them_all(sixteen):
+    text = render_text(sixteen, width=80)
+    assert len(text.splitlines()) <= 40
+    assert max(map(len, text.splitlines())) <= 80
+    for place in range(16):
+        assert re.search(rf"number-{place}\D", text)
+
+
+def test_the_verdict_stands_before_the_table_and_the_next_step_after_it(sixteen):
+    text = render_text(sixteen, width=80)
+    table, step = text.index("right  says"), text.index("Next:  calibrant")
+    assert text.index("OVER-CONFIDENT") < table < step
+
+
+def test_top_cuts_the_middle_and_says_so(sixteen):
+    text = render_text(sixteen, width=80, top=4)
+    assert "12 more (--top 16)" in text
+    assert text.count("◆") - 1 == 4
+
+
+def test_rows_are_sorted_by_the_metric_that_is_asked_for(sixteen):
+    text = render_text(sixteen, width=120, sort="brier")
+    values = [entry["metrics"]["brier"]["value"] for entry in sixteen["results"]]
+    rows = [line for line in text.splitlines() if "◆" in line and "right" not in line]
+    shown = [float(line.split("±")[1].split()[1]) for line in rows]
+    assert shown == sorted(round(value, 2) for value in values)
+
+
+def test_a_metric_that_does_not_exist_is_refused_with_a_hint(sixteen):
+    with pytest.raises(InputError, match="no metric 'acuracy'") as error:
+        render_text(sixteen, sort="acuracy")
+    assert "accuracy" in str(error.value)
+
+
+def test_a_table_of_another_kind_is_sorted_by_its_column():
+    text = render_text(plain(document_of("groups")), width=100, sort="n")
+    numbers = [int(found) for found in re.findall(r"^ hard <= \S+ +(\d+)", text, re.MULTILINE)]
+    assert len(numbers) > 3
+    assert numbers == sorted(numbers)
+    with pytest.raises(InputError, match="no column"):
+        render_text(plain(document_of("groups")), sort="nothing")
+
+
+def test_full_shows_every_table():
+    document = plain(document_of("audit"))
+    short, full = render_text(document, width=100), render_text(document, width=100, full=True)
+    assert "passive floor" not in short
+    assert "passive" in full
+    assert len(full.splitlines()) > len(short.splitlines())
+
+
+def coloured(document, **options):
+    console = Console(width=80, force_terminal=True, color_system="standard", **options)
+    with console.capture() as capture:
+        for block in terminal_blocks(document, width=80):
+            console.print(block)
+    return capture.get()
+
+
+def test_verdicts_are_coloured_where_the_terminal_has_colours(monkeypatch):
+    document = plain(document_of("audit"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[1;31m" in coloured(document)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[1;31m" not in coloured(document)
+
+
+def test_control_characters_are_shown_and_not_obeyed():
+    rows = {"model": ["\x1b[31mred\x07"] * 100 + ["b"] * 100, "confidence": [0.8, 0.6] * 100,
+            "correct": [1, 0] * 100, "question_id": [*range(100)] * 2}  # fmt: skip
+    text = render_text(cal.audit(rows, resamples=50).to_dict(), width=80)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_print_of_a_result_names_python_and_no_option():
+    result = cal.audit([0.9, 0.8, 0.6, 0.7] * 50, [1, 0, 1, 1] * 50, resamples=50)
+    text = str(result)
+    assert "--full" not in text
+    assert ".to_html(" in text
