@@ -1,4 +1,4 @@
-"""Sem1 and Sem2 on real draws: how they close on each other, and on which side of the truth."""
+"""Sem1 and Sem2 on real draws: what they show, what chance explains, how they close."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from calibrant.metrics.semantic import (
     convergence_curve,
     gap_slope,
     margin_strata,
+    noise_floor,
     pool_draws,
+    pool_gap,
     question_scores,
     regime_summary,
-    sem_ece,
+    sem_ece_of_pool,
     theory,
+    unlimited_draws_ece,
 )
 from calibrant.semantics import annotate
 from studies._page import DATA, StudyPage, estimate
@@ -119,19 +122,32 @@ def summary_row(name: str, pool: DrawPool) -> list[Any]:
         float(scores.label1.mean()),
         over,
         *(estimate(plain(found[key])) for key in ("sem1", "sem2", "gap")),
-        theory.predicted_gap(scores.margin, scores.mass, scores.n, selection_n=scores.selection_n),
+        pool_gap(pool, scores.selection_n),
     ]
 
 
 def sem_ece_from(pool: DrawPool) -> dict[str, Any]:
-    """Run `sem_ece` on the rows of a pool."""
-    rows, columns = np.nonzero(pool.counts)
-    times = pool.counts[rows, columns]
-    question = np.repeat(rows, times)
-    meaning = np.repeat(np.where(pool.attempted[rows, columns], columns, -1), times)
-    grade = np.repeat(pool.labels[rows, columns], times)
-    found = sem_ece(question, meaning, grade, conflicts="mean", splits="exact")
-    return {"sem1": found.sem1, "sem2": found.sem2, "gap": found.gaps.ece, "found": found}
+    """Return both errors and their difference."""
+    found = sem_ece_of_pool(pool, splits="exact")
+    return {"sem1": found.sem1, "sem2": found.sem2, "gap": found.gaps.ece}
+
+
+def floors(page: StudyPage, pools: dict[str, DrawPool]) -> None:
+    """Write the noise floor and the estimate for unlimited draws, or why there is none."""
+    page.heading("What chance explains, and unlimited draws")
+    page.text(
+        "The floor is the mean Sem2-ECE if the right answer were one more draw of the model; it "
+        "needs one right class per question. The error with unlimited draws is model-based; it "
+        "can miss where correctness depends sharply on which answer leads."
+    )
+    rows = []
+    for name, pool in pools.items():
+        floor, star = noise_floor(pool, rng=0), unlimited_draws_ece(pool, rng=0)
+        tested = ["refused", floor.refused]
+        if floor.sem2 is not None:
+            tested = [f"{floor.sem2.floor:.3f}", f"{floor.sem2.p:.3f}"]
+        rows.append([name, *tested, star.refused or estimate(plain(star.ece))])
+    page.table(["pool", "noise floor of Sem2-ECE", "p", "error with unlimited draws"], rows)
 
 
 def curve_chart(curves: dict[str, list[Any]]) -> alt.Chart:
@@ -309,7 +325,7 @@ def prediction(page: StudyPage) -> None:
         top = (1 + margin) / 2
         chosen = rng.binomial(n, top)
         held = rng.binomial(n, top)
-        # A tie goes to the class seen first, which is either of the two.
+        # A tie goes to either of the two.
         first = 2 * chosen + rng.choice([-0.5, 0.5], chosen.size) > n
         c1 = np.where(first, chosen, n - chosen) / n
         c2 = np.where(first, held, n - held) / n
@@ -366,9 +382,9 @@ def under_confident(page: StudyPage, pools: dict[str, DrawPool]) -> None:
 def main() -> None:
     page = StudyPage("sem_ece", "Sem-ECE on real draws")
     page.text(
-        "Sem1 reads confidence off the draws that chose the answer, Sem2 off others. Under "
-        "over-confidence Sem2-ECE is the smaller one, under under-confidence the larger: smaller "
-        "is not better, the two bracket what more draws would show."
+        "Sem1-ECE and Sem2-ECE measure this number of draws. Sem1's confidence is too high, Sem2's "
+        "too low. The error with unlimited draws may lie outside both. Under over-confidence "
+        "Sem2-ECE is the smaller one, under under-confidence the larger: smaller is not better."
     )
     games = {f"game24 {prompt}": game24(prompt) for prompt in ("standard", "cot")}
     triviaqa = {"triviaqa llama-13b": zlin7()}
@@ -394,6 +410,7 @@ def main() -> None:
     )
     page.text("Published values beside which these stand (pooled over five models):")
     page.table(["benchmark", "Sem1-ECE", "Sem2-ECE", "Ver-ECE"], PUBLISHED)
+    floors(page, {**games, **triviaqa, **mace, **models})
     page.heading("Convergence")
     curves(
         page,
