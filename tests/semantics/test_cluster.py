@@ -6,19 +6,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations.semantics import one_question
 
+from calibrant.clients.embeddings import open_embedder
 from calibrant.core import InputError
+from calibrant.core.errors import MissingDependencyError
 from calibrant.semantics import (
     Docket,
+    EntailmentPairs,
+    Grader,
     Options,
     SameQuery,
     SimulatedJudge,
     cluster_answers,
+    grade_answers,
     pairwise_f1,
     same_partition,
 )
 from calibrant.semantics.same.cluster import candidate_pairs, cluster_exact, cluster_rules
 from calibrant.semantics.same.forms import FormReader, read_cues
 from calibrant.semantics.same.hybrid import Similarity, greedy_pairwise, hybrid_steps, run_steps
+from calibrant.semantics.same.pairs import CosinePairs
 from calibrant.semantics.same.partition import Partition, first_appearance
 from calibrant.semantics.same.rules import Relation, relate
 
@@ -267,7 +273,7 @@ def test_options_are_checked():
 
 def test_similarity_table_is_symmetric():
     forms = [READ(text) for text in ("a b", "c d")]
-    table = Similarity(Vectors({"a b": [1, 0, 0]})).table(forms)
+    table = Similarity(CosinePairs(Vectors({"a b": [1, 0, 0]}))).table(forms)
     assert np.allclose(table, table.T)
     assert np.allclose(np.diag(table), 1)
 
@@ -300,3 +306,88 @@ def test_a_second_opinion_and_a_third_that_decides(replies, ids):
     docket = Docket(Scripted(replies))
     assert run_steps([hybrid_steps(["aaa", "bbb", "ccc"])], docket)[0].ids == ids
     assert docket.calls == len(replies)
+
+
+@pytest.mark.parametrize(
+    ("answers", "classes"),
+    [
+        (["yes", "Yes, it does", "No", "no, it is not"], [0, 0, 1, 1]),
+        (["x=2", "x = 2.0", "y = 2", "x=3"], [0, 0, 1, 2]),
+        (["50%", "0.5", "5%"], [0, 0, 1]),
+        (["Germany", "Deutschland", "Allemagne", "Österreich", "Austria"], [0, 0, 0, 1, 1]),
+        (["German", "Deutsch", "allemand"], [0, 0, 0]),
+        (["日本", "Japan", "Япония"], [0, 0, 0]),
+    ],
+)
+def test_one_meaning_in_several_writings(answers, classes):
+    assert cluster_answers(answers) == classes
+    for answer, class_id in zip(answers, classes, strict=True):
+        assert grade_answers([answer], [[answers[0]]]) == [class_id == 0]
+
+
+@pytest.mark.parametrize(
+    ("answers", "classes"),
+    [
+        ([r"\frac{1}{2}", "0.5", "1/2", "2"], [0, 0, 0, 1]),
+        (["(x+1)^2", "x^2+2x+1", "x^2+1"], [0, 0, 1]),
+        ([r"2\sqrt{2}", r"\sqrt{8}"], [0, 0]),
+        (["9^{9^{9}}", "1"], [0, 1]),
+    ],
+)
+def test_formulas_by_computer_algebra(answers, classes):
+    pytest.importorskip("math_verify")
+    assert cluster_answers(answers, options=Options(math=True)) == classes
+
+
+def test_siblings_of_a_benchmark_are_wrong_and_apart():
+    reader = FormReader()
+    names = ("Bikol", "Libon Bikol", "Central Bikol")
+    assert cluster_rules(["Bikol", "bikol", "Libon Bikol"], reader=reader, siblings=names).ids == [
+        0,
+        0,
+        1,
+    ]
+    grader = Grader()
+    assert grader.grade("Bikol", ["Libon Bikol"]).correct
+    found = grader.grade("Bikol", ["Libon Bikol"], siblings=["Bikol", "Central Bikol"])
+    assert (found.correct, found.grader) == (False, "sibling")
+
+
+def test_any_model_that_compares_pairs_takes_the_place_of_the_embedder():
+    asked = []
+
+    def entails(premises, hypotheses):
+        asked.extend(zip(premises, hypotheses, strict=True))
+        return [
+            float(p.endswith("rain") == h.endswith("rain"))
+            for p, h in zip(premises, hypotheses, strict=True)
+        ]
+
+    options = Options(pair_model=EntailmentPairs(entails, "toy"), clustering="embeddings")
+    answers = ["because of heavy rain", "caused by the rain", "a broken pump"]
+    assert cluster_answers(answers, question="Why?", options=options) == [0, 0, 1]
+    assert ("Why? because of heavy rain", "Why? caused by the rain") in asked
+    assert ("Why? caused by the rain", "Why? because of heavy rain") in asked
+
+
+def test_a_pair_model_must_give_one_probability_per_pair():
+    with pytest.raises(InputError, match="one probability"):
+        EntailmentPairs(lambda _a, _b: [2.0, 2.0], "odd").scores([("q", "a", "b")])
+
+
+@pytest.mark.local
+def test_the_embedder_that_ships_fits_the_adapter():
+    try:
+        embedder = open_embedder()
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    model = CosinePairs(embedder)
+    near, far = model.scores(
+        [
+            ("", "a heavy snowfall blocked the road", "the road was blocked by heavy snow"),
+            ("", "a heavy snowfall blocked the road", "the minister resigned"),
+        ]
+    )
+    assert near > 0.7 > 0.3 > far
+    vectors = embedder.embed(["a heavy snowfall blocked the road", "the minister resigned"])
+    assert far == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)

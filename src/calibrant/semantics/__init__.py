@@ -60,6 +60,7 @@ from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
 from calibrant.semantics.options import Options
 from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.same.cluster import Clusters
+from calibrant.semantics.same.pairs import CosinePairs, EntailmentPairs, PairModel
 from calibrant.semantics.same.partition import pairwise_f1, same_partition
 from calibrant.semantics.settle import Group, Settler
 from calibrant.semantics.stated import Stated, parse_confidence, parse_stated, parse_top_k
@@ -70,8 +71,10 @@ __all__ = [
     "Annotated",
     "ClientAsker",
     "Clusters",
+    "CosinePairs",
     "DispatcherAsker",
     "Docket",
+    "EntailmentPairs",
     "Extraction",
     "Grade",
     "GradeQuery",
@@ -81,6 +84,7 @@ __all__ = [
     "LLMJudge",
     "Normaliser",
     "Options",
+    "PairModel",
     "SameQuery",
     "SimulatedJudge",
     "Stated",

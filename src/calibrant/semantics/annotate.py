@@ -51,8 +51,9 @@ def annotate(
     draws
         Table with question_id, model, purpose, draw and text.
     questions
-        Table with question_id and, where known, text, references, kind and choices. Without
-        references there are classes but no grades.
+        Table with question_id and, where known, text, references, kind, choices and siblings
+        (names known to be wrong and different from each other). Without references there are
+        classes but no grades.
     options
         See `Options`.
     mapper
@@ -111,7 +112,7 @@ def _check(draws: pl.DataFrame, questions: pl.DataFrame | None) -> None:
 def _check_shared(options: Options, mapper: Mapper | None) -> None:
     if mapper is None:
         return
-    for helper, what in ((options.judge, "a judge"), (options.embedder, "an embedder")):
+    for helper, what in ((options.judge, "a judge"), (options.compare, "an embedder")):
         if helper is not None:
             raise InputError(
                 f"{what} works on the whole table at once, an engine shares it out",
@@ -146,6 +147,7 @@ def _with_questions(draws: pl.DataFrame, questions: pl.DataFrame | None) -> pl.D
         "references": ("references", None),
         "kind": ("kind", pl.String),
         "choices": ("choices", pl.List(pl.String)),
+        "siblings": ("siblings", pl.List(pl.String)),
     }
     columns = [
         (pl.col(name) if name in asked.columns else pl.lit(None, dtype=kind or pl.Null)).alias(new)
@@ -204,9 +206,9 @@ def _settle(
         .group_by(_KEY, maintain_order=True)
         .agg("answer", "count")
     )
-    about = work.select("question_id", "question_text", "references", "kind", "choices").unique(
-        "question_id", maintain_order=True
-    )
+    about = work.select(
+        "question_id", "question_text", "references", "kind", "choices", "siblings"
+    ).unique("question_id", maintain_order=True)
     rows = grouped.join(about, on="question_id", how="left", maintain_order="left")
     groups = [
         Group(
@@ -216,6 +218,7 @@ def _settle(
             row["references"],
             row["kind"] or "open",
             row["choices"],
+            row["siblings"] or (),
         )
         for row in rows.iter_rows(named=True)
     ]
@@ -298,9 +301,7 @@ def _document(
         "normalisation": list(settler.grader.normaliser.steps),
         "clustering": options.clustering,
         "grading": options.grading,
-        "embedder": None
-        if options.embedder is None
-        else getattr(options.embedder, "name", "given"),
+        "embedder": None if options.compare is None else options.compare.name,
         "judge": None if docket is None else docket.judge.name,
         "judge_calls": 0 if docket is None else docket.calls,
         "judge_calls_refused": 0 if docket is None else docket.refused,

@@ -10,6 +10,8 @@ from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.semantics.judging.judge import Judge
 from calibrant.semantics.same.hybrid import DIFFERENT_COSINE, MODES, SAME_COSINE
+from calibrant.semantics.same.mathematics import check_mathematics
+from calibrant.semantics.same.pairs import CosinePairs, PairModel
 from calibrant.semantics.text.normalise import Normaliser
 
 if TYPE_CHECKING:
@@ -42,6 +44,11 @@ class Options:
         ``pairwise``, ``group``).
     embedder, same_cosine, different_cosine
         Sentence embeddings and their calibrated thresholds; only phrases are compared.
+    pair_model
+        Any other model that compares two answers, in place of the embedder (see `PairModel`);
+        `same_cosine` and `different_cosine` are its thresholds then, to be set for it.
+    math
+        Whether formulas are compared by computer algebra (extra ``math``).
     per_draw
         Grade every distinct answer instead of one per class, and report disagreement.
     tolerance
@@ -60,6 +67,8 @@ class Options:
     embedder: Embedder | None = None
     same_cosine: float = SAME_COSINE
     different_cosine: float = DIFFERENT_COSINE
+    pair_model: PairModel | None = None
+    math: bool = False
     per_draw: bool = False
     tolerance: float = 1e-9
     scale: str = "auto"
@@ -78,9 +87,18 @@ class Options:
                 )
             if value == "judge" and self.judge is None:
                 raise InputError(f"{name} 'judge' needs a judge", hint="give Options(judge=...)")
-            if value == "embeddings" and self.embedder is None:
+            if value == "embeddings" and self.compare is None:
                 raise InputError(
                     f"{name} 'embeddings' needs an embedder",
                     hint="pip install 'calibrant[local]' and give Options(embedder=...)",
                 )
+        if self.math:
+            check_mathematics()
         Normaliser(self.steps)
+
+    @property
+    def compare(self) -> PairModel | None:
+        """The model that compares two answers: the one given, or the cosine of the embedder."""
+        if self.pair_model is not None or self.embedder is None:
+            return self.pair_model
+        return CosinePairs(self.embedder)

@@ -26,6 +26,7 @@ class Group:
     references: References = None
     kind: str = "open"
     choices: Sequence[str] | None = None
+    siblings: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -52,7 +53,9 @@ class Settler:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.grader = Grader(Normaliser(options.steps), tolerance=options.tolerance)
+        self.grader = Grader(
+            Normaliser(options.steps), tolerance=options.tolerance, math=options.math
+        )
         self.docket = (
             None
             if options.judge is None
@@ -62,8 +65,8 @@ class Settler:
         )
         self.similarity = (
             None
-            if options.embedder is None
-            else Similarity(options.embedder, options.same_cosine, options.different_cosine)
+            if options.compare is None
+            else Similarity(options.compare, options.same_cosine, options.different_cosine)
         )
 
     def settle(self, groups: Sequence[Group]) -> list[Settled]:
@@ -90,6 +93,8 @@ class Settler:
             question=group.question,
             reader=self.grader.reader,
             tolerance=self.options.tolerance,
+            math=self.options.math,
+            siblings=group.siblings,
         )
 
     def _steps(self, group: Group, asks: bool) -> Steps:
@@ -105,6 +110,8 @@ class Settler:
             rules=self.options.clustering != "judge",
             tolerance=self.options.tolerance,
             counts=group.counts,
+            math=self.options.math,
+            siblings=group.siblings,
         )
 
     def _grade(self, group: Group, clusters: Clusters) -> Settled:
@@ -128,6 +135,7 @@ class Settler:
             question=group.question,
             kind=group.kind,
             choices=group.choices,
+            siblings=group.siblings,
         )
         if self.options.grading == "exact" and grade.grader not in ("exact", "letter", "empty"):
             return Grade(None if grade.correct is None else False, "exact", grade.reason)
@@ -135,8 +143,8 @@ class Settler:
 
     def _by_embeddings(self, groups: Sequence[Group], settled: list[Settled]) -> None:
         """Accept a phrase that words left open and whose cosine with a reference is clear."""
-        embedder = self.options.embedder
-        if embedder is None or self.options.grading not in ("embeddings", "hybrid"):
+        model = self.options.compare
+        if model is None or self.options.grading not in ("embeddings", "hybrid"):
             return
         read = self.grader.reader
         open_pairs = [
@@ -147,13 +155,15 @@ class Settler:
             for alias in flatten_references(group.references)
             if is_phrase(read(alias))
         ]
-        texts = {groups[number].answers[place] for number, place, _ in open_pairs}
-        order = sorted(texts | {alias for *_, alias in open_pairs})
-        rows = dict(zip(order, embedder.embed(order), strict=True)) if order else {}
-        for number, place, alias in open_pairs:
-            cosine = float(rows[groups[number].answers[place]] @ rows[alias])
-            if cosine >= self.options.same_cosine:
-                self._spread(settled[number], place, Grade(True, "embedding", probability=cosine))
+        scores = model.scores(
+            [
+                (groups[number].question, groups[number].answers[place], alias)
+                for number, place, alias in open_pairs
+            ]
+        )
+        for (number, place, _), score in zip(open_pairs, map(float, scores), strict=True):
+            if score >= self.options.same_cosine:
+                self._spread(settled[number], place, Grade(True, "embedding", probability=score))
 
     def _by_judge(self, groups: Sequence[Group], settled: list[Settled]) -> None:
         if self.docket is None or self.options.grading not in ("hybrid", "judge"):

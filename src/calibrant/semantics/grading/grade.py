@@ -20,16 +20,18 @@ from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.rules import Relation, relate
 from calibrant.semantics.text.encoding import clean_text
-from calibrant.semantics.text.names import names_clash
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import word_list
 
 __all__ = ["Grade", "Grader", "References", "flatten_references"]
 
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
+_SHORT, _SHORT_NAME = 6, 9
 _TRUE_WORDS = frozenset(word_list("true yes correct right 1"))
 _FALSE_WORDS = frozenset(word_list("false no incorrect wrong 0"))
-_FIRM = frozenset(("number", "date", "year", "figures", "name", "opposed"))
+_FIRM = frozenset(
+    ("number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,8 @@ class Grader:
         The steps that make spellings alike.
     tolerance
         Relative tolerance of numbers.
+    math
+        Whether formulas are compared by computer algebra (extra ``math``).
 
     Examples
     --------
@@ -103,11 +107,18 @@ class Grader:
     Grade(correct=None, grader='refusal', reason='refusal', probability=None)
     """
 
-    def __init__(self, normaliser: Normaliser | None = None, *, tolerance: float = 1e-9) -> None:
+    def __init__(
+        self,
+        normaliser: Normaliser | None = None,
+        *,
+        tolerance: float = 1e-9,
+        math: bool = False,
+    ) -> None:
         if not 0.0 <= tolerance < 1.0:
             raise InputError(f"the tolerance of numbers lies in [0, 1), got {tolerance}")
         self.normaliser = normaliser or Normaliser()
         self.tolerance = tolerance
+        self.math = math
         self.reader = FormReader(self.normaliser)
         self._bag = BagReader(self.normaliser)
 
@@ -119,8 +130,13 @@ class Grader:
         question: str | None = None,
         kind: str = "open",
         choices: Sequence[str] | None = None,
+        siblings: Sequence[str] = (),
     ) -> Grade:
-        """Return the grade of one answer."""
+        """Return the grade of one answer.
+
+        `siblings` are names known not to be right, such as the other things of a benchmark's
+        list: an answer that is one of them is wrong, however alike it looks.
+        """
         text = clean_text(answer)[0]
         aliases = [clean_text(alias)[0] for alias in flatten_references(references)]
         missing = not_attempted(text)
@@ -135,6 +151,8 @@ class Grader:
             found = _binary(text, aliases, self.normaliser)
             if found is not None:
                 return found
+        if siblings and self._is_sibling(text, aliases, siblings):
+            return Grade(False, "sibling", probability=0.0)
         verdict = self._open(text, aliases, question)
         if missing and not verdict.correct:
             return Grade(None, "refusal", "refusal")
@@ -155,7 +173,7 @@ class Grader:
 
     @cached_property
     def _with_endings(self) -> Grader:
-        return Grader(self.normaliser.without("plurals"), tolerance=self.tolerance)
+        return Grader(self.normaliser.without("plurals"), tolerance=self.tolerance, math=self.math)
 
     def _is_echo(self, alias: str, question: str | None) -> bool:
         """Return whether the question names the alias but for its plural ending.
@@ -168,6 +186,11 @@ class Grader:
             return False
         exact = self._with_endings.normaliser
         return not set(exact(alias).split()) <= set(exact(question).split())
+
+    def _is_sibling(self, text: str, aliases: list[str], siblings: Sequence[str]) -> bool:
+        answer = self.reader(text).key
+        right = {self.reader(alias).key for alias in aliases}
+        return answer not in right and any(self.reader(name).key == answer for name in siblings)
 
     def _choice(self, text: str, aliases: list[str], choices: Sequence[str]) -> Grade:
         letter = extract_letter(text, choices)
@@ -192,10 +215,10 @@ class Grader:
         possible: list[str] = []
         against: set[str] = set()
         for alias, form in zip(aliases, forms, strict=True):
-            relation, rule = relate(answer, form, cues, tolerance=self.tolerance)
+            relation, rule = relate(answer, form, cues, tolerance=self.tolerance, math=self.math)
             if relation is Relation.SAME:
                 return Grade(True, rule, probability=1.0), []
-            refuted = _refuting_rule(answer, form, relation, rule)
+            refuted = _refuting_rule(answer, relation, rule)
             if refuted is None:
                 possible.append(alias)
             else:
@@ -218,27 +241,16 @@ class Grader:
         return Grade(best >= 0.5, "phrase", probability=best)
 
 
-def _refuting_rule(answer: Form, alias: Form, relation: Relation, rule: str) -> str | None:
+def _refuting_rule(answer: Form, relation: Relation, rule: str) -> str | None:
     """Return the rule by which a short answer cannot mean this alias, or None.
 
     A long answer may hold the right figure or name among others: words decide there.
     """
-    if len(answer.words) > 6:
+    if len(answer.words) > (_SHORT_NAME if answer.named else _SHORT):
         return None
     if relation is Relation.DIFFERENT and rule in _FIRM:
         return rule
-    return "clash" if _clash(answer, alias) else None
-
-
-def _clash(answer: Form, alias: Form) -> bool:
-    """Two short proper names that share a word and each hold another: not the same."""
-    if not (answer.proper and alias.proper) or answer.listing or alias.listing:
-        return False
-    if max(len(answer.content), len(alias.content)) > 4:
-        return False
-    if alias.place_like and answer.words == alias.words[1:]:
-        return True
-    return names_clash(answer.content, alias.content)
+    return "clash" if rule == "clash" else None
 
 
 def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | None:

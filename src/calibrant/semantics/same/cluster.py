@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from calibrant.semantics.refusals import not_attempted
@@ -70,8 +70,12 @@ def cluster_rules(
     question: str | None = None,
     reader: FormReader | None = None,
     tolerance: float = 1e-9,
+    math: bool = False,
+    siblings: Sequence[str] = (),
 ) -> Clusters:
     """Join answers that lexical and numeric rules call the same.
+
+    `siblings` are names known to mean different things: two of them never join.
 
     Examples
     --------
@@ -80,7 +84,13 @@ def cluster_rules(
     """
     read = reader or FormReader()
     forms, _, which = distinct_forms(answers, read)
-    partition, decided = cluster_forms(forms, read_cues(question), tolerance=tolerance)
+    partition, decided = cluster_forms(
+        forms,
+        read_cues(question),
+        tolerance=tolerance,
+        math=math,
+        siblings={read(name).key for name in siblings},
+    )
     ids = partition.ids()
     return Clusters(
         first_appearance([ids[place] for place in which]),
@@ -90,15 +100,24 @@ def cluster_rules(
 
 
 def cluster_forms(
-    forms: Sequence[Form], cues: Cues, *, tolerance: float = 1e-9
+    forms: Sequence[Form],
+    cues: Cues,
+    *,
+    tolerance: float = 1e-9,
+    math: bool = False,
+    siblings: Collection[str] = (),
 ) -> tuple[Partition, dict[str, int]]:
     """Join distinct forms by rules; likely pairs only where one class alone is meant."""
     partition = Partition(len(forms))
     decided: dict[str, int] = {}
     likely: dict[int, set[int]] = {}
     joins: list[tuple[int, int, str]] = []
+    known = [place for place, form in enumerate(forms) if form.key in siblings]
+    for place, a in enumerate(known):
+        for b in known[place + 1 :]:
+            partition.forbid(a, b)
     for a, b in candidate_pairs(forms):
-        relation, rule = relate(forms[a], forms[b], cues, tolerance=tolerance)
+        relation, rule = relate(forms[a], forms[b], cues, tolerance=tolerance, math=math)
         if relation is Relation.SAME:
             joins.append((a, b, rule))
         elif relation is Relation.DIFFERENT:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from calibrant.semantics.same.marks import SMALL_WORDS
+from calibrant.semantics.same.mathematics import looks_like_formula
 from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser, strip_lead_in
@@ -25,7 +27,16 @@ _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = re.compile(r"^[ivx]{1,5}$")
 _LAST_LETTER = re.compile(r"\w [A-Z]\W*$")
 _WORD = re.compile(r"[^\W\d_]+")
+_JOINED = re.compile(r"[^\W\d_]+(?:[-'][^\W\d_]+)*")
 _LIST = re.compile(r"[,;\n/|]|\b(?:and|or)\b", re.IGNORECASE)
+# 'x = 2': the number is what is said about x.
+_EQUATION = re.compile(r"^\W{0,3}([A-Za-z])\s?=\s?([^=]{1,60})$")
+_YES_OR_NO = re.compile(
+    r"^\W{0,3}(?:(yes|yeah|yep|true|correct)|no|nope|false|incorrect)\b[\s,.!;:-]{0,3}"
+    r"(?:(?:it|he|she|they|that|this|there|i|we|you)\s)?"
+    r"(?:(?:does|do|did|is|was|are|were|has|have|had|can|could|will|would)(?:n't|\snot)?)?\W{0,3}$",
+    re.IGNORECASE,
+)
 _SUFFIX_COMMA = re.compile(r",(?=\s*(?:Jr|Sr|II|III)\b)")
 _ACRONYM = re.compile(r"^(?:[A-Z]\.?){2,6}$")
 _WHO = re.compile(
@@ -77,6 +88,10 @@ class Form:
     quantity: Quantity | None
     date: Date | None
     proper: bool
+    named: bool
+    yes: bool | None
+    variable: str
+    formula: bool
     listing: bool
     acronym: str
     blocks: tuple[str, ...] = field(default=(), compare=False)
@@ -128,6 +143,8 @@ class FormReader:
         short = len(text) <= 80 and bool(numbers)
         compact = text.strip().rstrip(".")
         told = strip_lead_in(text) if short and "lead-ins" in self.normaliser.steps else text
+        equation = _EQUATION.match(told) if short else None
+        variable, told = (equation[1], equation[2]) if equation else ("", told)
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         form = Form(
             raw=given,
@@ -139,11 +156,29 @@ class FormReader:
             quantity=parse_quantity(told) if short else None,
             date=parse_date(told) if short else None,
             proper=_is_proper(text),
+            named=_is_named(text),
+            yes=_yes_or_no(text),
+            variable=variable,
+            formula=looks_like_formula(given),
             listing=bool(_LIST.search(_SUFFIX_COMMA.sub("", text))),
             acronym=acronym,
         )
         object.__setattr__(form, "blocks", _blocks(form))
         return form
+
+
+def _is_named(text: str) -> bool:
+    """Return whether a short text is a name, its small words aside ('canton of Jura')."""
+    plain = text.replace("\u2019", "'").replace("'s", "")
+    words = [word for word in _JOINED.findall(plain) if word.lower() not in SMALL_WORDS]
+    short = bool(words) and len(words) <= 6 and ":" not in text
+    # 'Kim Jung-sook', 'Deir al-Balah': one capital letter in a joined word is enough.
+    return short and all(any(map(str.isupper, word)) for word in words)
+
+
+def _yes_or_no(text: str) -> bool | None:
+    match = _YES_OR_NO.match(text) if len(text) <= 40 else None
+    return None if match is None else match[1] is not None
 
 
 def _is_proper(text: str) -> bool:
@@ -157,6 +192,10 @@ def _blocks(form: Form) -> tuple[str, ...]:
     blocks = {word[:3] for word in form.content} | {form.bare}
     if form.quantity is not None:
         blocks.add("number")
+    if form.formula:
+        blocks.add("formula")
+    if form.yes is not None:
+        blocks.add("yes or no")
     if form.date is not None:
         blocks.add("date")
     if form.acronym:

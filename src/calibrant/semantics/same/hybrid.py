@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +19,9 @@ from calibrant.semantics.judging.judge import (
 )
 from calibrant.semantics.same.cluster import Clusters, cluster_forms, distinct_forms
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
+from calibrant.semantics.same.pairs import PairModel
 from calibrant.semantics.same.partition import Partition, first_appearance
 from calibrant.semantics.same.rules import Relation, relate
-
-if TYPE_CHECKING:
-    # Rules need nothing that talks to models.
-    from calibrant.clients.embeddings import Embedder
 
 __all__ = [
     "DIFFERENT_COSINE",
@@ -49,21 +45,25 @@ Steps = Generator[Query, Reply, Clusters]
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """Cosine similarity with two calibrated thresholds.
+    """A sentence-pair model with two calibrated thresholds.
 
     From `same` upwards two phrases count as one, up to `different` as two, between them the
     judge is asked. Only phrases are compared: for numbers, dates and proper names a cosine
     says which topic, not which thing ('13' and '17', Shakespeare and Marlowe).
     """
 
-    embedder: Embedder
+    model: PairModel
     same: float = SAME_COSINE
     different: float = DIFFERENT_COSINE
 
-    def table(self, forms: Sequence[Form]) -> npt.NDArray[np.float32]:
-        """Return the cosines between all forms."""
-        vectors = self.embedder.embed([form.raw for form in forms])
-        return np.asarray(vectors @ vectors.T, dtype=np.float32)
+    def table(self, forms: Sequence[Form], question: str = "") -> npt.NDArray[np.float64]:
+        """Return the scores between all forms."""
+        left, right = np.triu_indices(len(forms), k=1)
+        texts = [form.raw for form in forms]
+        pairs = [(question, texts[int(a)], texts[int(b)]) for a, b in zip(left, right, strict=True)]
+        table = np.eye(len(forms))
+        table[left, right] = table[right, left] = self.model.scores(pairs)
+        return table
 
 
 @dataclass
@@ -87,6 +87,8 @@ def hybrid_steps(
     rules: bool = True,
     tolerance: float = 1e-9,
     counts: Sequence[int] | None = None,
+    math: bool = False,
+    siblings: Sequence[str] = (),
 ) -> Steps:
     """Yield the queries that clustering needs; return the clusters.
 
@@ -105,12 +107,21 @@ def hybrid_steps(
         Whether rules may join forms before the judge is asked.
     counts
         How often each answer was given, where `answers` are distinct already.
+    math, siblings
+        See `cluster_rules`.
     """
     if mode not in MODES:
         raise InputError(f"mode is one of {', '.join(MODES)}, got {mode!r}")
-    forms, weights, which = distinct_forms(answers, reader or FormReader(), counts)
+    read = reader or FormReader()
+    forms, weights, which = distinct_forms(answers, read, counts)
     if rules:
-        partition, decided = cluster_forms(forms, read_cues(question), tolerance=tolerance)
+        partition, decided = cluster_forms(
+            forms,
+            read_cues(question),
+            tolerance=tolerance,
+            math=math,
+            siblings={read(name).key for name in siblings},
+        )
     else:
         partition, decided = Partition(len(forms)), {}
     calls = 0
@@ -138,13 +149,13 @@ class _Joiner:
     partition: Partition
     decided: dict[str, int]
     similarity: Similarity | None
-    cosines: npt.NDArray[np.float32] | None = field(default=None)
+    cosines: npt.NDArray[np.float64] | None = field(default=None)
 
     def by_similarity(self) -> None:
         """Join phrases that are clearly alike, and keep apart those that are clearly not."""
         if self.similarity is None:
             return
-        self.cosines = self.similarity.table(self.forms)
+        self.cosines = self.similarity.table(self.forms, self.question)
         places = [i for i, form in enumerate(self.forms) if is_phrase(form)]
         pairs = [(float(self.cosines[a, b]), a, b) for a in places for b in places if a < b]
         for cosine, a, b in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):

@@ -6,6 +6,8 @@ import re
 from enum import Enum
 
 from calibrant.semantics.same.forms import Cues, Form
+from calibrant.semantics.same.marks import KINDS, told_apart
+from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.dates import Date
 from calibrant.semantics.text.names import same_name, spelling_variant
 from calibrant.semantics.text.numbers import same_quantity
@@ -18,6 +20,10 @@ _OFFICIAL = re.compile(
     r"(?:republic|kingdom|state|commonwealth|federation|city|province|duchy|empire|county|town) of "
 )
 
+_NAME_WORDS = 9
+# 'San Marino' is not 'Marino', but 'River Colne' is 'Colne'.
+_FRONTS = frozenset(word_list("saint san santa fort port cape isle bay united"))
+_LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
 # Words that stand for a number without being one.
 _COUNTS = frozenset(
     word_list("dozen score none no nobody nothing never once twice thrice half pair couple single")
@@ -38,9 +44,20 @@ class Relation(Enum):
 
 
 def relate(
-    a: Form, b: Form, cues: Cues | None = None, *, tolerance: float = 1e-9
+    a: Form, b: Form, cues: Cues | None = None, *, tolerance: float = 1e-9, math: bool = False
 ) -> tuple[Relation, str]:
     """Compare two answers to one question.
+
+    Parameters
+    ----------
+    a, b
+        The answers, read.
+    cues
+        What the question says about its answers.
+    tolerance
+        Relative tolerance of numbers.
+    math
+        Whether formulas are compared by computer algebra (extra ``math``).
 
     Returns
     -------
@@ -62,20 +79,67 @@ def relate(
     if a.key == b.key:
         return Relation.SAME, "exact"
     for verdict in (
+        _by_yes_or_no(a, b),
         _by_number(a, b, tolerance),
+        _by_algebra(a, b) if math else None,
         _by_date(a, b, cues),
         _by_figures(a, b),
         _by_words(a, b, cues),
     ):
         if verdict is not None:
             return verdict
+    if _tell_apart(a, b) == "clash":
+        return Relation.UNSURE, "clash"
     shared = set(a.content) & set(b.content)
     return Relation.UNSURE, "overlap" if shared else "unrelated"
+
+
+def _tell_apart(a: Form, b: Form) -> str | None:
+    """Return why two short names cannot mean the same, see `told_apart`."""
+    if not (a.named or b.named) or _lists(a, b) or a.date or b.date:
+        return None
+    if _LIST_NUMBER.match(a.raw) or _LIST_NUMBER.match(b.raw):
+        return None
+    if max(len(a.words), len(b.words)) > _NAME_WORDS or not (_may_name(a) and _may_name(b)):
+        return None
+    for short, long in ((a, b), (b, a)):
+        if short.words == long.words[1:] and long.words[0] in _FRONTS:
+            return "clash"
+    why = told_apart(a.words, b.words)
+    # Without capital letters it may be a description ('a high school'), which denies nothing.
+    return why if why != "clash" or (a.named and b.named) else None
+
+
+def _lists(a: Form, b: Form) -> bool:
+    """Return whether one of them lists things; 'Trinidad and Tobago Region' is one place."""
+    if a.words and b.words and a.words[-1] == b.words[-1] and a.words[-1] in KINDS:
+        return False
+    return a.listing or b.listing
+
+
+def _may_name(form: Form) -> bool:
+    """Return whether it reads as a name; one may come without any capital letter."""
+    return form.named or form.raw.islower()
+
+
+def _by_yes_or_no(a: Form, b: Form) -> tuple[Relation, str] | None:
+    if a.yes is None or b.yes is None:
+        return None
+    return (Relation.SAME if a.yes == b.yes else Relation.DIFFERENT), "yes or no"
+
+
+def _by_algebra(a: Form, b: Form) -> tuple[Relation, str] | None:
+    if not (a.formula or a.quantity) or not (b.formula or b.quantity):
+        return None
+    same = same_formula(a.raw, b.raw)
+    return None if same is None else (Relation.SAME if same else Relation.DIFFERENT, "mathematics")
 
 
 def _by_number(a: Form, b: Form, tolerance: float) -> tuple[Relation, str] | None:
     if a.quantity is None or b.quantity is None:
         return None
+    if a.variable and b.variable and a.variable != b.variable:
+        return Relation.DIFFERENT, "number"
     same = same_quantity(a.quantity, b.quantity, tolerance=tolerance)
     return (Relation.SAME if same else Relation.DIFFERENT), "number"
 
@@ -115,10 +179,13 @@ def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
         wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
         if len(wrong) == 1 and opposed(*wrong[0]):
             return Relation.DIFFERENT, "opposed"
+    why = _tell_apart(a, b)
+    if why in ("mark", "kind"):
+        return Relation.DIFFERENT, "mark"
     if not (a.proper and b.proper):
         return None
     if a.numbers != b.numbers:
-        return Relation.UNSURE, "figures"
+        return Relation.UNSURE, why or "figures"
     if len(a.content) == len(b.content) <= 4 and sorted(a.content) == sorted(b.content):
         return Relation.SAME, "order"
     if not a.listing and not b.listing and (cues.person or not cues.known):

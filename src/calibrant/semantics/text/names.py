@@ -11,7 +11,7 @@ __all__ = [
     "drop_honorifics",
     "initials_of",
     "merge_initials",
-    "names_clash",
+    "same_given_name",
     "same_name",
     "spelling_variant",
 ]
@@ -126,7 +126,14 @@ def spelling_variant(a: str, b: str) -> bool:
     return letter in neighbours or letter == "h"
 
 
-def _same_given(a: str, b: str) -> bool:
+def same_given_name(a: str, b: str) -> bool:
+    """Return whether two words are one given name: a spelling, an initial or a short form.
+
+    Examples
+    --------
+    >>> same_given_name("bob", "robert"), same_given_name("r", "robert")
+    (True, True)
+    """
     if a == b or spelling_variant(a, b):
         return True
     if len(a) == 1 or len(b) == 1:
@@ -169,7 +176,7 @@ def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
         return None
     if left[-1] != right[-1] and left[0] != right[0]:
         return None
-    if not _same_given(left[0], right[0]):
+    if not same_given_name(left[0], right[0]):
         # 'N. R. Narayana Murthy' and 'Narayana Murthy': the shorter is the longer's end.
         short, long = sorted((left, right), key=len)
         return len(short) < len(long) and long[-len(short) :] == short
@@ -179,33 +186,4 @@ def same_name(a: tuple[str, ...], b: tuple[str, ...]) -> bool | None:
 def _same_middle(a: list[str], b: list[str]) -> bool:
     if not a or not b:
         return True
-    return all(_same_given(x, y) for x, y in zip(a, b, strict=False))
-
-
-def names_clash(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Return whether two names share a word and each has one that the other lacks.
-
-    Examples
-    --------
-    >>> names_clash(("don", "waddell"), ("don", "maloney"))
-    True
-    >>> names_clash(("skylar", "diggin"), ("skylar", "diggin", "smith"))
-    False
-    """
-    left, right = _telling(a), _telling(b)
-    met = [_met(word, right) for word in left]
-    # A common initial or 'Jr.' is a common part too, if a weak one.
-    shared = any(met) or bool(set(a) & set(b))
-    return shared and not all(met) and not all(_met(word, left) for word in right)
-
-
-def _telling(words: tuple[str, ...]) -> list[str]:
-    return [
-        word
-        for word in words
-        if len(word) > 1 and word not in TITLES and word not in _SUFFIXES and word.isalpha()
-    ]
-
-
-def _met(word: str, others: list[str]) -> bool:
-    return any(_same_given(word, other) for other in others)
+    return all(same_given_name(x, y) for x, y in zip(a, b, strict=False))

@@ -264,7 +264,8 @@ def parse_quantity(text: str) -> Quantity | None:
 def same_quantity(a: Quantity, b: Quantity, *, tolerance: float = 1e-9) -> bool:
     """Return whether two quantities agree within a relative tolerance, units converted.
 
-    A missing unit is no contradiction; units of different kinds are.
+    A missing unit is no contradiction; units of different kinds are. A bare number below 1 beside
+    a percentage is a share: 0.5 is 50 %.
 
     Examples
     --------
@@ -274,7 +275,15 @@ def same_quantity(a: Quantity, b: Quantity, *, tolerance: float = 1e-9) -> bool:
     False
     >>> same_quantity(Quantity(5, "km"), Quantity(5))
     True
+    >>> same_quantity(Quantity(50, "percent"), Quantity(0.5))
+    True
     """
+    if {a.unit, b.unit} == {"percent", ""}:
+        bare, share = (a, b) if not a.unit else (b, a)
+        if 0 < abs(bare.value) < 1 and math.isclose(
+            bare.value * 100, share.value, rel_tol=max(tolerance, 1e-9)
+        ):
+            return True
     if a.unit == b.unit or not a.unit or not b.unit:
         return math.isclose(a.value, b.value, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
     left, right = _UNITS.get(a.unit), _UNITS.get(b.unit)

@@ -1,8 +1,15 @@
-"""Countries that go by several names, or by one that looks like a plural, as normalised strings."""
+"""Countries and languages that go by several names, as normalised strings.
+
+The English names are below; names in other languages come from `cldr_names.txt` (Unicode CLDR),
+which `python -m studies._cldr_names` makes again.
+"""
 
 from __future__ import annotations
 
-__all__ = ["COUNTRY_NAMES", "one_country_name"]
+from functools import cache
+from importlib import resources
+
+__all__ = ["COUNTRY_NAMES", "names_in_other_languages", "one_country_name"]
 
 _GROUPS = (
     "united states|usa|us|united states of america|america|us of a",
@@ -65,12 +72,29 @@ COUNTRY_NAMES: dict[str, str] = {
 
 
 def one_country_name(text: str) -> str:
-    """Return one name for a country, when the whole text is such a name.
+    """Return one name for a country or language, when the whole text is such a name.
 
     Examples
     --------
     >>> one_country_name("burma"), one_country_name("the road to burma")
     ('myanmar', 'the road to burma')
+    >>> one_country_name("deutschland"), one_country_name("allemand")
+    ('germany', 'german')
     """
     # Taken-out punctuation leaves spaces behind.
-    return COUNTRY_NAMES.get(" ".join(text.split()), text)
+    name = " ".join(text.split())
+    return COUNTRY_NAMES.get(name) or names_in_other_languages().get(name, text)
+
+
+@cache
+def names_in_other_languages() -> dict[str, str]:
+    """Return the English name of each country or language by its names in other languages.
+
+    Examples
+    --------
+    >>> names_in_other_languages()["italie"], names_in_other_languages()["日本"]
+    ('italy', 'japan')
+    """
+    table = resources.files(__package__).joinpath("cldr_names.txt").read_text(encoding="utf-8")
+    lines = (line.split("\t") for line in table.splitlines() if not line.startswith("#"))
+    return {other: english for english, others in lines for other in others.split("|")}

@@ -1,0 +1,164 @@
+"""Words that tell one thing from its namesake: compass points, ordinals, initials, kinds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from calibrant.semantics.text.names import TITLES, same_given_name
+from calibrant.semantics.text.words import near_word, word_list
+
+__all__ = ["KINDS", "SMALL_WORDS", "told_apart"]
+
+# Words that a name takes to be somewhere or something else. 'do Sul' is Portuguese for 'south'.
+_MARKS = frozenset(
+    word_list(
+        "north south east west northern southern eastern western northeast northwest southeast "
+        "southwest northeastern northwestern southeastern southwestern norte sul sur nord sud est "
+        "ouest oeste este leste central middle upper lower inner outer far greater lesser little "
+        "new alto alta bajo baja haut haute bas basse"
+    )
+)
+_SON_OF = frozenset(("bin", "ibn", "ben"))
+# In longer words a wrong letter is more often a slip than another name.
+_SHORT_NAME = 5
+# Ordinals, small numbers, Roman numerals; not years, which come and go with a name.
+_NUMBERED = re.compile(r"^(?:\d{1,3}|\d+(?:st|nd|rd|th)|[ivx]{2,5})$")
+_ROMAN_LETTER = frozenset("ivx")
+# What kind of place it is: two places of one kind with different names are two places.
+KINDS = frozenset(
+    word_list(
+        "region province department county district state governorate prefecture parish canton "
+        "municipality voivodeship oblast river lake mount mountain island creek territory division "
+        "emirate kingdom republic commune borough fork valley"
+    )
+)
+PARTICLES = frozenset(
+    word_list(
+        "of the de do da dos das del della di du des la le el los las al bin ibn ben abu van von "
+        "der den y e and und et a an in on to at by for from with nad sur"
+    )
+)
+# Words of a name that need no capital letter, and words that name nothing by themselves.
+SMALL_WORDS = PARTICLES | KINDS
+_NAMELESS = _MARKS | SMALL_WORDS | TITLES
+_OFFICES = TITLES - {"saint", "st"}
+
+
+def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
+    """Return why two short names mean different things, or None where the words do not tell.
+
+    Parameters
+    ----------
+    a, b
+        Normalised words of the two names, in order.
+
+    Returns
+    -------
+    rule
+        ``mark`` (one name is the other with a compass point, a number, an initial or the like
+        added), ``kind`` (two places of one kind, and one has a word more), ``clash`` (they share
+        a word and each has one that the other lacks), or None.
+
+    Examples
+    --------
+    >>> told_apart(["west", "virginia"], ["virginia"])
+    'mark'
+    >>> told_apart(["mato", "grosso"], ["mato", "grosso", "do", "sul"])
+    'mark'
+    >>> told_apart(["george", "h", "w", "bush"], ["george", "w", "bush"])
+    'mark'
+    >>> told_apart(["gomel", "region"], ["mogilev", "region"])
+    'clash'
+    >>> told_apart(["santiago", "province"], ["santiago", "rodriguez", "province"])
+    'kind'
+    >>> told_apart(["obama"], ["barack", "obama"]) is None
+    True
+    """
+    a, b = _without_title(a), _without_title(b)
+    if len(a) == len(b) == 1:
+        return "clash" if _one_letter_apart(a[0], b[0]) else None
+    left, right = _unmatched(a, b)
+    if not left and not right:
+        # 'Khalifa bin Zayed' is the son, 'Zayed bin Khalifa' the father.
+        return "mark" if list(a) != list(b) and set(a) & _SON_OF else None
+    if set(a) & _SON_OF and set(b) & _SON_OF and a[0] != b[0]:
+        return "mark"
+    if len(left) == len(a) or len(right) == len(b):
+        return None
+    own_left, own_right = _names(left), _names(right)
+    if (own_left or _marks(left)) and (own_right or _marks(right)):
+        return "clash" if own_left or own_right else "mark"
+    if (own_left and set(right) & KINDS) or (own_right and set(left) & KINDS):
+        return "clash"
+    if (
+        any(map(_is_initial, a))
+        and any(map(_is_initial, b))
+        and any(map(_is_initial, left + right))
+    ):
+        return "mark"
+    if any(word in _MARKS or _NUMBERED.match(word) for word in left + right) and (
+        not (own_left or own_right) or (_marks(a) and _marks(b))
+    ):
+        return "mark"
+    shared_kind = a[-1] == b[-1] and a[-1] in KINDS
+    return "kind" if shared_kind and (own_left or own_right) else None
+
+
+def _without_title(words: Sequence[str]) -> list[str]:
+    """Return the words after an office that comes early: 'US President John F. Kennedy'.
+
+    A last 'I', 'V' or 'X' is a numeral, any other is an initial.
+    """
+    after = max((place + 1 for place, word in enumerate(words[:3]) if word in _OFFICES), default=0)
+    kept = list(words[after:] if after < len(words) else words)
+    if len(kept) > 1 and kept[-1] in _ROMAN_LETTER:
+        kept[-1] = {"i": "1", "v": "5", "x": "10"}[kept[-1]]
+    return kept
+
+
+def _unmatched(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of each side that the other lacks, spelling variants being the same."""
+    left, right = Counter(a), Counter(b)
+    common = left & right
+    rest_left, rest_right = list((left - common).elements()), list((right - common).elements())
+    for word in list(rest_left):
+        match = next((other for other in rest_right if _alike(word, other)), None)
+        if match is not None:
+            rest_left.remove(word)
+            rest_right.remove(match)
+    return rest_left, rest_right
+
+
+def _alike(word: str, other: str) -> bool:
+    if {word, other} & _MARKS or word[0] != other[0]:
+        return False
+    if _is_initial(word) != _is_initial(other):
+        # An initial stands for the name that it begins.
+        return not (_NUMBERED.match(word) or _NUMBERED.match(other))
+    return same_given_name(word, other)
+
+
+def _one_letter_apart(a: str, b: str) -> bool:
+    """Return whether two short names differ in a letter that no spelling explains."""
+    if max(len(a), len(b)) > _SHORT_NAME or same_given_name(a, b):
+        return False
+    return near_word(a, [b])
+
+
+def _is_initial(word: str) -> bool:
+    return len(word) == 1 and word.isalpha()
+
+
+def _marks(words: Sequence[str]) -> frozenset[str]:
+    return frozenset(word for word in words if word in _MARKS or _NUMBERED.match(word))
+
+
+def _names(words: Sequence[str]) -> list[str]:
+    """Return the words that name something: neither a particle, nor a kind, nor a mark."""
+    return [
+        word
+        for word in words
+        if not _is_initial(word) and not _NUMBERED.match(word) and word not in _NAMELESS
+    ]

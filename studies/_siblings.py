@@ -1,0 +1,107 @@
+"""Names of one kind that look alike and mean different things, from the facts of MACE."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Pairs that once were taken for the same.
+KNOWN = (
+    ("West Virginia", "Virginia"),
+    ("George H. W. Bush", "George W. Bush"),
+    ("Rio Grande do Sul", "Rio Grande do Norte"),
+    ("Gomel Region", "Mogilev Region"),
+    ("Gomel region", "Mogilev Region"),
+    ("Mato Grosso do Sul", "Mato Grosso"),
+)
+# Listed apart in the data although they are one thing, or one name written twice.
+ONE_THING = frozenset(
+    frozenset(pair)
+    for pair in (
+        ("Bull Run", "Bull Run River"),
+        ("Sofia", "Sofia City"),
+        ("Karelian", "Karelian Proper"),
+        ("Iranian Persian", "Persian"),
+        ("Josef Wilhelm Rinck von Baldenstein ", "Wilhelm Rinck von Balderstein"),
+        ("Wilhelm Jakob Rink von Baldenstein", "Wilhelm Rinck von Balderstein"),
+    )
+)
+QUESTIONS = {
+    "region": "Name one first-level administrative division of {}.",
+    "river": "Name one river.",
+    "language": "Name one language.",
+    "office": "Name one person who has held the position of {}.",
+    "award": "Name one recipient of {}.",
+}
+QUOTA = {"region": 80, "river": 40, "language": 40, "office": 25, "award": 15}
+MOST_OF_ONE_LIST = 6
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """Two names from one list, and the question that the list answers."""
+
+    kind: str
+    a: str
+    b: str
+    question: str
+    alike: float
+    others: tuple[str, ...]
+
+
+def lists(folder: Path) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Kind, what it belongs to, and the names."""
+
+    def read(name: str) -> dict[str, object]:
+        path = folder / "mace" / "triples" / f"{name}_structured_facts.json"
+        loaded: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+        return loaded
+
+    for country, regions in read("country").items():
+        yield "region", country, tuple(sorted(regions))
+    for kind in ("award", "office"):
+        for title, years in read(kind).items():
+            people = (x if isinstance(x, list) else [x] for x in years.values())
+            yield kind, title, tuple(sorted({name for group in people for name in group}))
+    for kind in ("language", "river"):
+        yield kind, "", tuple(sorted(read(kind)))
+
+
+def alike_pairs(folder: Path, *, least: float = 0.6) -> list[Siblings]:
+    """All pairs of one list whose names are alike, the most alike first."""
+    found = []
+    for kind, owner, names in lists(folder):
+        question = QUESTIONS[kind].format(owner)
+        for a, b in itertools.combinations(names, 2):
+            alike = _alike(a.lower(), b.lower())
+            if alike > least and frozenset((a, b)) not in ONE_THING:
+                found.append(Siblings(kind, a, b, question, alike, names))
+    return sorted(found, key=lambda pair: (-pair.alike, pair.kind, pair.a, pair.b))
+
+
+def _alike(a: str, b: str) -> float:
+    words_a, words_b = set(a.split()), set(b.split())
+    if words_a < words_b or words_b < words_a:
+        return 0.99
+    matcher = difflib.SequenceMatcher(None, a, b)
+    if matcher.real_quick_ratio() <= 0.6 or matcher.quick_ratio() <= 0.6:
+        return 0.0
+    return matcher.ratio()
+
+
+def chosen(pairs: list[Siblings]) -> list[Siblings]:
+    """The 200 most alike, so many of each kind and few of one list."""
+    left = dict(QUOTA)
+    used: dict[str, int] = {}
+    picked = []
+    for pair in pairs:
+        whole_list = pair.kind in ("language", "river")
+        if left[pair.kind] and (whole_list or used.get(pair.question, 0) < MOST_OF_ONE_LIST):
+            left[pair.kind] -= 1
+            used[pair.question] = used.get(pair.question, 0) + 1
+            picked.append(pair)
+    return picked
