@@ -18,7 +18,13 @@ from scipy import special
 from calibrant.comparison.odds import CLIP, MASS_BINS, OutcomeSums, log_odds
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
-from calibrant.comparison.survey import Survey, cell_index, mass_bins, shared_by_all
+from calibrant.comparison.survey import (
+    Survey,
+    cell_index,
+    distinct_rows,
+    mass_bins,
+    shared_by_all,
+)
 from calibrant.stats.binning import width_edges
 
 __all__ = ["HISTOGRAM_BINS", "RANK_CELLS", "ModelSums", "model_sums"]
@@ -185,7 +191,7 @@ def _common_sums(
     bins: int,
 ) -> tuple[Indices, Floats, Floats, Floats]:
     """Return the sums on the questions that both have, once per set of questions."""
-    masks, kind = np.unique(present, axis=0, return_inverse=True)
+    masks, kind = distinct_rows(present)
     draws = counts.shape[1]
     mass = np.zeros((len(masks), 3, 2, MASS_BINS, draws))
     width = np.zeros((len(masks), 2, bins, draws))
@@ -197,7 +203,7 @@ def _common_sums(
             mass[number, :, z, m] += values[:3]
             width[number, z, w] += values[1] - z * values[0]
             totals[number, :, z] += values[3:]
-    return kind.ravel(), mass, width, totals
+    return kind, mass, width, totals
 
 
 def _common_columns(rows: _Rows, survey: Survey, model: int) -> Floats:

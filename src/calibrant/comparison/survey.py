@@ -16,7 +16,7 @@ from calibrant.comparison.odds import MASS_BINS, TARGETS, log_odds, target_accur
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
 
-__all__ = ["CELLS", "Survey", "cell_index", "mass_bins", "survey_block"]
+__all__ = ["CELLS", "Survey", "cell_index", "distinct_rows", "mass_bins", "survey_block"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]
@@ -50,14 +50,16 @@ def mass_bins(rows: Floats, bins: int = MASS_BINS) -> Indices:
     Examples
     --------
     >>> mass_bins(np.array([5.0, 0.0, 1.0, 4.0]), bins=2).tolist()
-    [0, 1, 1, 1]
+    [0, 0, 1, 1]
     """
     total = rows.sum()
     middle = (np.cumsum(rows) - rows / 2) / max(total, 1.0)
     number = np.minimum((middle * bins).astype(np.intp), bins - 1)
-    used = np.unique(number[rows > 0])
-    index: Indices = np.searchsorted(used, number)
-    return np.minimum(index, max(used.size - 1, 0))
+    # Numbers rise along the cells: a new bin begins where a filled cell has the next one.
+    filled = np.flatnonzero(rows > 0)
+    begins = filled[np.diff(number[filled], prepend=-1) > 0]
+    index: Indices = np.searchsorted(begins, np.arange(rows.size), side="right") - 1
+    return np.maximum(index, 0)
 
 
 @dataclass(slots=True)
@@ -193,6 +195,20 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     )
 
 
+def distinct_rows(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], Indices]:
+    """Return the distinct rows of a table of flags, and which of them each row is.
+
+    Examples
+    --------
+    >>> distinct_rows(np.array([[True, False], [True, True], [True, False]]))[1].tolist()
+    [0, 1, 0]
+    """
+    known: dict[bytes, int] = {}
+    kind = [known.setdefault(row.tobytes(), len(known)) for row in np.packbits(flags, axis=1)]
+    first = [kind.index(number) for number in range(len(known))]
+    return flags[first], np.array(kind, dtype=np.intp)
+
+
 def _mass_edges(confidence: Floats) -> Floats:
     """Return the least confidence of every equal-mass bin; equal confidences share a bin."""
     distinct, rows = np.unique(confidence, return_counts=True)
@@ -217,13 +233,13 @@ def _resampled_counts(
 ) -> tuple[Floats, Floats]:
     """Count common questions and right answers of every pair, in data and resamples."""
     # Models with the same questions share their sums: a complete table needs one mask.
-    masks, kind = np.unique(present, axis=0, return_inverse=True)
+    masks, kind = distinct_rows(present)
     count = present.shape[0]
     both, right = np.zeros((2, count, count, resamples.counts.shape[1]))
     for model in range(count):
         held = np.stack([masks & present[model], masks * correct[model]])
         sums = resamples.totals(held.reshape(-1, present.shape[1]).astype(np.float64))
-        both[model], right[model] = sums.reshape(2, len(masks), -1)[:, kind.ravel()]
+        both[model], right[model] = sums.reshape(2, len(masks), -1)[:, kind]
     return both, right
 
 
