@@ -8,6 +8,7 @@ from typing import Any
 from calibrant.core.document import load_document
 from calibrant.core.errors import SchemaError
 from calibrant.epistemic.deferral.cascade import Cascade
+from calibrant.epistemic.deferral.policy import MixedPolicy
 from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.segments.corrector import GroupCorrector
 from calibrant.epistemic.selective.policy import SelectivePolicy
@@ -15,11 +16,12 @@ from calibrant.epistemic.selective.policy import SelectivePolicy
 __all__ = ["load_policy"]
 
 
-Policy = Cascade | Router | SelectivePolicy | GroupCorrector
+Policy = Cascade | Router | MixedPolicy | SelectivePolicy | GroupCorrector
 
 _KINDS: dict[str, Any] = {
     "cascade": Cascade,
     "router": Router,
+    "mixed": MixedPolicy,
     "selective": SelectivePolicy,
     "corrector": GroupCorrector,
 }

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import polars as pl
 
+from calibrant.claims.cascade import cascade_claims
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
+from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade
+from calibrant.epistemic.deferral.choice import Target, choose_policy
+from calibrant.epistemic.deferral.policy import MixedPolicy
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
@@ -112,7 +120,7 @@ def cascade(
     strategies: Annotated[
         Sequence[str] | None,
         Option(
-            "risk, risk_shrunk, risk_boosting, calibration, confidence, router, router_knn.",
+            "value, risk, risk_shrunk, risk_boosting, calibration, confidence, router, router_knn.",
             metavar="A,B,..",
             kind="names",
         ),
@@ -128,20 +136,48 @@ def cascade(
             formerly=("splits",),
         ),
     ] = 20,
+    budget: Annotated[
+        float | None,
+        Option(
+            "Mean cost per question, as a share of what the largest model costs.",
+            metavar="SHARE",
+            above=0,
+            max=1e6,
+        ),
+    ] = None,
+    accuracy: Annotated[
+        float | None,
+        Option("Accuracy to reach at the lowest cost.", metavar="SHARE", above=0, below=1),
+    ] = None,
+    guarantee: Annotated[
+        float | None,
+        Option(
+            "Promise an accuracy of at least the largest model's minus this.",
+            metavar="SHARE",
+            above=0,
+            below=1,
+        ),
+    ] = None,
+    delta: Annotated[
+        float,
+        Option("Largest chance that the promise fails.", metavar="SHARE", above=0, below=1),
+    ] = 0.1,
+    strategy: Annotated[
+        str | None,
+        Option("Save this strategy instead of the best one.", metavar="NAME", group=ADVANCED),
+    ] = None,
     tolerance: Annotated[
         float | None,
-        Option("Risk that the saved policy tolerates.", metavar="RISK", min=0, max=1e15),
+        Option("Risk that a saved risk cascade tolerates.", metavar="RISK", min=0, max=1e15),
     ] = None,
     save: Annotated[
         str | Path | None,
-        Option(
-            "Write the fitted risk cascade as JSON.", metavar="PATH", group=OUTPUT, place="write"
-        ),
+        Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
     ] = None,
     engine: Engine = None,
     seed: Seed = 0,
 ) -> CascadeResult:
-    """Compare strategies of asking several models, and save the fitted risk cascade.
+    """Compare strategies of asking several models, and save the best policy.
 
     Parameters
     ----------
@@ -171,12 +207,21 @@ def cascade(
         Strategies to compare.
     random_splits
         Random splits that are averaged.
+    budget, accuracy
+        What the policy is to reach: a mean cost, as a share of what the largest model costs, or
+        an accuracy at the lowest cost. Without either: the largest model's accuracy. Two
+        neighbouring settings are mixed by a hash of the question to hit it.
+    guarantee, delta
+        Promise that the accuracy is at least the largest model's minus `guarantee`, with
+        probability 1 - `delta`; with a budget the cost is promised too. 30 % of the questions are
+        kept apart for it.
+    strategy
+        Strategy to save. It is refused where another one on the same page is clearly better.
     tolerance
-        Estimated risk up to which the saved policy gives an answer instead of asking the next
-        model; at least 0. None takes the setting that matched the largest
-        model's accuracy at the lowest cost, or else the best one.
+        Estimated risk up to which a risk cascade gives an answer instead of asking the next
+        model; at least 0. It is then the policy that is saved.
     save
-        Where to write the risk cascade, fitted on all questions.
+        Where to write the policy, fitted on all questions; `calibrant.load_policy` reads it.
     engine
         Where the splits run: ``local`` (threads), ``ray`` or ``ray://HOST:PORT``; None runs them
         one after the other. The document is the same.
@@ -222,7 +267,14 @@ def cascade(
             chosen = StrategyOptions(**{**_fields(chosen), "strategies": added})
     mapper = map if engine is None else engine_named(engine).map
     entry = tournament(answers, chosen, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
-    entry["policy"] = _policy(answers, chosen, entry, tolerance, save, seed)
+    target = Target(budget, accuracy, guarantee, delta, strategy)
+    head = document_head("cascade", data, seed=seed)
+    policy, entry["policy"] = _policy(answers, chosen, target, tolerance, seed)
+    entry["policy"]["path"] = None if save is None else str(save)
+    if save is not None:
+        origin = {name: head[name] for name in ("source", "input", "version")}
+        with writing(save):
+            replace(policy, fitted_on=origin, embedding=embedder).save(save)
     settings = _settings(chosen, random_splits) | {
         "models": list(models),
         "features": list(features),
@@ -230,6 +282,11 @@ def cascade(
         "cost": cost,
         "only_method": only_method,
         "tolerance": tolerance,
+        "budget": budget,
+        "accuracy": accuracy,
+        "guarantee": guarantee,
+        "delta": delta,
+        "strategy": strategy,
         **table_settings({"on_invalid": on_invalid, **columns}),
     }
     document = {
@@ -238,6 +295,7 @@ def cascade(
         "embedding": embedder,
         "dropped": dropped | left_out,
         "results": [entry],
+        "claims": [claim.to_dict() for claim in cascade_claims(plain(entry))],
     }
     return CascadeResult(document)
 
@@ -411,46 +469,63 @@ def _amounts(column: pl.Series) -> Any:
 def _policy(
     answers: Answers,
     options: StrategyOptions,
-    entry: Mapping[str, Any],
+    target: Target,
     tolerance: float | None,
-    save: str | Path | None,
     seed: int,
-) -> dict[str, Any]:
-    """Fit the risk cascade on all questions and save it where asked."""
-    how = "given"
-    if tolerance is None:
-        curve = entry["strategies"][0]["curve"]
-        largest = next(m for m in entry["models"] if m["model"] == entry["largest"])["accuracy"]
-        enough = [point for point in curve if point["accuracy"].value >= largest.value]
-        best = (
-            min(enough, key=lambda point: point["relative_cost"].value)
-            if enough
-            else max(curve, key=lambda point: point["accuracy"].value)
+) -> tuple[MixedPolicy, dict[str, Any]]:
+    """Choose the policy to save, and describe it with its promise."""
+    made = dt.datetime.now(dt.UTC).date().isoformat()
+    if tolerance is not None:
+        policy = _risk_cascade(answers, options, tolerance, seed)
+        told = {"rule": "risk", "tolerance": tolerance, "chosen": "given", "promise": None}
+        mixed = MixedPolicy(policy, (tolerance, tolerance), 0.0, {}, made, len(answers))
+        return mixed, told
+    if target.strategy is not None and target.strategy not in (*options.strategies, "single"):
+        raise InputError(
+            f"the strategy {target.strategy!r} is not among those compared",
+            hint=did_you_mean(target.strategy, list(options.strategies)),
         )
-        how = (
-            "cheapest setting as accurate as the largest model"
-            if enough
-            else "most accurate setting"
-        )
-        tolerance = float(best["dial"])
-    if save is not None:
-        policy = Cascade(
-            answers.models,
-            tolerance=tolerance,
-            decision=options.decision,
-            costs=options.costs,
-            threshold=options.threshold,
-            recalibration=options.recalibration,
-            model=options.residuals,
-            splits=options.splits,
-            min_samples_leaf=options.min_samples_leaf,
-            max_depth=options.max_depth,
-            seed=seed,
-        ).fit_answers(answers)
-        policy.save(save)
-    return {
-        "rule": "risk",
-        "tolerance": tolerance,
-        "chosen": how,
-        "path": None if save is None else str(save),
+    found = choose_policy(answers, options, target, seed=seed)
+    largest = float(answers.cost[:, -1].mean())
+    cost = found.cost
+    relative = Estimate(cost.value / largest, cost.low / largest, cost.high / largest, n=cost.n)
+    promise = {
+        "accuracy": found.accuracy,
+        "cost": cost,
+        "relative_cost": relative,
+        "gain": found.gain,
+        "budget": target.budget,
+        "guarantee": None
+        if found.certified is None
+        else {"margin": target.margin, "delta": target.delta, "certified": found.certified > 0},
     }
+    told = {
+        "rule": found.strategy,
+        "words": STRATEGIES.get(found.strategy, "always one model"),
+        "tolerance": found.dials[0] if isinstance(found.dials[0], float) else None,
+        "chosen": found.how,
+        "share_of_second": found.share,
+        "promise": promise,
+        "not_taken": found.reasons,
+    }
+    n = len(answers)
+    return MixedPolicy(found.policy, found.dials, found.share, promise, made, n), told
+
+
+def _risk_cascade(
+    answers: Answers, options: StrategyOptions, tolerance: float, seed: int
+) -> Cascade:
+    return Cascade(
+        answers.models,
+        tolerance=tolerance,
+        decision=options.decision,
+        costs=options.costs,
+        threshold=options.threshold,
+        recalibration=options.recalibration,
+        model=options.residuals,
+        splits=options.splits,
+        min_samples_leaf=options.min_samples_leaf,
+        max_depth=options.max_depth,
+        unseen="calibration",
+        seed=seed,
+    ).fit_answers(answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -327,6 +328,12 @@ class Cascade:
             f"answers so far must come in the order of the cascade, {' -> '.join(self.models)}, "
             f"got {', '.join(given)}"
         )
+
+    def with_dial(self, dial: Any) -> Cascade:
+        """Return the fitted policy with another tolerance."""
+        policy = copy(self)
+        policy.tolerance = float(dial)
+        return policy
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -38,7 +39,8 @@ class Router:
         Names, cheapest first.
     kind
         ``"tree"``: a regression tree of being right per model; ``"knn"``: the share of the `k`
-        nearest queries that the model got right, on standardised numeric features.
+        nearest queries that the model got right, by the cosine of their numeric features (an
+        embedding, whole).
     willingness
         What a right answer is worth, in the unit of the price.
     k
@@ -104,7 +106,7 @@ class Router:
 
     def fit_answers(self, answers: Answers) -> Router:
         """Learn each model's accuracy from aligned answers."""
-        hits = self.aim.hit(answers.confidence, answers.correct)
+        hits = self.aim.worth(answers.confidence, answers.correct)
         self.price_ = answers.cost.mean(axis=0)
         if self.kind == "knn":
             self._fit_neighbours(answers.features, hits)
@@ -144,10 +146,7 @@ class Router:
             frame.select(columns), hits.mean(axis=1)
         )
         matrix = self.encoder_.transform(frame)
-        self.centre_ = matrix.mean(axis=0)
-        spread = matrix.std(axis=0)
-        self.scale_ = np.where(spread > 0, spread, 1.0)
-        self.points_ = (matrix - self.centre_) / self.scale_
+        self.points_ = _directions(matrix)
         self.hits_ = hits
 
     def accuracy(self, features: Any) -> Floats:
@@ -162,12 +161,11 @@ class Router:
         return np.stack(columns, axis=1)
 
     def _neighbours(self, matrix: Floats) -> Floats:
-        points = (matrix - self.centre_) / self.scale_
-        norms = (self.points_**2).sum(axis=1)
+        points = _directions(matrix)
         result = np.empty((len(points), len(self.models)))
         for start in range(0, len(points), _CHUNK):
             part = points[start : start + _CHUNK]
-            distance = norms - 2 * part @ self.points_.T
+            distance = -part @ self.points_.T
             nearest = np.argpartition(distance, self.k - 1, axis=1)[:, : self.k]
             result[start : start + _CHUNK] = self.hits_[nearest].mean(axis=1)
         return result
@@ -200,6 +198,12 @@ class Router:
             )
         return Step("ask", self.models[int(np.argmax(self.willingness * accuracy - self.price_))])
 
+    def with_dial(self, dial: Any) -> Router:
+        """Return the fitted policy with another willingness to pay."""
+        router = copy(self)
+        router.willingness = float(dial)
+        return router
+
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""
         data: dict[str, Any] = {
@@ -215,8 +219,6 @@ class Router:
         if self.kind == "knn":
             return data | {
                 "k": self.k,
-                "centre": self.centre_,
-                "scale": self.scale_,
                 "points": self.points_,
                 "hits": self.hits_,
             }
@@ -235,7 +237,7 @@ class Router:
         router.price_ = np.asarray(data["price"], dtype=np.float64)
         if router.kind == "knn":
             router.k = int(data["k"])
-            for name in ("centre", "scale", "points", "hits"):
+            for name in ("points", "hits"):
                 setattr(router, f"{name}_", np.asarray(data[name], dtype=np.float64))
             return router
         router.overall_ = np.asarray(data["overall"], dtype=np.float64)
@@ -246,6 +248,12 @@ class Router:
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
         Path(path).write_bytes(dump_document(self.to_dict()))
+
+
+def _directions(matrix: Floats) -> Floats:
+    """Return rows of length 1: their products are cosines."""
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix / np.where(norms > 0, norms, 1.0)
 
 
 def _leaf_rates(tree: Tree, matrix: Floats, hits: Floats) -> Floats:

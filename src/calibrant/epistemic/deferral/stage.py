@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.errors import InputError
-from calibrant.epistemic.loss.decision import CostMatrix, pointwise_risk
+from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.recalibration import Calibrator, calibrator_from_dict
 
@@ -74,11 +74,34 @@ class Aim:
         hits: Floats = ((confidence >= self.cut) == (correct == 1)).astype(np.float64)
         return hits
 
+    def worth(self, confidence: Floats, correct: Floats) -> Floats:
+        """Return what each answer is worth, from 0 (the dearest mistake) to 1 (costs nothing).
+
+        Without costs of its own it is 1 for a right answer and 0 for a wrong one.
+        """
+        if self.decision == "answer":
+            return correct
+        costs = self.matrix
+        one = confidence >= self.cut
+        spent = np.where(
+            one,
+            np.where(correct == 1, costs.c11, costs.c10),
+            np.where(correct == 1, costs.c01, costs.c00),
+        )
+        least, most = _range(costs)
+        result: Floats = 1.0 - (spent - least) / (most - least)
+        return result
+
     def doubt(self, confidence: Floats) -> Floats:
-        """Return 1 minus the confidence in the answer that the model gives."""
+        """Return what the answer is expected to cost by the model's own word, from 0 to 1.
+
+        Without costs of its own it is 1 minus the confidence in the answer that is given.
+        """
         if self.decision == "answer":
             return 1.0 - confidence
-        result: Floats = 1.0 - np.maximum(confidence, 1.0 - confidence)
+        least, most = _range(self.matrix)
+        spent = expected_cost(confidence >= self.cut, confidence, self.matrix)
+        result: Floats = (spent - least) / (most - least)
         return result
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +116,12 @@ class Aim:
     def from_dict(cls, data: Mapping[str, Any]) -> Aim:
         """Return the aim that `to_dict` described."""
         return cls(data["decision"], CostMatrix(**data["costs"]), data["threshold"])
+
+
+def _range(costs: CostMatrix) -> tuple[float, float]:
+    """Return the least and the most that a decision can cost."""
+    values = costs.to_dict().values()
+    return min(values), max(values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade, choose
+from calibrant.epistemic.deferral.policy import AlwaysOne, Inner, ValuePolicy
 from calibrant.epistemic.deferral.router import Router
+from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.deferral.value import ValueModel
 from calibrant.epistemic.loss.decision import CostMatrix
 
-__all__ = ["STRATEGIES", "Curve", "StrategyOptions", "curves", "pareto"]
+__all__ = [
+    "STRATEGIES",
+    "Curve",
+    "FittedStrategy",
+    "StrategyOptions",
+    "curves",
+    "fit_strategies",
+    "pareto",
+    "single_models",
+]
 
 Floats = npt.NDArray[np.float64]
 
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.
 STRATEGIES = {
+    "value": "one-step value of deferral",
     "risk": "cascade on epistemic risk",
     "risk_shrunk": "cascade on epistemic risk (shrunk leaves)",
     "risk_boosting": "cascade on epistemic risk (boosting)",
@@ -28,6 +42,7 @@ STRATEGIES = {
     "router_knn": "predictive router (nearest neighbours)",
 }
 _POINTS = 41
+_VALUE_POINTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +59,33 @@ class StrategyOptions:
     max_depth: int | None = None
     neighbours: int = 40
     neighbour_columns: tuple[str, ...] = ()
-    strategies: tuple[str, ...] = ("risk", "calibration", "confidence", "router")
+    strategies: tuple[str, ...] = ("value", "risk", "calibration", "confidence", "router")
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Mean cost and accuracy per setting of the dial, cheapest setting last.
 
-    `chosen` holds, per setting, the share of queries that each model answers.
+    `chosen` holds, per setting, the share of queries that each model answers; `right` and `spent`
+    what each answer was worth and cost, shape (settings, queries).
     """
 
     dial: Floats
     cost: Floats
     accuracy: Floats
     chosen: Floats = field(repr=False)
+    right: Floats = field(repr=False)
+    spent: Floats = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedStrategy:
+    """A fitted strategy: its policy, the settings of its dial, and its curve on each part."""
+
+    name: str
+    policy: Inner
+    dials: list[Any]
+    curves: list[Curve]
 
 
 def curves(
@@ -67,18 +95,59 @@ def curves(
 
     The settings of the dials come from the first part, so that all parts share them.
     """
-    found: dict[str, list[Curve]] = {}
+    return {one.name: one.curves for one in fit_strategies(train, parts, options, seed)}
+
+
+def fit_strategies(
+    train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
+) -> list[FittedStrategy]:
+    """Fit every strategy on `train` and measure all its settings on each of `parts`."""
+    found = []
     for name in options.strategies:
-        if name.startswith("router"):
-            found[name] = _router_curves(name, train, parts, options, seed)
+        if name == "value":
+            found.append(_value_strategy(train, parts, options))
+        elif name.startswith("router"):
+            found.append(_router_strategy(name, train, parts, options, seed))
         else:
-            found[name] = _cascade_curves(name, train, parts, options, seed)
+            found.append(_cascade_strategy(name, train, parts, options, seed))
     return found
 
 
-def _cascade_curves(
+def single_models(parts: Sequence[Answers], options: StrategyOptions) -> FittedStrategy:
+    """Return the strategy of always asking one model, a setting per model."""
+    names = list(parts[0].models)
+    aim = _aim(options)
+    dial = np.arange(len(names), dtype=np.float64)
+    made = []
+    for part in parts:
+        picks = [np.full(len(part), at) for at in range(len(names))]
+        made.append(_curve(dial, part, aim, [(p, _pick(part.cost, p)) for p in picks]))
+    return FittedStrategy("single", AlwaysOne(names, names[-1]), list(range(len(names))), made)
+
+
+def _aim(options: StrategyOptions) -> Aim:
+    return Aim(options.decision, options.costs, options.threshold)
+
+
+def _value_strategy(
+    train: Answers, parts: Sequence[Answers], options: StrategyOptions
+) -> FittedStrategy:
+    aim = _aim(options)
+    model = ValueModel(train.models, aim).fit(train)
+    largest = float(train.cost[:, -1].mean())
+    prices = np.concatenate([[0.0], np.logspace(-2.5, 1.4, _VALUE_POINTS)]) / largest
+    dials = [(float(money), direct) for direct in (False, True) for money in prices]
+    made = []
+    for part in parts:
+        prepared = model.prepare(part)
+        points = [model.run(prepared, money, direct=direct) for money, direct in dials]
+        made.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
+    return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, made)
+
+
+def _cascade_strategy(
     name: str, train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
-) -> list[Curve]:
+) -> FittedStrategy:
     variant = name.removeprefix("risk_") if name.startswith("risk_") else None
     policy = Cascade(
         train.models,
@@ -102,15 +171,14 @@ def _cascade_curves(
     for part, risk in zip(parts, risks, strict=True):
         running = part.cost.cumsum(axis=1)
         points = [choose(risk, tolerance, fallback=policy.fallback) for tolerance in dial]
-        made.append(
-            _curve(dial, part, policy, [(c.chosen, _pick(running, c.asked - 1)) for c in points])
-        )
-    return made
+        steps = [(c.chosen, _pick(running, c.asked - 1)) for c in points]
+        made.append(_curve(dial, part, policy.aim, steps))
+    return FittedStrategy(name, policy, dial.tolist(), made)
 
 
-def _router_curves(
+def _router_strategy(
     name: str, train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
-) -> list[Curve]:
+) -> FittedStrategy:
     near = name == "router_knn"
 
     def view(answers: Answers) -> Answers:
@@ -137,8 +205,8 @@ def _router_curves(
     for part in parts:
         accuracy = router.accuracy(view(part).features)
         picks = [np.argmax(worth * accuracy - router.price_, axis=1) for worth in dial]
-        made.append(_curve(dial, part, router, [(p, _pick(part.cost, p)) for p in picks]))
-    return made
+        made.append(_curve(dial, part, router.aim, [(p, _pick(part.cost, p)) for p in picks]))
+    return FittedStrategy(name, router, dial.tolist(), made)
 
 
 def _pick(matrix: Floats, column: npt.NDArray[np.int64]) -> Floats:
@@ -148,17 +216,21 @@ def _pick(matrix: Floats, column: npt.NDArray[np.int64]) -> Floats:
 def _curve(
     dial: Floats,
     part: Answers,
-    policy: Cascade | Router,
+    aim: Aim,
     points: list[tuple[npt.NDArray[np.int64], Floats]],
 ) -> Curve:
-    hits = policy.aim.hit(part.confidence, part.correct)
+    worth = aim.worth(part.confidence, part.correct)
+    right = np.stack([_pick(worth, chosen) for chosen, _ in points])
+    spent = np.stack([cost for _, cost in points])
     return Curve(
         dial,
-        np.array([float(cost.mean()) for _, cost in points]),
-        np.array([float(_pick(hits, chosen).mean()) for chosen, _ in points]),
+        spent.mean(axis=1),
+        right.mean(axis=1),
         np.array(
             [np.bincount(chosen, minlength=len(part.models)) / len(part) for chosen, _ in points]
         ),
+        right,
+        spent,
     )
 
 

@@ -110,8 +110,8 @@ def _run(
     judged = answers.rows(test)
     found = curves(train, [choice, judged], options, seed=turn)
     aim = Aim(options.decision, options.costs, options.threshold)
-    hits = aim.hit(judged.confidence, judged.correct)
-    chance = aim.hit(choice.confidence, choice.correct)
+    hits = aim.worth(judged.confidence, judged.correct)
+    chance = aim.worth(choice.confidence, choice.correct)
     costs = judged.cost.mean(axis=0)
     paths = {
         "cascade": (judged.cost[:, 0].mean(), judged.cost.sum(axis=1).mean()),

@@ -118,6 +118,17 @@ def _policy(entry: Mapping[str, Any]) -> list[Paragraph]:
     words = {item["name"]: item["words"] for item in entry["strategies"]}
     if policy["rule"] not in words:
         return []
+    promise = policy.get("promise")
+    if promise is not None:
+        where = "" if policy["path"] is None else f" Saved to {policy['path']}."
+        return [
+            Paragraph(
+                f"Policy: {words[policy['rule']]} ({policy['chosen']}): accuracy "
+                f"{estimate_cell(promise['accuracy'])} at "
+                f"{estimate_cell(promise['relative_cost'], digits=2)} of the largest model's cost, "
+                f"on questions it had not seen.{where}"
+            )
+        ]
     where = "" if policy["path"] is None else f", saved to {policy['path']}"
     return [
         Paragraph(

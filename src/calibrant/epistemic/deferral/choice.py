@@ -1,0 +1,329 @@
+"""Choose the policy to save: the best strategy on rows kept for choosing, mixed to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.guarantee import certified_settings
+from calibrant.epistemic.deferral.mixing import Mix, at_accuracy, at_budget, mixed
+from calibrant.epistemic.deferral.policy import Inner
+from calibrant.epistemic.deferral.strategies import (
+    STRATEGIES,
+    FittedStrategy,
+    StrategyOptions,
+    fit_strategies,
+    single_models,
+)
+
+__all__ = ["ChosenPolicy", "Target", "choose_policy", "per_question", "reach"]
+
+Floats = npt.NDArray[np.float64]
+
+_FOLDS = 5
+_CERTIFY = 0.3
+_FEWEST = 250
+# How many standard errors better another strategy must be to replace the default, and to make a
+# strategy that was asked for be refused.
+_REPLACES = 1.0
+_REFUSES = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What the policy is to reach.
+
+    Parameters
+    ----------
+    budget
+        Mean cost per question, as a share of what the largest model costs.
+    accuracy
+        Accuracy to reach at the lowest cost; None with no budget: that of the largest model.
+    margin
+        With a guarantee: how much less accurate than the largest model is tolerated.
+    delta
+        Chance that the guarantee fails.
+    strategy
+        The strategy to save, whatever the others reach; None: the best one.
+    """
+
+    budget: float | None = None
+    accuracy: float | None = None
+    margin: float | None = None
+    delta: float = 0.1
+    strategy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPolicy:
+    """The policy chosen and why.
+
+    Parameters
+    ----------
+    strategy
+        Its name; ``"single"`` is always one model.
+    policy, dials, share
+        The fitted policy, the two settings of its dial, and the share of questions that meet the
+        second.
+    mix
+        Positions of the settings, cost and accuracy.
+    accuracy, cost, gain
+        Of the mix, on questions that its policies had not seen; gain is that over the largest
+        model, question by question.
+    reasons
+        Per strategy, why it was not taken.
+    certified
+        With a guarantee: how many settings passed, None without.
+    how
+        What was reached, in words.
+    """
+
+    strategy: str
+    policy: Inner
+    dials: tuple[Any, Any]
+    share: float
+    mix: Mix
+    accuracy: Estimate
+    cost: Estimate
+    gain: Estimate
+    reasons: dict[str, str] = field(default_factory=dict)
+    certified: int | None = None
+    how: str = ""
+
+
+def reach(
+    cost: Floats, accuracy: Floats, target: Target, largest_cost: float, largest: float
+) -> tuple[Mix | None, str]:
+    """Return the mix that reaches the target, or comes closest, and what it reaches."""
+    if target.budget is not None:
+        return at_budget(cost, accuracy, target.budget * largest_cost), "most accurate in budget"
+    wanted = largest if target.accuracy is None else target.accuracy
+    found = at_accuracy(cost, accuracy, wanted)
+    if found is not None:
+        return found, "cheapest that is accurate enough"
+    return at_budget(cost, accuracy, np.inf), "most accurate; the accuracy asked for is not reached"
+
+
+def per_question(mix: Mix, values: Floats) -> Floats:
+    """Return the expected value of each question under a mix, from those of the settings."""
+    return np.asarray((1 - mix.share) * values[mix.first] + mix.share * values[mix.second])
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A strategy fitted on all rows; worth and cost of its settings on rows it had not seen."""
+
+    fitted: FittedStrategy
+    right: Floats
+    spent: Floats
+
+    @property
+    def accuracy(self) -> Floats:
+        return np.asarray(self.right.mean(axis=1))
+
+    @property
+    def cost(self) -> Floats:
+        return np.asarray(self.spent.mean(axis=1))
+
+
+def choose_policy(
+    answers: Answers, options: StrategyOptions, target: Target, *, seed: int
+) -> ChosenPolicy:
+    """Choose among all strategies by cross-fitting, and certify on further rows if asked.
+
+    Each fifth of the questions is judged by policies fitted on the others; the policy that is
+    returned is fitted on all of them. With a guarantee 30 % of the questions are kept apart.
+    """
+    n = len(answers)
+    if n < _FEWEST:
+        raise InputError(f"choosing a policy takes at least {_FEWEST} questions; there are {n}")
+    order = named_stream(seed, "choose policy").permutation(n)
+    kept = round(n * _CERTIFY) if target.margin is not None else 0
+    own, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
+    if target.margin is None:
+        return _best(_judged(own, [], options, seed), own, target)
+    return _certified(_judged(own, [apart], options, seed), own, target)
+
+
+def _judged(
+    answers: Answers, apart: list[Answers], options: StrategyOptions, seed: int
+) -> dict[str, _Judged]:
+    """Return every strategy; its curve on rows kept apart stands second among its curves."""
+    n = len(answers)
+    fold = named_stream(seed, "choose policy", "folds").permutation(n) % _FOLDS
+    right: dict[str, Floats] = {}
+    spent: dict[str, Floats] = {}
+    for number in range(_FOLDS):
+        inside = np.flatnonzero(fold == number)
+        train, judged = answers.rows(np.flatnonzero(fold != number)), answers.rows(inside)
+        for one in _all(train, [train, judged], options, seed):
+            curve = one.curves[1]
+            for table, values in ((right, curve.right), (spent, curve.spent)):
+                table.setdefault(one.name, np.empty((len(values), n)))[:, inside] = values
+    fitted = _all(answers, [answers, *apart], options, seed)
+    return {one.name: _Judged(one, right[one.name], spent[one.name]) for one in fitted}
+
+
+def _all(
+    train: Answers, parts: list[Answers], options: StrategyOptions, seed: int
+) -> list[FittedStrategy]:
+    return [*fit_strategies(train, parts, options, seed), single_models(parts, options)]
+
+
+def _best(judged: dict[str, _Judged], answers: Answers, target: Target) -> ChosenPolicy:
+    largest_cost = float(answers.cost[:, -1].mean())
+    largest = float(judged["single"].accuracy[-1])
+    found: dict[str, Reached] = {}
+    reasons: dict[str, str] = {}
+    for name, one in judged.items():
+        mix, how = reach(one.cost, one.accuracy, target, largest_cost, largest)
+        if mix is None:
+            reasons[name] = "every setting costs more than the budget"
+        else:
+            found[name] = (one, mix, how)
+    if not found:
+        cheapest = float(answers.cost.mean(axis=0).min()) / largest_cost
+        raise InputError(
+            f"no policy costs as little as {target.budget:g} of the largest model; the cheapest "
+            f"model alone costs {cheapest:.3g}"
+        )
+    winner = _winner(found, target)
+    one, mix, how = found[winner]
+    for name, (_, other, _) in found.items():
+        if name != winner:
+            reasons[name] = _reason(other, mix, winner)
+    if target.strategy is not None and target.strategy != winner:
+        one, mix, how = _asked_for(found, reasons, target, winner)
+    return _chosen(one, mix, judged["single"].right[-1], reasons, how)
+
+
+def _chosen(
+    one: _Judged,
+    mix: Mix,
+    largest: Floats,
+    reasons: dict[str, str],
+    how: str,
+    certified: int | None = None,
+) -> ChosenPolicy:
+    return ChosenPolicy(
+        one.fitted.name,
+        one.fitted.policy,
+        (one.fitted.dials[mix.first], one.fitted.dials[mix.second]),
+        mix.share,
+        mix,
+        _mean(per_question(mix, one.right)),
+        _mean(per_question(mix, one.spent)),
+        _mean(per_question(mix, one.right) - largest),
+        reasons,
+        certified,
+        how,
+    )
+
+
+def _mean(values: Floats) -> Estimate:
+    mean = float(values.mean())
+    half = 1.959964 * float(values.std(ddof=1)) / len(values) ** 0.5
+    return Estimate(mean, mean - half, mean + half, n=len(values), interval="normal")
+
+
+def _score(mix: Mix, target: Target) -> tuple[float, float]:
+    """Return what is compared: accuracy in a budget, else cost once accurate enough."""
+    if target.budget is not None:
+        return (mix.accuracy, -mix.cost)
+    wanted = target.accuracy
+    return (min(mix.accuracy, wanted) if wanted is not None else mix.accuracy, -mix.cost)
+
+
+def _winner(found: dict[str, Reached], target: Target) -> str:
+    """Return the best strategy; the default is replaced only by one that is clearly better."""
+    reached = {name: how for name, (_, _, how) in found.items() if "not reached" not in how}
+    names = list(reached) or list(found)
+    best = max(names, key=lambda name: _rank(found[name][1], target, bool(reached)))
+    default = "value"
+    if best == default or default not in names:
+        return best
+    lead = _lead(found[best], found[default], target)
+    return best if lead > _REPLACES else default
+
+
+def _rank(mix: Mix, target: Target, reached: bool) -> tuple[float, float]:
+    if target.budget is None and reached:
+        return (-mix.cost, mix.accuracy)
+    return _score(mix, target)
+
+
+def _lead(one: Reached, other: Reached, target: Target) -> float:
+    """Return by how many standard errors one strategy is better, question by question."""
+    costs = target.budget is None and "not reached" not in one[2]
+    values = []
+    for judged, mix, _ in (one, other):
+        values.append(per_question(mix, -judged.spent if costs else judged.right))
+    gap = values[0] - values[1]
+    error = float(gap.std(ddof=1)) / len(gap) ** 0.5
+    return float(gap.mean()) / error if error > 0 else 0.0
+
+
+def _reason(other: Mix, mix: Mix, winner: str) -> str:
+    gap, extra = mix.accuracy - other.accuracy, other.cost / mix.cost - 1
+    return (
+        f"{STRATEGIES.get(winner, 'always one model')} is more accurate by {100 * gap:.1f} points "
+        f"at {100 * extra:+.0f} % of its cost, on the questions kept for choosing"
+    )
+
+
+def _asked_for(
+    found: dict[str, Reached],
+    reasons: dict[str, str],
+    target: Target,
+    winner: str,
+) -> Reached:
+    """Return the strategy that was asked for, unless another one is clearly better."""
+    name = str(target.strategy)
+    if name not in found:
+        raise InputError(f"the strategy {name!r} cannot be saved: {reasons[name]}")
+    if _lead(found[winner], found[name], target) > _REFUSES:
+        raise InputError(
+            f"the strategy {name!r} is not saved: {reasons[name]}",
+            hint=f"save {winner!r}, which is better on the same page",
+        )
+    return found[name]
+
+
+def _certified(judged: dict[str, _Judged], answers: Answers, target: Target) -> ChosenPolicy:
+    """Test the settings of one strategy in the order of their accuracy on other rows."""
+    name = target.strategy or next(iter(judged))
+    one, singles = judged[name], judged["single"]
+    certifying = one.fitted.curves[1]
+    largest_cost = float(answers.cost[:, -1].mean())
+    budget = None if target.budget is None else target.budget * largest_cost
+    assert target.margin is not None
+    passed = certified_settings(
+        certifying.right,
+        certifying.spent,
+        singles.fitted.curves[1].right[-1],
+        np.argsort(-one.accuracy, kind="stable").tolist(),
+        margin=target.margin,
+        delta=target.delta,
+        budget=budget,
+        dearest=float(answers.cost.max(axis=0).sum()) if budget is not None else None,
+    )
+    if not passed:
+        last = len(answers.models) - 1
+        mix = mixed(last, last, 0.0, singles.cost, singles.accuracy)
+        how = "nothing is certified: always the largest model"
+        return _chosen(singles, mix, singles.right[-1], {}, how, 0)
+    at = min(passed, key=lambda setting: one.cost[setting])
+    mix = mixed(at, at, 0.0, one.cost, one.accuracy)
+    how = "cheapest setting whose guarantee holds"
+    return _chosen(one, mix, singles.right[-1], {}, how, len(passed))
+
+
+# A strategy, the mix that comes closest to the target, and what that reaches.
+Reached = tuple[_Judged, Mix, str]

@@ -1,0 +1,248 @@
+"""Policies that say what to do next with a question: one step of value, one model, or a mix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.document import dump_document
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.epistemic.deferral.cascade import Cascade, Step
+from calibrant.epistemic.deferral.mixing import hash_share
+from calibrant.epistemic.deferral.router import Router
+from calibrant.epistemic.deferral.value import ValueModel
+
+__all__ = ["AlwaysOne", "MixedPolicy", "ValuePolicy", "inner_policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePolicy:
+    """Ask on while the chance of a better answer is worth its price.
+
+    Parameters
+    ----------
+    model
+        Chances and costs of every model in every state.
+    money
+        How much of a chance of being right one unit of cost is worth.
+    direct
+        Whether the first model is chosen by the question; else the cheapest is asked first.
+    """
+
+    model: ValueModel
+    money: float
+    direct: bool
+
+    @property
+    def models(self) -> list[str]:
+        """Names, cheapest first."""
+        return list(self.model.models)
+
+    def route(self, question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:
+        """Return what to do next with one question.
+
+        Parameters
+        ----------
+        question
+            What is known of it.
+        asked
+            By model: its confidence (None if it gave none), or a mapping with ``confidence`` and
+            the features of its answer.
+        """
+        model = self.model
+        if not asked and not self.direct:
+            return Step("ask", model.models[0])
+        answers = {}
+        for name, said in asked.items():
+            at = self._position(name)
+            row = said if isinstance(said, Mapping) else {"confidence": said}
+            confidence = row.get("confidence")
+            if confidence is not None and not (
+                0.0 <= confidence <= 1.0 or confidence != confidence
+            ):
+                raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
+            answers[at] = model.answer_one(at, confidence, row)
+        chance, cost = model.expected_one(model.question_one(question), answers)
+        first = max(answers) + 1 if answers else 0
+        at_hand = max(answers, key=lambda at: (chance[at], -at)) if answers else -1
+        value = [chance[j] - self.money * cost[j] for j in range(first, len(chance))]
+        if value:
+            best = max(range(len(value)), key=lambda k: (value[k], -k))
+            if at_hand < 0 or value[best] > chance[at_hand]:
+                risk = None if at_hand < 0 else 1.0 - chance[at_hand]
+                return Step("ask", model.models[first + best], risk)
+        return Step("answer", model.models[at_hand], 1.0 - chance[at_hand])
+
+    def _position(self, name: str) -> int:
+        if name not in self.model.models:
+            raise InputError(
+                f"the policy has no model {name!r}", hint=did_you_mean(name, self.models)
+            )
+        return self.model.models.index(name)
+
+    def with_dial(self, dial: Any) -> ValuePolicy:
+        """Return the policy with another price and start."""
+        money, direct = dial
+        return ValuePolicy(self.model, float(money), bool(direct))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "schema": "calibrant.policy/1",
+            "kind": "value",
+            "money": self.money,
+            "direct": self.direct,
+            "model": self.model.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ValuePolicy:
+        """Return a policy that decides as the one that `to_dict` described."""
+        return cls(ValueModel.from_dict(data["model"]), float(data["money"]), bool(data["direct"]))
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysOne:
+    """Always ask the same model."""
+
+    models: list[str]
+    name: str
+
+    def route(self, question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:  # noqa: ARG002
+        """Ask the model, then answer with it."""
+        return Step("answer" if self.name in asked else "ask", self.name)
+
+    def with_dial(self, dial: Any) -> AlwaysOne:
+        """Return the policy for another model, by its place."""
+        return AlwaysOne(self.models, self.models[int(dial)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "schema": "calibrant.policy/1",
+            "kind": "one",
+            "models": self.models,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> AlwaysOne:
+        """Return the policy that `to_dict` described."""
+        return cls(list(data["models"]), data["name"])
+
+
+Inner = ValuePolicy | AlwaysOne | Cascade | Router
+_INNER: dict[str, Any] = {
+    "value": ValuePolicy,
+    "one": AlwaysOne,
+    "cascade": Cascade,
+    "router": Router,
+}
+
+
+def inner_policy(data: Mapping[str, Any]) -> Inner:
+    """Return the policy that a mix holds."""
+    if data["kind"] not in _INNER:
+        raise InputError(f"unknown kind of policy {data['kind']!r}")
+    policy: Inner = _INNER[data["kind"]].from_dict(data)
+    return policy
+
+
+@dataclass(frozen=True)
+class MixedPolicy:
+    """Two settings of one policy; a hash of the question says which one it meets.
+
+    Parameters
+    ----------
+    policy
+        The policy with its first setting.
+    dials
+        First and second setting.
+    share
+        Share of questions that meet the second.
+    promise
+        Accuracy, cost and how they are known, as plain data.
+    made, n, fitted_on
+        Date, questions and origin.
+    embedding
+        How a text becomes the features of the question, where one is embedded.
+    """
+
+    policy: Inner
+    dials: tuple[Any, Any]
+    share: float
+    promise: Mapping[str, Any] = field(default_factory=dict)
+    made: str = ""
+    n: int = 0
+    fitted_on: Mapping[str, Any] = field(default_factory=dict)
+    embedding: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        pair = tuple(self.policy.with_dial(dial) for dial in self.dials)
+        object.__setattr__(self, "_pair", pair)
+
+    @property
+    def models(self) -> list[str]:
+        """Names, cheapest first."""
+        return list(self.policy.models)
+
+    def route(self, question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:
+        """Return what to do next with one question.
+
+        Parameters
+        ----------
+        question
+            What is known of it. Its ``question_id``, else its ``text``, else all of it decides
+            which of the two settings it meets.
+        asked
+            Answers so far, by model.
+        """
+        second = self.share > 0 and hash_share(question_key(question)) < self.share
+        policy: Inner = self._pair[1 if second else 0]  # type: ignore[attr-defined]
+        return policy.route(question, asked)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the policy as plain data."""
+        return {
+            "schema": "calibrant.policy/1",
+            "kind": "mixed",
+            "promise": dict(self.promise),
+            "made": self.made,
+            "n": self.n,
+            "fitted_on": dict(self.fitted_on),
+            "models": self.models,
+            "dials": list(self.dials),
+            "share": self.share,
+            "embedding": self.embedding,
+            "policy": self.policy.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MixedPolicy:
+        """Return a policy that decides as the one that `to_dict` described."""
+        first, second = data["dials"]
+        return cls(
+            inner_policy(data["policy"]),
+            (first, second),
+            float(data["share"]),
+            data["promise"],
+            data["made"],
+            int(data["n"]),
+            data["fitted_on"],
+            data["embedding"],
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy as JSON."""
+        Path(path).write_bytes(dump_document(self.to_dict()))
+
+
+def question_key(question: Mapping[str, Any]) -> str:
+    """Return what stands for a question when it is dealt to one of two settings."""
+    for name in ("question_id", "text"):
+        if question.get(name) is not None:
+            return str(question[name])
+    return repr(sorted((str(name), str(value)) for name, value in question.items()))

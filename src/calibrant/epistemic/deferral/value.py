@@ -1,0 +1,295 @@
+"""The value of asking one more model: what it would add to the answer, less what it costs.
+
+For every set of models that may have been asked, ridge regressions say how likely each model is to
+be right and what asking it costs. The rule looks one step ahead: ask the model whose chance less
+its price exceeds the chance of the best answer at hand; else that answer is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.stage import Aim
+from calibrant.epistemic.linear import Columns, ridge_linear, ridge_logistic
+
+__all__ = ["Prepared", "ValueModel", "asked_sets"]
+
+Floats = npt.NDArray[np.float64]
+Asked = tuple[int, ...]
+
+_RIDGE = 5.0
+_EDGE = 1e-4
+_FARTHEST = 4.0
+_BEND = 0.7
+# An expected cost is never taken to be less than this share of the model's mean cost.
+_CHEAPEST = 0.1
+
+
+def asked_sets(count: int) -> list[Asked]:
+    """Return all sets of models that may have been asked, smallest first.
+
+    Examples
+    --------
+    >>> asked_sets(2)
+    [(), (0,), (1,), (0, 1)]
+    """
+    return [asked for size in range(count + 1) for asked in combinations(range(count), size)]
+
+
+class Prepared:
+    """Rows with the chances and costs of every model in every state."""
+
+    def __init__(
+        self, answers: Answers, chance: dict[Asked, Floats], cost: dict[Asked, Floats]
+    ) -> None:
+        self.answers = answers
+        self.chance = chance
+        self.cost = cost
+
+
+class ValueModel:
+    """Chances and costs of every model, given any set of models asked, as plain coefficients.
+
+    Parameters
+    ----------
+    models
+        Names, cheapest first.
+    aim
+        What counts as a right answer.
+    """
+
+    def __init__(self, models: tuple[str, ...], aim: Aim) -> None:
+        self.models = models
+        self.aim = aim
+
+    def fit(self, answers: Answers) -> ValueModel:
+        """Learn from questions that all models have answered."""
+        self.question_ = Columns().fit(answers.features)
+        self.said_ = [self._learn_said(answers, at) for at in range(len(self.models))]
+        self.extra_ = {name: Columns().fit(t) for name, t in answers.answer_features.items()}
+        self.price_ = answers.cost.mean(axis=0)
+        worth = self.aim.worth(answers.confidence, answers.correct)
+        self.chance_, self.cost_ = {}, {}
+        parts = self._parts(answers)
+        for asked in asked_sets(len(self.models)):
+            design = self._design(parts, asked)
+            self.chance_[asked] = np.stack(
+                [ridge_logistic(design, worth[:, j], _RIDGE) for j in range(len(self.models))]
+            )
+            self.cost_[asked] = ridge_linear(design, answers.cost, _RIDGE).T
+        self._index()
+        return self
+
+    def _learn_said(self, answers: Answers, at: int) -> tuple[float, float]:
+        z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
+        z = z[np.isfinite(z)]
+        spread = float(z.std()) if len(z) else 1.0
+        return (float(z.mean()) if len(z) else 0.0, spread if spread > 0 else 1.0)
+
+    def _parts(self, answers: Answers) -> list[Floats]:
+        """Return the columns of the question, then those of each model's answer."""
+        own = [
+            self.question_.categories(answers.features),
+            self.question_.numbers(answers.features),
+        ]
+        parts = [np.concatenate([np.ones((len(answers), 1)), *own, own[1] ** 2], axis=1)]
+        for at, name in enumerate(self.models):
+            z = _logit(1.0 - self.aim.doubt(answers.confidence[:, at]))
+            missing = ~np.isfinite(z)
+            centre, spread = self.said_[at]
+            z = np.where(missing, 0.0, np.clip((z - centre) / spread, -_FARTHEST, _FARTHEST))
+            more = np.zeros((len(answers), 0))
+            if name in self.extra_:
+                more = self.extra_[name].numbers(answers.answer_features[name])
+            columns = [z, z**2, np.maximum(z - _BEND, 0), missing.astype(np.float64)]
+            columns += [*more.T, *(more**2).T, *(more * z[:, None]).T]
+            parts.append(np.column_stack(columns))
+        return parts
+
+    def _design(self, parts: list[Floats], asked: Asked) -> Floats:
+        columns = [parts[0], *(parts[1 + at] for at in asked)]
+        for one, other in combinations(asked, 2):
+            columns.append(_crossed(self._raw(parts, one), self._raw(parts, other)))
+        return np.concatenate(columns, axis=1)
+
+    def _raw(self, parts: list[Floats], at: int) -> Floats:
+        """Return z and the numbers of one answer, without squares and products."""
+        width = self._width(at)
+        return parts[1 + at][:, [0, *range(4, 4 + width)]]
+
+    def _width(self, at: int) -> int:
+        extra = self.extra_.get(self.models[at])
+        return 0 if extra is None else len(extra.numbers_)
+
+    def prepare(self, answers: Answers) -> Prepared:
+        """Compute chances and costs of all states once, for many settings of the price."""
+        parts = self._parts(answers)
+        chance, cost = {}, {}
+        for asked in self.chance_:
+            design = self._design(parts, asked)
+            chance[asked] = expit(design @ self.chance_[asked].T)
+            cost[asked] = np.maximum(design @ self.cost_[asked].T, _CHEAPEST * self.price_)
+        return Prepared(answers, chance, cost)
+
+    def run(
+        self, prepared: Prepared, money: float, *, direct: bool
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Return who answers each question and what was spent.
+
+        Parameters
+        ----------
+        prepared
+            The rows.
+        money
+            How much of a chance of being right one unit of cost is worth.
+        direct
+            Whether the first model is chosen by the question; else the cheapest is asked first.
+        """
+        n, count = len(prepared.answers), len(self.models)
+        spent, answer = np.zeros(n), np.full(n, -1)
+        todo: dict[Asked, list[npt.NDArray[np.int64]]] = {(): [np.arange(n)]}
+        for asked in self.chance_:
+            if asked not in todo:
+                continue
+            rows = np.concatenate(todo[asked])
+            step = self._next(prepared, asked, rows, money, direct=direct)
+            stops = step < 0
+            if asked:
+                best = prepared.chance[asked][rows][:, list(asked)].argmax(axis=1)
+                answer[rows[stops]] = np.array(asked)[best[stops]]
+            for j in range(count):
+                going = rows[step == j]
+                if len(going):
+                    spent[going] += prepared.answers.cost[going, j]
+                    todo.setdefault((*asked, j), []).append(going)
+        return answer, spent
+
+    def _next(
+        self,
+        prepared: Prepared,
+        asked: Asked,
+        rows: npt.NDArray[np.int64],
+        money: float,
+        *,
+        direct: bool,
+    ) -> npt.NDArray[np.int64]:
+        """Return the model to ask next, -1 where the best answer at hand is given."""
+        if not asked and not direct:
+            return np.zeros(len(rows), dtype=np.int64)
+        chance, cost = prepared.chance[asked][rows], prepared.cost[asked][rows]
+        first = max(asked) + 1 if asked else 0
+        if first >= len(self.models):
+            return np.full(len(rows), -1)
+        value = chance[:, first:] - money * cost[:, first:]
+        best = value.argmax(axis=1)
+        at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(len(rows), -np.inf)
+        return np.where(value[np.arange(len(rows)), best] > at_hand, best + first, -1)
+
+    def _index(self) -> None:
+        """Keep the coefficients as plain lists: one question is served without arrays."""
+        self._chance = {asked: table.tolist() for asked, table in self.chance_.items()}
+        self._cost = {asked: table.tolist() for asked, table in self.cost_.items()}
+        self._prices = [float(price) for price in self.price_]
+
+    def question_one(self, features: Mapping[str, Any]) -> list[tuple[int, float]]:
+        """Return the columns of one question that are not 0, with their values."""
+        width = self.question_.width
+        numbers = self.question_.numbers_one(features)
+        found = [(0, 1.0), *((1 + code, 1.0) for code in self.question_.category_one(features))]
+        found += [(1 + width + at, value) for at, value in enumerate(numbers)]
+        start = 1 + width + len(numbers)
+        return found + [(start + at, value * value) for at, value in enumerate(numbers)]
+
+    def answer_one(self, at: int, confidence: float | None, row: Mapping[str, Any]) -> list[float]:
+        """Return the columns of one model's answer to one question."""
+        missing = confidence is None or confidence != confidence
+        z = 0.0
+        if not missing:
+            certain = 1.0 - float(self.aim.doubt(np.array([confidence]))[0])
+            centre, spread = self.said_[at]
+            z = (float(_logit(np.array([certain]))[0]) - centre) / spread
+            z = min(max(z, -_FARTHEST), _FARTHEST)
+        extra = self.extra_.get(self.models[at])
+        more = [] if extra is None else extra.numbers_one(row)
+        return [
+            z, z * z, max(z - _BEND, 0.0), float(missing),
+            *more, *(value * value for value in more), *(value * z for value in more),
+        ]  # fmt: skip
+
+    def expected_one(
+        self, question: list[tuple[int, float]], answers: Mapping[int, list[float]]
+    ) -> tuple[list[float], list[float]]:
+        """Return chance and cost of every model, given the answers so far."""
+        asked = tuple(sorted(answers))
+        terms, start = list(question), self._question_width
+        for at in asked:
+            terms += [(start + k, value) for k, value in enumerate(answers[at])]
+            start += len(answers[at])
+        for one, other in combinations(asked, 2):
+            for a in self._raw_one(answers[one], one):
+                for b in self._raw_one(answers[other], other):
+                    terms.append((start, a * b))
+                    start += 1
+        chance = [_sigmoid(sum(w[k] * v for k, v in terms)) for w in self._chance[asked]]
+        cost = [
+            max(sum(w[k] * v for k, v in terms), _CHEAPEST * price)
+            for w, price in zip(self._cost[asked], self._prices, strict=True)
+        ]
+        return chance, cost
+
+    @property
+    def _question_width(self) -> int:
+        return 1 + self.question_.width + 2 * len(self.question_.numbers_)
+
+    def _raw_one(self, columns: list[float], at: int) -> list[float]:
+        return [columns[0], *columns[4 : 4 + self._width(at)]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "models": list(self.models),
+            "aim": self.aim.to_dict(),
+            "question": self.question_.to_dict(),
+            "said": self.said_,
+            "answers": {name: columns.to_dict() for name, columns in self.extra_.items()},
+            "price": self._prices,
+            "states": [
+                {"asked": list(asked), "chance": self._chance[asked], "cost": self._cost[asked]}
+                for asked in self.chance_
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ValueModel:
+        """Return the model that `to_dict` described."""
+        made = cls(tuple(data["models"]), Aim.from_dict(data["aim"]))
+        made.question_ = Columns.from_dict(data["question"])
+        made.said_ = [(float(centre), float(spread)) for centre, spread in data["said"]]
+        made.extra_ = {name: Columns.from_dict(item) for name, item in data["answers"].items()}
+        made.price_ = np.asarray(data["price"], dtype=np.float64)
+        states = {tuple(state["asked"]): state for state in data["states"]}
+        made.chance_ = {asked: np.asarray(s["chance"], np.float64) for asked, s in states.items()}
+        made.cost_ = {asked: np.asarray(s["cost"], np.float64) for asked, s in states.items()}
+        made._index()
+        return made
+
+
+def _logit(share: Floats) -> Floats:
+    inside = np.clip(share, _EDGE, 1 - _EDGE)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def _sigmoid(value: float) -> float:
+    return float(expit(value))
+
+
+def _crossed(one: Floats, other: Floats) -> Floats:
+    """Return all products of a column of one with a column of the other."""
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
