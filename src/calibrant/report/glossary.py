@@ -118,6 +118,17 @@ GLOSSARY: dict[str, Term] = {
     "rank interval": Term("Places that are compatible with the data, for all models at once."),
     "group": Term("What the numbers of this row are about; models in one group are ties."),
     # -- compare
+    "score": Term(
+        "Skill of a confidence with accuracy brought to one half: 0 for a constant confidence, 1 "
+        "for a perfect one.",
+        "1 - Brier at accuracy 1/2 / 0.25",
+        "compare",
+    ),
+    "tier": Term("Models of one tier are not told apart by these questions.", page="compare"),
+    "beats": Term("How many other models it is shown to be better than.", page="compare"),
+    # -- decide
+    "answered": Term("Share of the questions that are answered at this threshold."),
+    "error among answered": Term("Share of wrong answers among those that are given."),
     "ECE raw": Term("ECE on all questions; ranks partly by accuracy.", page="compare"),
     "ECE DA": Term(
         "ECE after reweighting right and wrong answers to one common accuracy.",

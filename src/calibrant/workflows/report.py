@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from calibrant.core.document import load_document
+from calibrant.core.document import kind_of, load_document
 from calibrant.core.errors import CalibrantError, InputError, SchemaError
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, verb
@@ -137,13 +137,13 @@ def _write(path: str | Path, text: str) -> str:
 
 
 def _figures(documents: list[dict[str, Any]], folder: Path, formats: tuple[str, ...]) -> list[str]:
-    return [
-        str(path)
-        for number, document in enumerate(documents, 1)
-        for figure in figures_of(document)
-        for path in save_figure(
-            figure,
-            folder / f"{number}-{document['schema'].split('.')[1].split('/')[0]}",
-            formats=formats,
-        )
-    ]
+    """Write the picture that answers, and every further chart, in a folder per document."""
+    written: list[Path] = []
+    for number, document in enumerate(documents, 1):
+        place = folder / f"{number}-{kind_of(document)}"
+        for figure in figures_of(document):
+            written += save_figure(figure, place, formats=formats)
+        picture = picture_of(document)
+        if picture is not None:
+            written += save_picture(picture, place, formats=formats)
+    return [str(path) for path in written]

@@ -7,9 +7,9 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.report.pictures import audits, collected, decisions, labelling
-from calibrant.report.pictures.picture import Picture
+from calibrant.report.pictures.picture import Picture, save_picture
 
-__all__ = ["Picture", "picture_of"]
+__all__ = ["Picture", "picture_of", "save_picture"]
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Picture | None]] = {
     "audit": audits.audit_picture,

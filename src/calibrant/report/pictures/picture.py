@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Picture"]
+import vl_convert
+
+from calibrant.report.pictures.svg import standalone
+
+__all__ = ["Picture", "save_picture"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +30,20 @@ class Picture:
     def narrow(self) -> str:
         """Return the picture for a phone."""
         return self.draw(False)
+
+
+def save_picture(picture: Picture, folder: Path, *, formats: Sequence[str]) -> list[Path]:
+    """Write the picture as ``answer`` in every format and return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    svg = standalone(picture.wide, plain=True)
+    paths = []
+    for name in formats:
+        path = folder / f"answer.{name}"
+        if name == "svg":
+            path.write_text(svg, "utf-8")
+        elif name == "png":
+            path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
+        else:
+            path.write_bytes(vl_convert.svg_to_pdf(svg))
+        paths.append(path)
+    return paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from html import escape
@@ -82,11 +83,34 @@ class Drawing:
         self._marks.append("</g>")
 
 
-def standalone(svg: str) -> str:
-    """Return the picture with its style inside, for a file or a notebook."""
+def standalone(svg: str, *, plain: bool = False) -> str:
+    """Return the picture with its style inside, for a file or a notebook.
+
+    `plain`: colours are written out, for programs that know no variables.
+    """
     style = resources.files("calibrant.report").joinpath("assets", "picture.css").read_text("utf-8")
+    if plain:
+        style = _written_out(style)
     head, mark, rest = svg.partition(">")
     return f"{head}{mark}<style>{style}</style>{rest}"
+
+
+def _written_out(style: str) -> str:
+    light, _, rest = style.partition("@media screen")
+    colours = dict(re.findall(r"(--p-[\w-]+): (#[0-9a-f]+)", light))
+    # What follows the dark scheme, whose block ends with two braces.
+    style = light + rest.partition("} }")[2]
+    style = re.sub(r"var\((--p-[\w-]+)\)", lambda found: colours[found[1]], style)
+    style = style.replace("system-ui, -apple-system", "Liberation Sans, Arial")
+    tones = dict(re.findall(r"\.picture \.(\w+) \{ color: (#[0-9a-f]+); \}", style))
+    more = [
+        f".picture .{tone} .{kind} {{ {name}: {colour}; }}"
+        for tone, colour in tones.items()
+        for kind, name in re.findall(
+            r"\.picture \.(\w+) \{[^}]*?(fill|stroke): currentColor", style
+        )
+    ]
+    return style + "\n".join(more)
 
 
 def cut_name(text: str, most: float, *, size: float = 13) -> str:
