@@ -14,6 +14,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
 from calibrant.report.figures import FORMATS, figures_of, save_figure
+from calibrant.report.pictures import picture_of, save_picture
 from calibrant.report.typed import ReportResult
 from calibrant.verbs._options import Data, Seed
 from calibrant.verbs.audit import audit

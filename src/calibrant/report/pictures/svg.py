@@ -10,6 +10,9 @@ from importlib import resources
 
 __all__ = ["Drawing", "cut_name", "cut_names", "standalone", "text_width"]
 
+_CURRENT = r"\.picture \.(\w+) \{[^}]*?(fill|stroke): currentColor"
+# Room is measured before a file is opened elsewhere: these fonts are of one width.
+_PLAIN_FONT = " .picture text { font-family: Liberation Sans, Arial, Helvetica, sans-serif; }\n"
 _WIDE, _NARROW = frozenset("mwMW@%"), frozenset("ijlftr.,:;'|!()[]- ")
 
 
@@ -101,7 +104,8 @@ def _written_out(style: str) -> str:
     # What follows the dark scheme, whose block ends with two braces.
     style = light + rest.partition("} }")[2]
     style = re.sub(r"var\((--p-[\w-]+)\)", lambda found: colours[found[1]], style)
-    style = style.replace("system-ui, -apple-system", "Liberation Sans, Arial")
+    style = re.sub(r"font-family: [^;]+;", "", style).replace("overflow: visible;", "")
+    style = style.replace("paint-order: stroke;", "").replace("650", "700") + _PLAIN_FONT
     tones = dict(re.findall(r"\.picture \.(\w+) \{ color: (#[0-9a-f]+); \}", style))
     more = [
         f".picture .{tone} .{kind} {{ {name}: {colour}; }}"
