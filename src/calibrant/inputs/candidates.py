@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import polars as pl
 
 from calibrant.collect.subjects import plain_answer
 from calibrant.confidence import score_table
+from calibrant.semantics import cluster_answers
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
 
-__all__ = ["candidate_scores"]
+__all__ = ["candidate_scores", "consistency_candidates"]
+
+_COLUMNS = ("question_id", "judge", "author", "method", "answer", "confidence", "correct")
+_CONSISTENCY = "consistency"
+_SCHEMA = {
+    name: pl.Float64 if name in ("confidence", "correct") else pl.String for name in _COLUMNS
+}
 
 
 def candidate_scores(
@@ -77,8 +87,86 @@ def candidate_scores(
     return (
         _with_key(found)
         .join(_authors(draws), on=["question_id", "same"], maintain_order="left")
-        .select("question_id", "judge", "author", "method", "answer", "confidence", "correct")
+        .select(_COLUMNS)
     )
+
+
+def consistency_candidates(draws: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame | None:
+    """Score every model's answer by how often each model draws it: no new calls are needed.
+
+    Parameters
+    ----------
+    draws
+        Columns question_id, model, purpose, answer; sampled answers have the purpose ``answer``.
+        Draws without an answer stay in the denominator.
+    scores
+        Columns question_id, model, method, answer, correct: rows of the method ``consistency`` name
+        the answers that are candidates.
+
+    Returns
+    -------
+    DataFrame
+        As `candidate_scores`; None where fewer than two models have such scores.
+
+    Examples
+    --------
+    >>> drawn = pl.DataFrame(
+    ...     {
+    ...         "question_id": ["q"] * 4,
+    ...         "model": ["a", "a", "b", "b"],
+    ...         "purpose": ["answer"] * 4,
+    ...         "answer": ["Paris", "paris", "Rome", "Paris"],
+    ...     }
+    ... )
+    >>> named = pl.DataFrame(
+    ...     {
+    ...         "question_id": ["q", "q"],
+    ...         "model": ["a", "b"],
+    ...         "method": ["consistency"] * 2,
+    ...         "answer": ["Paris", "Rome"],
+    ...         "correct": [1.0, 0.0],
+    ...     }
+    ... )
+    >>> consistency_candidates(drawn, named)["confidence"].to_list()
+    [1.0, 0.0, 0.5, 0.5]
+    """
+    wanted = scores.filter((pl.col("method") == _CONSISTENCY) & pl.col("answer").is_not_null())
+    if wanted["model"].n_unique() < 2:
+        return None
+    sampled = draws.filter(pl.col("purpose") == "answer").select("question_id", "model", "answer")
+    by_question = sampled.partition_by("question_id", as_dict=True, maintain_order=True)
+    rows = [
+        row
+        for (question,), own in wanted.partition_by(
+            "question_id", as_dict=True, maintain_order=True
+        ).items()
+        if (question,) in by_question
+        for row in _shares(own, by_question[(question,)])
+    ]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row") if rows else None
+
+
+def _shares(named: pl.DataFrame, drawn: pl.DataFrame) -> list[tuple[Any, ...]]:
+    """Return, for one question, how often each judge draws each author's answer."""
+    answers = [*named["answer"], *drawn["answer"]]
+    classes = cluster_answers(answers)
+    own, sampled = classes[: named.height], np.array(classes[named.height :])
+    judges = drawn["model"].to_numpy()
+    rows = []
+    for judge in dict.fromkeys(judges.tolist()):
+        theirs = sampled[judges == judge]
+        rows += [
+            (question, judge, author, _CONSISTENCY, answer, float((theirs == number).mean()), grade)
+            for question, author, answer, grade, number in zip(
+                named["question_id"],
+                named["model"],
+                named["answer"],
+                named["correct"],
+                own,
+                strict=True,
+            )
+        ]
+    return rows
 
 
 def _authors(draws: pl.DataFrame) -> pl.DataFrame:

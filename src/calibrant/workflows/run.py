@@ -39,7 +39,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, Option, Supplied, verb
-from calibrant.inputs.candidates import candidate_scores
+from calibrant.inputs.candidates import candidate_scores, consistency_candidates
 from calibrant.inputs.engines import engine_named
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
@@ -249,7 +249,12 @@ def _digest(
         scored = score_table(
             judged, semantics, prepared.table, methods=names, seed=config.seed, **config.scoring
         )
-        candidates = candidate_scores(pool, draws, prepared.table, options=options)
+        pools = [
+            candidate_scores(pool, draws, prepared.table, options=options),
+            consistency_candidates(draws, scored.scores),
+        ]
+        judged_pools = [table for table in pools if table is not None]
+        candidates = pl.concat(judged_pools, how="vertical_relaxed") if judged_pools else None
     tables = {
         "questions": prepared.table,
         "draws": draws,
