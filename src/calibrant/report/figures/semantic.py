@@ -66,8 +66,8 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
     return Figure(
         f"convergence-{number + 1}",
         f"{block['model']}: Sem1 and Sem2 as draws are added",
-        "Sem1 comes from one side, Sem2 from the other; the truth lies between. The closer the two "
-        "curves end, the more the draws have settled.",
+        "Sem1's confidence is too high, Sem2's too low, both less so with more draws. The error "
+        "with unlimited draws may lie outside both curves.",
         spec,
     )
 

@@ -19,11 +19,12 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
     """Return Sem1 and Sem2 per model, what the theory predicts, and the hardest questions."""
     rows = tuple(
         (
-            block["model"],
+            _name(block),
             f"{block['questions']:,} x {block['draws']}",
             estimate_cell(block["accuracy"]),
             estimate_cell(block["sem1"]),
             estimate_cell(block["sem2"]),
+            _floor(block),
             estimate_cell(block["gap"]["ece"]),
             estimate_cell(block["gap"]["confidence"]),
             number_cell(block["predicted_gap"]),
@@ -38,6 +39,7 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
                 "accuracy",
                 "Sem1-ECE",
                 "Sem2-ECE",
+                "floor",
                 "Sem1 - Sem2",
                 "confidence gap",
                 "predicted",
@@ -45,9 +47,9 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
             rows,
             title="Calibration by meaning (Sem-ECE)",
             note=(
-                "Sem1 reads the mode's frequency off all draws (too high), Sem2 off draws that did "
-                "not choose it (too low). The truth lies between; neither is better for being "
-                "smaller."
+                "Sem1-ECE and Sem2-ECE measure this number of draws. Sem1's confidence is too high, "
+                "Sem2's too low. The error with unlimited draws may lie outside both. Floor: the "
+                "Sem2-ECE that chance alone would show."
             ),
         )
     ]
@@ -56,13 +58,26 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
     return parts
 
 
+def _name(block: Mapping[str, Any]) -> str:
+    groups = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
+    return ", ".join([str(block["model"]), *groups])
+
+
+def _floor(block: Mapping[str, Any]) -> str:
+    found = (block.get("noise_floor") or {}).get("sem2")
+    return "not tested" if found is None else number_cell(found["floor"])
+
+
 def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
     notes: list[Paragraph | Table] = []
     if block["left_out"]:
         counts = ", ".join(f"{reason} {n:,}" for reason, n in block["left_out"].items())
-        notes.append(Paragraph(f"{block['model']}: questions left out: {counts}."))
+        notes.append(Paragraph(f"{_name(block)}: questions left out: {counts}."))
+    refused = (block.get("noise_floor") or {}).get("refused")
+    if refused:
+        notes.append(Paragraph(f"{_name(block)}: chance is not tested: {refused}."))
     hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
-    return [*notes, _hardest(block["model"], hard)] if hard else notes
+    return [*notes, _hardest(_name(block), hard)] if hard else notes
 
 
 def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
