@@ -160,7 +160,7 @@ GLOSSARY: dict[str, Term] = {
     "Sem1 - Sem2": Term("How far the two estimators are apart at this number of draws."),
     "Sem1": Term("Frequency of the most frequent meaning among all draws.", page="sem-ece"),
     "Sem2": Term("Its frequency among draws that did not choose it.", page="sem-ece"),
-    "floor": Term("Sem2-ECE that chance alone would show.", page="sem-ece"),
+    "noise floor": Term("Sem2-ECE that chance alone would show.", page="sem-ece"),
     "confidence gap": Term("Mean of Sem1 minus mean of Sem2: what choosing the mode adds."),
     "predicted": Term("The gap that theory predicts from the margins.", page="sem-ece"),
     "margin": Term("Frequency of the most frequent meaning minus that of the second."),

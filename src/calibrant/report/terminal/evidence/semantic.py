@@ -39,7 +39,7 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
                 "accuracy",
                 "Sem1-ECE",
                 "Sem2-ECE",
-                "floor",
+                "noise floor",
                 "Sem1 - Sem2",
                 "confidence gap",
                 "predicted",
@@ -47,9 +47,9 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
             rows,
             title="Calibration by meaning (Sem-ECE)",
             note=(
-                "Sem1-ECE and Sem2-ECE measure this number of draws. Sem1's confidence is too high, "
-                "Sem2's too low. The error with unlimited draws may lie outside both. Floor: the "
-                "Sem2-ECE that chance alone would show."
+                "Sem1-ECE and Sem2-ECE measure this number of draws. Sem1's confidence is too "
+                "high, Sem2's too low. The error with unlimited draws may lie outside both. Noise "
+                "floor: the Sem2-ECE that chance alone would show."
             ),
         )
     ]
