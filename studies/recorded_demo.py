@@ -14,10 +14,10 @@ DATA = ROOT.parent / "shared" / "data"
 OUT = ROOT / "src" / "calibrant" / "workflows" / "recorded"
 # Questions by source, the first of an order that a hash of the id gives.
 WANTED = {
-    "math_small": 80,
-    "webquestions": 70,
-    "mace_language": 30,
-    "mace_river": 30,
+    "math_small": 110,
+    "webquestions": 90,
+    "mace_language": 35,
+    "mace_river": 35,
     "mace_award": 30,
 }
 DOMAINS = {

@@ -154,8 +154,7 @@ ALL_OVER = declare(
         "Holm over all models, so that any one false claim among them has a chance of at most 5 %",
         {
             "shown": lambda facts: (
-                f"All {facts['of']} say more than they know, by {points_range(*facts['range'])} "
-                "points."
+                f"{facts['of']} say more than they know, by {points_range(*facts['range'])} points."
             ),
         },
     )
@@ -318,7 +317,8 @@ def _summaries(entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) ->
             continue
         sizes = [claim.value for claim in whole if claim.value is not None]
         among = f" ({method})" if len(methods) > 1 else ""
-        facts = {"of": f"{count(len(whole), 'model')}{among}", "range": (min(sizes), max(sizes))}
+        number = "Both models" if len(whole) == 2 else f"All {count(len(whole), 'model')}"
+        facts = {"of": f"{number}{among}", "range": (min(sizes), max(sizes))}
         found.append(
             ALL_OVER.claim(
                 "shown",

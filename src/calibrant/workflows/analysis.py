@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +19,23 @@ from calibrant.verbs.audit import audit
 from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
+from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups
 from calibrant.verbs.methods import methods
 from calibrant.verbs.plan import plan
 from calibrant.workflows.browse import study_questions
 
-__all__ = ["analyse", "write_report"]
+__all__ = ["analyse", "study_page", "write_report"]
 
 _FEATURES = ("domain", "k")
+_LEAST_ERROR = 0.02
 _ORDER = (
     "audit",
     "audit_by_group",
     "compare",
     "multi_answer",
     "groups",
+    "decide",
     "cascade",
     "plan",
     "methods",
@@ -89,10 +92,19 @@ def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:
         "compare": lambda: _compare(study, scores, shared),
         "multi_answer": lambda: bench_evaluate(path, **shared),
         "groups": lambda: groups(binary, features=features, **shared),
+        "decide": lambda: _decide(binary, shared),
         "cascade": lambda: _cascade(study, binary, features, shared),
         "plan": lambda: plan(binary, precision=0.05, **shared),
         "methods": lambda: methods(path),
     }
+
+
+def _decide(scores: pl.DataFrame, shared: dict[str, Any]) -> Result:
+    """Look for a threshold for the most accurate model: half of the errors that it makes now."""
+    accuracy = scores.group_by("model", maintain_order=True).agg(pl.col("correct").mean())
+    name, right = accuracy.sort("correct", descending=True, maintain_order=True).row(0)
+    limit = round(max((1 - right) / 2, _LEAST_ERROR), 2)
+    return decide(scores.filter(pl.col("model") == name), max_error=limit, **shared)
 
 
 def _cascade(
@@ -138,18 +150,25 @@ def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
 
 def write_report(study: Study) -> Path:
     """Write the study's report from all of its results."""
-    results = study.results()
-    names = [name for name in _ORDER if name in results]
-    names += [name for name in results if name not in _ORDER]
     rows, note = study_questions(study)
-    page = render_html(
-        [results[name] for name in names],
-        title=str(study.config.get("name", study.path.name))
-        if study.config_path.is_file()
-        else study.path.name,
-        questions=rows,
-        questions_note=note,
-    )
+    page = study_page(study, questions=rows, questions_note=note)
     with writing(study.report_path):
         study.report_path.write_text(page, encoding="utf-8")
     return study.report_path
+
+
+def study_page(
+    study: Study, *, questions: Sequence[Mapping[str, Any]], questions_note: str, live: str = ""
+) -> str:
+    """Return the page of a study: its results in the order of reading, and its questions."""
+    results = study.results()
+    names = [name for name in _ORDER if name in results]
+    names += [name for name in results if name not in _ORDER]
+    known = study.config_path.is_file()
+    return render_html(
+        [results[name] for name in names],
+        title=str(study.config.get("name", study.path.name)) if known else study.path.name,
+        questions=questions,
+        questions_note=questions_note,
+        live=live,
+    )

@@ -1,35 +1,42 @@
-"""`demo`: the whole chain on a small real model, and nothing else."""
+"""`demo`: a finding from recorded answers within a minute, then a small real model that answers."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from calibrant.collect import Watch
+from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
-from calibrant.report.typed import DemoResult
+from calibrant.report.result import Result
 from calibrant.verbs._options import Seed
 from calibrant.verbs.bench import bench_mace
 from calibrant.verbs.models import fetch_model
 from calibrant.workflows.analysis import analyse
+from calibrant.workflows.recorded_study import recorded_study
 from calibrant.workflows.run import run
 from calibrant.workflows.study_page import write_study_page
 
 __all__ = ["demo"]
 
-_STUDY = """\
-# Written by `calibrant demo`: one small model in two configurations, on generated questions.
-name = "A small model on questions with one and several right answers"
+_RECORDED = """\
+# Written by `calibrant demo`: recorded answers, graded and scored here. SOURCES.md says whose.
+name = "Two small open models on {questions} questions"
+seed = {seed}
+"""
+_LIVE = """\
+# Written by `calibrant demo`: one small model in {models}, on generated questions.
+name = "A small model answers {questions} questions on this machine"
 seed = {seed}
 questions = "questions.jsonl"
-methods = "all"
-candidate_pool = true
+methods = {methods}
+candidate_pool = {pool}
 
 [sampling]
-draws = 8
+draws = {draws}
 votes = 1
 restatements = 1
 candidates = 2
@@ -39,11 +46,13 @@ max_tokens = {{ answer = 10 }}
 style = "short"
 
 [semantics]
-embeddings = true
+embeddings = {pool}
 
 [[models]]
 name = "few-shot"
 client = "embedded"
+"""
+_SECOND_MODEL = """\
 
 [[models]]
 name = "plain"
@@ -53,26 +62,38 @@ client = "embedded"
 style = "short"
 answer = "short_plain"
 """
+# Questions of Math and Language per number of right answers: what two cores answer in two
+# minutes, and in the few minutes of the whole live run.
+_SHORT = (("math", 1), ("language", 1))
+_FULL = (("math", 2), ("language", 3))
+_SHORT_METHODS = '["consistency", "sca", "perplexity", "sequence_probability", "verb"]'
 
 
-@verb(example="calibrant demo --out demo", outputs=("json",))
+@verb(example="calibrant demo --recorded --out demo", outputs=("json",))
 def demo(
     out: Annotated[
         str | Path,
-        Option("Folder of the study.", metavar="FOLDER", group=OUTPUT, place="folder"),
+        Option("Folder for the pages.", metavar="FOLDER", group=OUTPUT, place="folder"),
     ] = "demo",
     *,
+    recorded: Annotated[bool, Option("Only the recorded study; no model is needed.")] = False,
+    live: Annotated[bool, Option("Only the live run, with every method.")] = False,
     seed: Seed = 0,
     watch: Annotated[Watch | None, Supplied("progress")] = None,
-) -> DemoResult:
-    """Ask the embedded model 20 generated questions and write a study with its report.
+) -> Result:
+    """Analyse recorded answers of two open models, then let a small model answer here.
 
     A second call asks nothing again: what the ledger holds is used.
 
     Parameters
     ----------
     out
-        Folder of the study.
+        Folder for the pages: ``report.html`` of the recorded study, ``live/report.html`` of the
+        live run.
+    recorded
+        Only the recorded study; no model is needed.
+    live
+        Only the live run, with every method.
     seed
         Seed of questions and draws.
     watch
@@ -80,40 +101,89 @@ def demo(
 
     Returns
     -------
-    DemoResult
-        Document ``calibrant.demo/1``: where the report is, and what to try next.
+    Result
+        Document ``calibrant.demo/1``: what was found, where the pages are, what to try next.
     """
     started = time.perf_counter()
-    study = Study(out)
-    study.path.mkdir(parents=True, exist_ok=True)
-    fetch_model()
-    _write_questions(study.path / "questions.jsonl", seed)
-    study.config_path.write_text(_STUDY.format(seed=seed), encoding="utf-8")
-    collected = run(study.path, watch=watch)
-    parts = analyse(study.path, seed=seed)
-    write_study_page(study)
-    return DemoResult(
+    parts: dict[str, dict[str, Any]] = {}
+    if recorded or not live:
+        parts["recorded"] = _recorded(Study(out), seed)
+    if live or not recorded:
+        parts["live"] = _live(Study(Path(out) / "live"), seed, watch, whole=live)
+    main = parts.get("recorded") or parts["live"]
+    return Result(
         {
-            **document_head("demo", study, seed=seed),
-            "study": str(study.path),
-            "report": str(study.report_path),
+            **document_head("demo", Study(main["study"]), seed=seed),
+            "study": main["study"],
+            "report": main["report"],
+            "findings": main["findings"],
+            "parts": parts,
             "seconds": time.perf_counter() - started,
-            "counts": collected["counts"],
-            "done": parts["done"],
-            "left_out": parts["left_out"],
+            "counts": parts.get("live", {}).get("counts", []),
+            "done": main["done"],
+            "left_out": main["left_out"],
             "next": [
-                f"calibrant audit {study.path} --by domain",
-                f"calibrant report {study.path} --markdown {study.path}/report.md",
-                f"calibrant methods {study.path}",
+                f"calibrant audit {main['study']} --by domain",
+                f"calibrant decide {main['study']} --only-method p_true_prob --max-error 0.3",
+                f"calibrant view {main['study']}",
             ],
         }
     )
 
 
-def _write_questions(path: Path, seed: int) -> None:
-    """Write 8 questions of Math and 12 of Language: what two cores answer in a few minutes."""
-    lines = []
-    for domain, per_k in (("math", 2), ("language", 3)):
+def _recorded(study: Study, seed: int) -> dict[str, Any]:
+    """Grade, score and analyse the recorded answers; a second time only the page is looked up."""
+    started = time.perf_counter()
+    _, new = recorded_study(study.path, seed=seed)
+    questions = study.read("questions").height
+    with writing(study.config_path):
+        text = _RECORDED.format(seed=seed, questions=questions)
+        study.config_path.write_text(text, encoding="utf-8")
+    if new or not study.report_path.is_file():
+        analyse(study.path, seed=seed)
+        write_study_page(study)
+    return _part(study, started)
+
+
+def _live(study: Study, seed: int, watch: Watch | None, *, whole: bool) -> dict[str, Any]:
+    started = time.perf_counter()
+    study.path.mkdir(parents=True, exist_ok=True)
+    fetch_model()
+    count = _write_questions(study.path / "questions.jsonl", seed, _FULL if whole else _SHORT)
+    text = _LIVE.format(
+        seed=seed,
+        questions=count,
+        models="two configurations" if whole else "one configuration",
+        methods='"all"' if whole else _SHORT_METHODS,
+        pool="true" if whole else "false",
+        draws=8 if whole else 6,
+    )
+    with writing(study.config_path):
+        study.config_path.write_text(text + (_SECOND_MODEL if whole else ""), encoding="utf-8")
+    collected = run(study.path, watch=watch)
+    analyse(study.path, seed=seed)
+    write_study_page(study)
+    return {**_part(study, started), "counts": collected["counts"]}
+
+
+def _part(study: Study, started: float) -> dict[str, Any]:
+    results = study.results()
+    claims = results.get("audit", {}).get("claims", [])
+    return {
+        "study": str(study.path),
+        "report": str(study.report_path),
+        "findings": [claim["text"] for claim in claims if claim["outcome"] == "shown"][:3],
+        "done": results["analysis"]["done"],
+        "left_out": results["analysis"]["left_out"],
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _write_questions(path: Path, seed: int, wanted: tuple[tuple[str, int], ...]) -> int:
+    """Write questions of both domains and return how many there are."""
+    lines: list[str] = []
+    for domain, per_k in wanted:
         bench_mace(path, domains=[domain], per_k=per_k, seed=seed, limit=100)
-        lines.append(path.read_text(encoding="utf-8"))
+        lines += path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(lines), encoding="utf-8")
+    return len(lines)

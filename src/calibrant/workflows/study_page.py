@@ -40,7 +40,9 @@ def study_document(study: Study) -> dict[str, Any]:
         Document ``calibrant.study/1``: ``versions``, ``models``, ``prompts``, ``asked`` (draws,
         tokens and cost by model and purpose) and ``graders``.
     """
-    config = load_config(study) if study.config_path.is_file() else None
+    # A study of recorded or imported answers has a name and no models to ask.
+    asks = study.config_path.is_file() and "models" in study.config
+    config = load_config(study) if asks else None
     draws = study.read("draws") if study.has("draws") else pl.DataFrame()
     return {
         **document_head("study", study, seed=None if config is None else config.seed),

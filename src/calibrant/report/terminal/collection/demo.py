@@ -14,10 +14,15 @@ __all__ = ["blocks"]
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return where the report is and what to try next."""
     parts: list[Paragraph | Table] = [
-        Paragraph(f"The report is here: {document['report']}", strong=True),
-        Paragraph(_asked(document)),
-        Paragraph(f"It holds: {', '.join(document['done'])}. {document['seconds']:.0f} s."),
+        Paragraph(text, strong=True) for text in document.get("findings") or []
     ]
+    pages = document.get("parts") or {"recorded": document}
+    for name, part in pages.items():
+        what = "recorded answers" if name == "recorded" else "answers of the model on this machine"
+        parts.append(Paragraph(f"Page of {what}: {part['report']} ({part['seconds']:.0f} s)"))
+    if document["counts"]:
+        parts.append(Paragraph(_asked(document)))
+    parts.append(Paragraph(f"It holds: {', '.join(document['done'])}."))
     for entry in document["left_out"]:
         parts.append(Paragraph(f"Left out: {part_name(entry['part'])}: {reason_text(entry)}."))
     parts.append(Paragraph("Try next:"))

@@ -1,0 +1,80 @@
+"""The recorded study of the package: real answers, so that a first look needs no model.
+
+Answers, log-probabilities and stated confidences are recorded; meaning classes, grades, scores and
+everything that follows are computed here, as for any study.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+import polars as pl
+
+from calibrant.confidence import score_table
+from calibrant.core.output import writing
+from calibrant.records import Study
+from calibrant.semantics.annotate import annotate
+
+__all__ = ["METHODS", "recorded_study"]
+
+_FOLDER = files("calibrant.workflows") / "recorded"
+_TABLES = ("questions", "draws", "candidates")
+_MARK = "recorded.sha256"
+# One method of each kind: samples, stated, probabilities of the answer, asked about the answer.
+METHODS = ("consistency", "sca", "verb", "perplexity", "sequence_probability", "p_true_prob")
+
+
+def recorded_study(out: str | Path, *, seed: int = 0) -> tuple[Study, bool]:
+    """Write the recorded study with its grades and scores, unless it is there already.
+
+    Returns
+    -------
+    tuple
+        The study, and whether its tables were made now.
+    """
+    study = Study(out)
+    study.path.mkdir(parents=True, exist_ok=True)
+    mark, digest = study.path / _MARK, _digest(seed)
+    if (
+        mark.is_file()
+        and mark.read_text(encoding="utf-8").strip() == digest
+        and study.has("scores")
+    ):
+        return study, False
+    with writing(study.path):
+        notes = (_FOLDER / "SOURCES.md").read_text(encoding="utf-8")
+        (study.path / "SOURCES.md").write_text(notes, encoding="utf-8")
+    tables = {name: _read(name) for name in _TABLES}
+    annotated = annotate(tables["draws"], tables["questions"])
+    draws, semantics = annotated
+    scored = score_table(draws, semantics, tables["questions"], methods=list(METHODS), seed=seed)
+    tables |= {"draws": draws, "semantics": semantics, "scores": scored.scores}
+    for name, frame in tables.items():
+        study.write(name, frame)
+    study.write_result("semantics", annotated.document)
+    mark.write_text(digest + "\n", encoding="utf-8")
+    return study, True
+
+
+def _read(name: str) -> pl.DataFrame:
+    frame = pl.read_parquet((_FOLDER / f"{name}.parquet").read_bytes())
+    if name != "draws":
+        return frame
+    # Stored in single precision; the tables of a study have double.
+    tokens = pl.col("token_logprobs").cast(pl.List(pl.Float64))
+    return frame.with_columns(
+        tokens,
+        pl.col("temperature").cast(pl.Float64),
+        completion_tokens=tokens.list.len().cast(pl.Int64),
+        prompt_tokens=pl.lit(0, dtype=pl.Int64),
+    )
+
+
+def _digest(seed: int) -> str:
+    """Return what names the recorded tables, the methods and the seed."""
+    found = hashlib.sha256(f"{seed} {METHODS}".encode())
+    for name in _TABLES:
+        found.update((_FOLDER / f"{name}.parquet").read_bytes())
+    return found.hexdigest()
