@@ -47,6 +47,9 @@ VERBS: dict[str, Entry] = {
         "calibrant.verbs.cascade:cascade",
         "When to ask a larger model, and what it costs.",
     ),
+    "serve": Entry(
+        "calibrant.verbs.serve:serve", "Put a saved policy in front of the models it chooses from."
+    ),
     "plan": Entry(
         "calibrant.verbs.plan:plan",
         "How many labels does a claim need, and what do these labels show?",
@@ -90,6 +93,10 @@ VERBS: dict[str, Entry] = {
     "report": Entry(
         "calibrant.workflows.report:report",
         "Render results as one HTML page, Markdown or figures.",
+    ),
+    "view": Entry(
+        "calibrant.workflows.view:view",
+        "Open a page or a study in the browser, and follow it while it grows.",
     ),
     "methods": Entry(
         "calibrant.verbs.methods:methods", "List the confidence methods and what each one needs."

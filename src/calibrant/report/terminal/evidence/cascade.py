@@ -73,7 +73,7 @@ def _areas(entry: Mapping[str, Any]) -> Table:
     columns = ["strategy", "mean accuracy over budgets"]
     rows = [[item["words"], estimate_cell(item["area"], digits=4)] for item in entry["strategies"]]
     if against:
-        columns.append("risk cascade minus this")
+        columns.append("first minus this")
         for row, item in zip(rows, entry["strategies"], strict=True):
             row.append(against.get(item["name"], ""))
     return Table(
