@@ -18,18 +18,22 @@ __all__ = [
     "CostMap",
     "Data",
     "Date",
+    "DomainFiles",
     "EmbedColumn",
     "EmbedDimensions",
     "Engine",
     "Features",
     "Graded",
     "Judge",
+    "JudgeModel",
+    "JudgeUrl",
     "Level",
     "Margin",
     "MethodColumn",
     "MinLeaf",
     "ModelColumn",
     "Models",
+    "MostJudgeCalls",
     "OnInvalid",
     "OnInvalidByInput",
     "OutFile",
@@ -79,6 +83,16 @@ Table: TypeAlias = Annotated[
         metavar="TABLE",
         group=INPUT,
         argument=True,
+        place="read",
+    ),
+]
+DomainFiles: TypeAlias = Annotated[
+    Sequence[str | Path],
+    Option(
+        "TOML file of a domain of your own; may be given several times.",
+        metavar="FILE.toml",
+        group=INPUT,
+        kind="several",
         place="read",
     ),
 ]
@@ -167,6 +181,18 @@ Scale: TypeAlias = Annotated[
 Judge: TypeAlias = Annotated[
     str | None,
     Option("A cheap judge's verdicts, as side information.", metavar="COL", group=INPUT),
+]
+JudgeModel: TypeAlias = Annotated[
+    str | None,
+    Option("Model that judges which answers mean the same, and are right, where rules leave it "
+           "open.", metavar="MODEL", group=INPUT),
+]  # fmt: skip
+JudgeUrl: TypeAlias = Annotated[
+    str | None, Option("Where the judge is reached.", metavar="URL", group=INPUT)
+]
+MostJudgeCalls: TypeAlias = Annotated[
+    int | None,
+    Option("Most questions to the judge.", metavar="N", group=INPUT, min=0, max=10**9),
 ]
 Peers: TypeAlias = Annotated[bool, Option("Use the agreement of other models' answers.")]
 

@@ -15,10 +15,13 @@ from calibrant.verbs._options import (
     Data,
     Engine,
     Graded,
+    JudgeModel,
+    JudgeUrl,
     Level,
     Margin,
     MethodColumn,
     ModelColumn,
+    MostJudgeCalls,
     OnInvalidByInput,
     OutcomesOrColumn,
     QuestionColumn,
@@ -69,6 +72,9 @@ def audit(
             place="read",
         ),
     ] = None,
+    judge: JudgeModel = None,
+    judge_url: JudgeUrl = None,
+    max_judge_calls: MostJudgeCalls = None,
     by: By = (),
     bins: Annotated[
         int | None,
@@ -118,6 +124,9 @@ def audit(
         are put together and graded, every method that the columns allow is scored, and the
         calibration over meanings (Sem-ECE) is added. Naming one of the three is enough; the
         document says under ``samples`` which columns were guessed.
+    judge, judge_url, max_judge_calls
+        Model that judges what rules leave open when samples are clustered and graded, where it
+        is reached, and how often it may be asked. Its replies are kept beside the input.
     by
         Columns that split each (model, method) into groups with blocks of their own.
     bins
@@ -189,10 +198,12 @@ def audit(
     whole = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
     if any(given is not None for given in (samples, reference, references)):
         from calibrant.inputs.samples import SampleColumns
+        from calibrant.inputs.samples.judge import JudgeChoice
         from calibrant.inputs.samples.source import sample_source
 
         columns = SampleColumns(samples, reference, question, model)
-        source = sample_source(data, options, columns, references)
+        choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
+        source = sample_source(data, options, columns, references, choice)
     elif is_streamed(data, engine, whole):
         source = cell_source(data, options)
     else:

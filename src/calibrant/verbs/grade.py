@@ -13,9 +13,18 @@ from calibrant.core.output import check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
+from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
 from calibrant.records import Study
 from calibrant.report.typed import GradeResult
-from calibrant.verbs._options import Data, ModelColumn, QuestionColumn, Seed
+from calibrant.verbs._options import (
+    Data,
+    JudgeModel,
+    JudgeUrl,
+    ModelColumn,
+    MostJudgeCalls,
+    QuestionColumn,
+    Seed,
+)
 
 __all__ = ["grade"]
 
@@ -51,6 +60,9 @@ def grade(
             place="read",
         ),
     ] = None,
+    judge: JudgeModel = None,
+    judge_url: JudgeUrl = None,
+    max_judge_calls: MostJudgeCalls = None,
     question: QuestionColumn = None,
     model: ModelColumn = None,
     seed: Seed = 0,
@@ -71,6 +83,10 @@ def grade(
         they should not be guessed.
     references
         File of questions with their right answers, in any layout of `calibrant.sources`.
+    judge, judge_url, max_judge_calls
+        Model that judges what rules leave open (``gpt-5-mini``, ``anthropic:NAME``,
+        ``ollama:NAME``), where it is reached, and how often it may be asked. Its replies are kept
+        in the ledger of the study and never paid for twice.
     seed
         The same seed gives the same tables.
 
@@ -94,7 +110,10 @@ def grade(
     )
     if out is not None:
         _check_out(data, out)
-    graded = grade_samples(read, seed=seed)
+    choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
+    ledger = ledger_beside(data) if out is None else Study(out).ledger_path
+    with judged_options(choice, ledger) as options:
+        graded = grade_samples(read, options=options, seed=seed)
     settings = {"columns": dict(read.columns)}
     head = document_head("grade", data, seed=seed, settings=settings)
     return GradeResult(

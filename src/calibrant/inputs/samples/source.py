@@ -12,13 +12,18 @@ from calibrant.inputs.audit_source import AuditSource
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
 from calibrant.inputs.samples.graded import GradedSamples, grade_samples
+from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
 from calibrant.inputs.samples.read import SampleColumns, read_samples
 
 __all__ = ["graded_source", "sample_source"]
 
 
 def sample_source(
-    data: Any, options: AuditOptions, columns: SampleColumns, references: Any = None
+    data: Any,
+    options: AuditOptions,
+    columns: SampleColumns,
+    references: Any = None,
+    judge: JudgeChoice | None = None,
 ) -> AuditSource:
     """Read, cluster, grade and score sampled answers, and open them for an audit.
 
@@ -32,8 +37,12 @@ def sample_source(
         Columns of samples, references, questions and models where they are named.
     references
         File of references, where the data has none.
+    judge
+        Model that judges what rules leave open.
     """
-    graded = grade_samples(read_samples(data, columns, references=references), seed=options.seed)
+    samples = read_samples(data, columns, references=references)
+    with judged_options(judge, ledger_beside(data)) as semantics:
+        graded = grade_samples(samples, options=semantics, seed=options.seed)
     head = document_head("audit", data, seed=options.seed, settings=options.settings)
     return graded_source(graded, options, head)
 
