@@ -17,6 +17,8 @@ _PLACES = "A page, Markdown or figures: --html, --markdown or --figures."
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the paths that were written, or the tables of every document."""
+    if document.get("viewed"):
+        return [Paragraph(f"viewed: {document['viewed']}")]
     if not document["written"]:
         return [*_tables(document), Paragraph(_PLACES)]
     pages = [path for path in document["written"] if Path(path).suffix[1:] not in FORMATS]

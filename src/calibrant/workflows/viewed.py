@@ -1,0 +1,142 @@
+"""What `view` shows: a page, result documents, a study that may be running, or a labelled pool."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.document import load_document
+from calibrant.core.errors import CalibrantError, InputError
+from calibrant.records import Study
+from calibrant.records.label_store import store_path
+from calibrant.records.ledger_progress import LedgerProgress, ledger_progress
+from calibrant.report import render_html
+from calibrant.workflows.analysis import study_page
+from calibrant.workflows.browse import study_questions
+
+__all__ = ["Viewed"]
+
+PROGRESS = "/progress"
+_FRESH_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Viewed:
+    """A path as a page that follows its files.
+
+    Examples
+    --------
+    >>> Viewed(Path("nothing.html")).check()
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: nothing.html: there is nothing to view
+      -> ...
+    """
+
+    path: Path
+    _page: tuple[str, str] | None = field(default=None, init=False)
+
+    def check(self) -> None:
+        """Refuse a path that cannot be shown."""
+        if not self.path.exists():
+            raise InputError(
+                "there is nothing to view",
+                source=str(self.path),
+                hint="name a study folder, a page, a result (JSON) or a table",
+            )
+        if self.path.is_dir() and not Study.is_study(self.path):
+            raise InputError("this folder is no study: it has no study.toml", source=str(self.path))
+
+    def version(self) -> str:
+        """Return a mark that changes when the page would."""
+        newest = max((path.stat().st_mtime_ns for path in self._files()), default=0)
+        # While a run goes on, answers arrive faster than a page can be read.
+        return f"{newest}-{self._ledger().draws // 50 if self.path.is_dir() else 0}"
+
+    def page(self) -> str:
+        """Return the page, built again only where its files have changed."""
+        version = self.version()
+        if self._page is None or self._page[0] != version:
+            self._page = (version, self._built())
+        return self._page[1]
+
+    def progress(self) -> dict[str, Any]:
+        """Return what the open page asks for: its version, how far, what it cost, is it done."""
+        found: dict[str, Any] = {"version": self.version(), "text": "", "share": None}
+        if self.path.is_dir():
+            ledger = self._ledger()
+            if ledger.running:
+                found["text"] = _running_text(ledger)
+                return {**found, "done": False}
+        newest = max((path.stat().st_mtime for path in self._files()), default=0.0)
+        if self._is_pool():
+            return {**found, "text": "follows the labels as they come", "done": False}
+        return {**found, "done": time.time() - newest > _FRESH_SECONDS}
+
+    def _files(self) -> list[Path]:
+        if self.path.is_dir():
+            study = Study(self.path)
+            return [*study.path.glob("results/*.json"), *study.path.glob("tables/*.parquet")]
+        store = store_path(self.path)
+        return [path for path in (self.path, store) if path.is_file()]
+
+    def _ledger(self) -> LedgerProgress:
+        return ledger_progress(Study(self.path).ledger_path)
+
+    def _is_pool(self) -> bool:
+        return self.path.is_file() and store_path(self.path).is_file()
+
+    def _built(self) -> str:
+        if self.path.is_dir():
+            return self._study_page()
+        if self.path.suffix == ".html":
+            return self.path.read_text(encoding="utf-8")
+        if self.path.suffix == ".json":
+            return render_html([load_document(self.path)], live=PROGRESS)
+        return render_html([_pool_document(self.path)], live=PROGRESS)
+
+    def _study_page(self) -> str:
+        study = Study(self.path)
+        if study.results():
+            rows, note = study_questions(study)
+            return study_page(study, questions=rows, questions_note=note, live=PROGRESS)
+        return render_html([_running_document(study, self._ledger())], live=PROGRESS)
+
+
+def _running_text(ledger: LedgerProgress) -> str:
+    cost = "" if ledger.cost is None else f", ${ledger.cost:,.2f} so far"
+    failed = f", {ledger.failures:,} calls failed" if ledger.failures else ""
+    return f"Running: {ledger.draws:,} answers{cost}{failed}"
+
+
+def _running_document(study: Study, ledger: LedgerProgress) -> dict[str, Any]:
+    """Return the study as far as its ledger holds it."""
+    name = str(study.config.get("name", study.path.name))
+    asked = [{**row, "cut_off": 0} for row in ledger.asked]
+    return {
+        "schema": "calibrant.study/1",
+        "source": study.path.name,
+        "study": study.path.name,
+        "name": name,
+        "seed": study.config.get("seed"),
+        "versions": {},
+        "models": [],
+        "prompts": [],
+        "asked": asked,
+        "graders": {},
+        "results": [],
+    }
+
+
+def _pool_document(path: Path) -> dict[str, Any]:
+    from calibrant.verbs.audit import audit
+    from calibrant.verbs.label import label_status
+
+    if store_path(path).is_file():
+        return label_status(path).to_dict()
+    try:
+        return audit(path).to_dict()
+    except CalibrantError:
+        return audit(path, on_invalid="drop").to_dict()
