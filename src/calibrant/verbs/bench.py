@@ -15,9 +15,12 @@ from calibrant.sources.mace.check import check_questions
 from calibrant.sources.mace.choose import STRATA, Embed
 from calibrant.sources.mace.filters import fact_sets, raw_facts, read_popularity
 from calibrant.sources.mace.math_rule import NUMBER_NAMES
+from calibrant.sources.mace.own_domain import own_domains
 from calibrant.sources.mace.question import read_questions, write_questions
+from calibrant.sources.mace.second_look import read_ticks, write_spot_check
+from calibrant.sources.mace.second_look import spot_check as judged
 from calibrant.sources.mace.triples import Triple, read_triples
-from calibrant.verbs._options import Seed, Triples
+from calibrant.verbs._options import DomainFiles, Seed, Triples
 
 __all__ = ["bench_check", "bench_mace"]
 
@@ -58,6 +61,7 @@ def bench_mace(
     ] = 500,
     seed: Seed = 0,
     triples: Triples = (),
+    domain_files: DomainFiles = (),
     popularity: Annotated[
         Any,
         Option("Page views; drops obscure subjects.", metavar="PATH", group=INPUT, place="read"),
@@ -114,6 +118,8 @@ def bench_mace(
         The same input and seed give the same bytes.
     triples
         Files or folders of facts. Math needs none; Language and Region have shipped facts.
+    domain_files
+        TOML files of domains of one's own: relation, triples, wording, source, completeness.
     popularity, min_views, top_views
         Table of page views, and which subjects they keep.
     rules
@@ -140,6 +146,7 @@ def bench_mace(
         else None
     )
     facts = fact_sets(found, source=_source(triples), popularity=views, rules=rules)
+    facts |= own_domains(domain_files)
     names = list(domains) if domains is not None else list(facts) or ["math"]
     benchmark = build_benchmark(
         names,
@@ -159,7 +166,7 @@ def bench_mace(
     settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap}
     return BenchResult(
         {
-            **document_head("bench", list(triples), seed=seed, settings=settings),
+            **document_head("bench", [*triples, *domain_files], seed=seed, settings=settings),
             "strata": strata,
             "split_entities": split_entities,
             "questions": len(benchmark.questions),
@@ -188,6 +195,30 @@ def bench_check(
     ],
     *,
     triples: Triples = (),
+    domain_files: DomainFiles = (),
+    spot_check: Annotated[
+        str | Path | None,
+        Option(
+            "Write sampled questions for a person to tick: .csv to fill in, or .html.",
+            metavar="FILE",
+            group=OUTPUT,
+            place="write with folders",
+        ),
+    ] = None,
+    spot_questions: Annotated[
+        int, Option("Questions in the spot check.", metavar="N", min=1, max=10_000)
+    ] = 30,
+    ticks: Annotated[
+        Sequence[str | Path],
+        Option(
+            "Filled-in spot checks, of one person or of two.",
+            metavar="PATH",
+            group=INPUT,
+            kind="several",
+            place="read",
+        ),
+    ] = (),
+    seed: Seed = 0,
 ) -> BenchCheckResult:
     """Derive the answers of every question again and compare.
 
@@ -199,6 +230,14 @@ def bench_check(
     triples
         Files or folders of the facts behind them. Math is checked by rule; Language and
         Region without triples against the facts that ship with the package.
+    domain_files
+        TOML files of the domains of one's own behind them.
+    spot_check, spot_questions
+        File to write with this many sampled questions, for a person to tick.
+    ticks
+        Filled-in spot checks: the share found wrong gets an interval, two people their kappa.
+    seed
+        Seed of the sample.
 
     Examples
     --------
@@ -208,9 +247,15 @@ def bench_check(
     >>> bench_check(table)["ok"]
     True
     """
-    facts = raw_facts(_read(triples), source=_source(triples))
-    head = document_head("bench_check", [questions, *triples])
-    return BenchCheckResult({**head, **check_questions(read_questions(questions), facts)})
+    facts = raw_facts(_read(triples), source=_source(triples)) | own_domains(domain_files)
+    head = document_head("bench_check", [questions, *triples, *domain_files])
+    found = read_questions(questions)
+    document = {**head, **check_questions(found, facts), "spot_check": None}
+    if spot_check is not None:
+        write_spot_check(found, spot_check, number=spot_questions, seed=seed)
+    if ticks:
+        document["spot_check"] = judged(*(read_ticks(path) for path in ticks[:2]))
+    return BenchCheckResult(document)
 
 
 def _read(paths: Sequence[str | Path]) -> list[Triple]:

@@ -76,9 +76,9 @@ def bench_evaluate(
         str,
         Option(
             "Mass of a known answer.",
-            metavar="frequency|probability",
+            metavar="frequency|probability|draws",
             group=ADVANCED,
-            choices=("frequency", "probability"),
+            choices=("frequency", "probability", "draws"),
         ),
     ] = "frequency",
     coverage_threshold: Annotated[
@@ -275,11 +275,11 @@ def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
 def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
     block = table.samples
     classes = block.classes
-    if mass == "probability":
+    if mass in ("probability", "draws"):
         units, found = knowledge_coverage(
             classes.unit,
             np.where(classes.answered, np.arange(classes.unit.size), -1),
-            class_mass(block, distinct=True),
+            class_mass(block, distinct=mass == "probability"),
             threshold=threshold,
         )
     else:

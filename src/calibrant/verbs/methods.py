@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ from calibrant.confidence import NEEDS, availability, compact_table
 from calibrant.confidence import methods as declared_methods
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
+from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
@@ -29,6 +31,14 @@ def methods(
             place="read",
         ),
     ] = None,
+    *,
+    needs: Annotated[
+        str | None,
+        Option(
+            "Only methods that need this: logprobs, samples, judge, one-call, or an input's name.",
+            metavar="WORD",
+        ),
+    ] = None,
 ) -> MethodsResult:
     """List the confidence methods, and say which are available for a study.
 
@@ -36,6 +46,10 @@ def methods(
     ----------
     study
         Study folder; None lists the methods alone.
+    needs
+        ``logprobs``: methods that read probabilities of tokens; ``samples``: that need repeated
+        answers; ``judge``: that ask for verdicts; ``one-call``: that need one answer alone; or
+        the name of an input.
 
     Returns
     -------
@@ -53,13 +67,36 @@ def methods(
     document: dict[str, Any] = {
         **document_head("methods", study),
         "study": None if study is None else str(study),
-        "methods": declared_methods(),
+        "methods": [entry for entry in declared_methods() if _wanted(entry, needs)],
         "needs": {name: need.meaning for name, need in NEEDS.items()},
         "results": [],
     }
     if study is not None:
         document["results"] = _availability(Path(study))
     return MethodsResult(document)
+
+
+_GROUPS: dict[str, Callable[[Collection[str]], bool]] = {
+    "logprobs": lambda names: any("logprobs" in name or "alternatives" in name for name in names),
+    "samples": lambda names: any(name == "samples" or "samples" in name for name in names),
+    "judge": lambda names: any(
+        name.startswith(("p_true", "panel", "verified", "selfcheck")) for name in names
+    ),
+    "one-call": lambda names: all(name.startswith(("greedy", "option", "yes_no", "verb"))
+                                  and "samples" not in name for name in names),
+}  # fmt: skip
+
+
+def _wanted(entry: Mapping[str, Any], word: str | None) -> bool:
+    """Return whether a method has the need asked for."""
+    if word is None:
+        return True
+    if word in _GROUPS:
+        return _GROUPS[word](entry["needs"])
+    if word not in NEEDS:
+        known = [*_GROUPS, *NEEDS]
+        raise InputError(f"no method needs {word!r}", hint=did_you_mean(word, known))
+    return word in entry["needs"]
 
 
 def _availability(path: Path) -> list[dict[str, Any]]:

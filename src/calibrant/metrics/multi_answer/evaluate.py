@@ -74,6 +74,10 @@ class _Rows:
     def leaves(self) -> list[Leaf]:
         return leaves(self.domain, self.subtype)
 
+    def domains(self) -> list[Leaf]:
+        """Whole domains: AUROC pools the kinds of Math, as the paper does (C.2)."""
+        return leaves(self.domain, None)
+
 
 def evaluate_multi_answer(
     frame: pl.DataFrame,
@@ -91,8 +95,9 @@ def evaluate_multi_answer(
 
     Accuracy and mean confidence by number of right answers; AUROC and, for scores that are
     probabilities, ECE and Brier score on mixes of them, pooled within a domain, then the
-    unweighted mean over domains (Math: over its kinds of numbers first); the paired bootstrap
-    test of every method against `reference`, corrected by Holm's rule for the number of tests;
+    unweighted mean over domains (accuracy and confidence: Math over its kinds of numbers first);
+    the paired bootstrap test of every method against `reference` on the same outcome per
+    question, corrected by Holm's rule for the number of tests;
     and the rank correlation of confidence with knowledge coverage.
 
     Parameters
@@ -144,6 +149,10 @@ def evaluate_multi_answer(
                     **entry,
                     "significance": tests,
                     "coverage_correlation": _correlation(found, known, level),
+                    "coverage_correlation_by_k": [
+                        {"k": k, "correlation": _correlation(found.of_k([k]), known, level)}
+                        for k in ks
+                    ],
                 }
             )
     return {
@@ -225,13 +234,16 @@ def _change(
 
 
 def _of_mix(rows: _Rows, mix: Sequence[int], probability: bool, level: float) -> dict[str, Any]:
-    parts = rows.leaves()
+    parts = rows.domains()
     area = macro_auroc(rows.confidence, rows.correct, parts, level=level)
     entry: dict[str, Any] = {
         "mix": list(mix),
         "n": int(rows.correct.size),
         "auroc": area.estimate,
         "left_out": list(area.left_out),
+        "auroc_math_by_kind": macro_auroc(
+            rows.confidence, rows.correct, rows.leaves(), level=level
+        ).estimate,
         "ece": None,
         "brier": None,
     }
@@ -268,18 +280,22 @@ def _tests(
             continue
         everything = [Leaf("all", None, np.arange(a.correct.size), 1.0)]
         tests = {}
-        for kind, parts in (("macro", a.leaves()), ("pooled", everything)):
+        differ = int(np.count_nonzero(a.correct != b.correct))
+        views = [("macro", a.domains(), a.correct), ("pooled", everything, a.correct)]
+        views += [("own", a.domains(), b.correct)] if differ else []
+        for kind, parts, outcome in views:
             # The draws depend on the mix only, so all methods meet the same questions.
             rng = named_stream(stream[0], "test", stream[1], kind, mix)
             tests[kind] = compare_aurocs(
-                (a.confidence, a.correct),
-                (b.confidence, b.correct),
+                (a.confidence, outcome),
+                (b.confidence, outcome),
                 parts,
                 draws=draws,
                 items=items,
                 level=level,
                 rng=rng,
             )
+        own = tests.get("own", tests["macro"])
         found.append(
             {
                 "mix": list(mix),
@@ -292,6 +308,10 @@ def _tests(
                 "pooled_difference": tests["pooled"].difference,
                 "pooled_p": tests["pooled"].p,
                 "pooled_p_student": tests["pooled"].p_student,
+                "outcome": f"the answer that {reference} is about",
+                "outcomes_differ": differ,
+                "own_difference": own.difference,
+                "own_p": own.p,
             }
         )
     return found

@@ -61,8 +61,8 @@ def compare_aurocs(
     Parameters
     ----------
     first, second
-        Confidence and outcome of each method, row by row about the same questions. The
-        outcomes may differ: each method is about its own answer.
+        Confidence and outcome of each method, row by row about the same questions. A fair
+        comparison gives both the same outcomes: the grades of one and the same answer.
     parts
         Parts to pool within; one part with all rows gives the pooled test.
     draws, items

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from calibrant.records import read_table
 from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.wording import WORDINGS, Bounds, Unit, Wording
 
-__all__ = ["read_domain"]
+__all__ = ["own_domains", "read_domain"]
 
 _KEYS = ("name", "relation", "triples", "question", "or", "source", "date", "complete",
          "completeness", "right", "window", "article")  # fmt: skip
@@ -74,6 +74,15 @@ def read_domain(path: str | Path) -> FactSet:
         completeness=settings.get("completeness", "as the domain file declares"),
         own_wording=wording,
     )
+
+
+def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
+    """Return the facts of several domain files by domain."""
+    found: dict[str, list[FactSet]] = defaultdict(list)
+    for path in paths:
+        facts = read_domain(path)
+        found[facts.domain].append(facts)
+    return dict(found)
 
 
 def _settings(place: Path) -> Mapping[str, Any]:

@@ -21,7 +21,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         if document["ok"]
         else f"{number:,} of {document['questions']:,} questions have other answers than their "
         f"references; {document['duplicates']['number']:,} duplicates; "
-        f"{sum(pair['number'] for pair in document['shared_entities']):,} entities in two domains."
+        f"{sum(pair['number'] for pair in document['shared_entities']):,} entities in two domains; "
+        f"{document.get('second_look', {}).get('number', 0):,} contradicted by another source."
     )
     found: list[Paragraph | Table] = [Paragraph(verdict, strong=True), _domains(document)]
     found.extend(
@@ -38,6 +39,34 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     )
     if number:
         found.append(_findings(document["findings"]))
+    found.extend(_second_look(document))
+    return found
+
+
+def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return what other sources and rules say, and what a person found."""
+    second, spot = document.get("second_look"), document.get("spot_check")
+    found: list[Paragraph | Table] = []
+    if second:
+        found.append(
+            Paragraph(
+                f"Second look, without the facts: {second['looked_at']:,} questions compared "
+                f"with another source, {second['not_covered']:,} not covered by one, "
+                f"{second['number']:,} contradictions."
+            )
+        )
+        if second["number"]:
+            shown = second["findings"][:_SHOWN]
+            rows = tuple((item["text"], item["detail"]) for item in shown)
+            found.append(Table(("question", "what speaks against it"), rows, labels=2))
+    if spot:
+        wrong = spot["wrong"]
+        found.append(
+            Paragraph(
+                f"A person found {wrong['value']:.0%} of {wrong['n']} sampled questions wrong "
+                f"(95 % interval {wrong['low']:.0%} to {wrong['high']:.0%})."
+            )
+        )
     return found
 
 
