@@ -64,7 +64,9 @@ class SamplingConfig:
 
     `draws` independent draws at `temperature` for the methods that sample, one at temperature 0
     for the others. `votes` and `restatements` are the numbers of P(True) votes and of verbalised
-    answers, `draws` where they are not given.
+    answers, `draws` where they are not given. With `adaptive`, a question gets `least_draws` at
+    a time until its most frequent answer is settled (wrong with probability `settle_chance` at
+    most) or `draws` are made.
     """
 
     draws: int = 20
@@ -74,6 +76,9 @@ class SamplingConfig:
     candidates: int = 5
     topk: int = 3
     max_tokens: Mapping[str, int] = field(default_factory=dict)
+    adaptive: bool = False
+    least_draws: int = 5
+    settle_chance: float = 0.05
 
     def times(self, probe: str) -> int:
         """Return how many draws this probe gets.
@@ -119,6 +124,7 @@ class SemanticsConfig:
     embeddings: bool = False
     judge: ModelConfig | None = None
     max_judge_calls: int | None = None
+    math: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +301,9 @@ def _sampling(table: Settings) -> SamplingConfig:
         candidates=table.whole("candidates", 5, low=1),
         topk=table.whole("topk", 3, low=1),
         max_tokens=max_tokens,
+        adaptive=table.flag("adaptive", False),
+        least_draws=table.whole("least_draws", 5, low=2),
+        settle_chance=table.real("settle_chance", 0.05, low=1e-6, high=0.5),
     )
     table.finish()
     if config.temperature == 0.0 and config.draws > 1:
@@ -333,6 +342,7 @@ def _semantics(table: Settings, folder: Path) -> SemanticsConfig:
         embeddings=table.flag("embeddings", False),
         judge=_model(table.table("judge"), folder, default="judge") if has_judge else None,
         max_judge_calls=table.whole("max_judge_calls", None),
+        math=table.flag("math", False),
     )
     table.raw("judge", None)
     table.finish()

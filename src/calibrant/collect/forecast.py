@@ -30,7 +30,8 @@ JUDGE = "judge"
 class ForecastRow:
     """What one probe of one model still takes; tokens and cost are the most it can be.
 
-    `note` says how a number comes about that is a bound and no count.
+    `note` says how a number comes about that is a bound and no count. Where `calls` is such a
+    bound, `expected_calls` is how many are expected, and `basis` from what.
     """
 
     model: str
@@ -43,6 +44,8 @@ class ForecastRow:
     completion_tokens: int
     cost: float | None
     note: str | None = None
+    expected_calls: int | None = None
+    basis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,12 @@ def _judge_rows(
     if judge is None:
         return []
     price = price_of(judge, load_prices(config.budget.prices))
-    bound = judge_bound(config, questions, wanted, price=price)
+    verdicts = ledger.draws_of_purpose(JUDGE)
+    answers = sum(map(ledger.draws_of_purpose, ("answer", "greedy", "verb")))
+    bound = judge_bound(config, questions, wanted, price=price, seen=(answers, verdicts))
     if bound is None:
         return []
-    held = min(bound.calls, ledger.draws_of_purpose(JUDGE))
+    held = min(bound.calls, verdicts)
     share = 1.0 - held / bound.calls if bound.calls else 0.0
     return [
         ForecastRow(
@@ -133,6 +138,8 @@ def _judge_rows(
             completion_tokens=round(share * bound.completion_tokens),
             cost=None if bound.cost is None else share * bound.cost,
             note=bound.reason,
+            expected_calls=max(0, bound.expected - held),
+            basis=bound.basis,
         )
     ]
 
@@ -235,15 +242,18 @@ class _ModelForecast:
 
 
 def check_budget(config: StudyConfig, expected: Forecast, ledger: Ledger) -> None:
-    """Refuse to start where the most that the study can cost breaks one of its caps.
+    """Refuse to start where the most that the draws can cost breaks one of the study's caps.
 
-    What the ledger has spent already counts. With ``budget.when = "stop"`` nothing is refused
+    A judge is not counted here: its bound is far above what it will take, and a cap that it
+    reaches ends its asking, with every verdict kept and rules for the rest. What the ledger has
+    spent already counts. With ``budget.when = "stop"`` nothing is refused
     here; the run then stops before the call that could break the cap.
     """
     budget = config.budget
     if budget.when == "stop":
         return
-    spent, total = ledger.totals(), expected.total
+    draws = Forecast(tuple(row for row in expected.rows if row.purpose != JUDGE))
+    spent, total = ledger.totals(), draws.total
     tokens = total["prompt_tokens"] + total["completion_tokens"]
     spent_tokens = spent["prompt_tokens"] + spent["completion_tokens"]
     checks = (

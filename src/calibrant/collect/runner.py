@@ -25,8 +25,10 @@ from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
 from calibrant.collect.plan import Asker, Subject, Tag, Wanted
 from calibrant.collect.prompts import PromptBook
 from calibrant.collect.questions import Question
+from calibrant.collect.rounds import Rounds, held_asks
 from calibrant.collect.subjects import Extract, distinct, find_subject
 from calibrant.collect.tables import DrawRows
+from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
 
 __all__ = ["Collected", "Watch", "collect"]
@@ -58,7 +60,8 @@ class Collected:
     """What a run brought home.
 
     `failures` has a row per ask that could not be answered, `skipped` counts second turns that
-    had no answer to ask about, `counts` the dispatcher's totals by model.
+    had no answer to ask about, `counts` the dispatcher's totals by model. `stopped` says which
+    cap ended the sending, where one did; all that was paid for is in the table.
     """
 
     draws: pl.DataFrame
@@ -67,6 +70,7 @@ class Collected:
     skipped: dict[str, int]
     counts: dict[str, dict[str, Any]]
     pools: dict[str, list[str]] = field(default_factory=dict)
+    stopped: str | None = None
 
 
 async def collect(
@@ -120,6 +124,7 @@ async def collect(
         skipped=dict(run.skipped),
         counts={model.config.name: model.counts() for model in models},
         pools=run.pools,
+        stopped=run.stopped,
     )
 
 
@@ -143,6 +148,7 @@ class _Run:
         self.failures: list[dict[str, Any]] = []
         self.skipped: Counter[str] = Counter()
         self.pools: dict[str, list[str]] = {}
+        self.stopped: str | None = None
 
     def make_pools(self, models: Iterable[_ModelRun]) -> None:
         """Gather the distinct greedy answers of all models, in the order of the study."""
@@ -181,6 +187,7 @@ class _ModelRun:
         self.client = client
         self.price = prices[config.name]
         self.retry_failures = retry_failures
+        self.rounds = Rounds(own.sampling, run.extract) if own.sampling.adaptive else None
         self.dispatchers: list[Dispatcher] = []
         self.elapsed_s = 0.0
         self.greedy: dict[str, str] = {}
@@ -191,8 +198,11 @@ class _ModelRun:
         """Ask for answers, then ask about the greedy ones."""
         questions = self.run.questions
         dispatcher = self._begin(len(questions) * self._draws(1, 2))
-        async for outcome in self._ask(dispatcher, self.asker.first_turn(questions)):
-            self._keep_answers(outcome)
+        asks: Iterable[Ask] = map(self._sized, self.asker.first_turn(questions))
+        while asks:
+            async for outcome in self._ask(dispatcher, iter(asks)):
+                self._keep_answers(outcome)
+            asks = [] if self.rounds is None else self.rounds.next_round()
         self._find_subjects()
         async for _ in self._ask(dispatcher, self.asker.second_turn(questions, self.subjects)):
             pass
@@ -218,7 +228,8 @@ class _ModelRun:
         """Return what was sent and got, summed over the turns."""
         seen = [dispatcher.progress for dispatcher in self.dispatchers]
         sums = {name: sum(getattr(progress, name) for progress in seen) for name in COUNTED}
-        return {**sums, "elapsed_s": self.elapsed_s}
+        spared = {} if self.rounds is None else {"draws_spared": self.rounds.saved}
+        return {**sums, **spared, "elapsed_s": self.elapsed_s}
 
     def _draws(self, *turns: int) -> int:
         """Return how many draws these turns want of one question (or candidate)."""
@@ -243,16 +254,44 @@ class _ModelRun:
         self.dispatchers.append(dispatcher)
         return dispatcher
 
+    def _sized(self, ask: Ask) -> Ask:
+        return self.rounds.first(ask) if self.rounds and _is_samples(ask) else ask
+
     async def _ask(self, dispatcher: Dispatcher, asks: Iterator[Ask]) -> AsyncIterator[Outcome]:
+        """Yield what is final; a cap that is reached ends the sending, not the reading."""
         started = time.monotonic()
+        # Only a run with caps can be cut short, and must know then what was left.
+        wanted = list(asks) if self.run.config.budget.capped else None
+        done: set[int] = set()
+        try:
+            if self.run.stopped is None:
+                async for outcome in self._outcomes(dispatcher, wanted or asks):
+                    done.add(id(outcome.ask))
+                    yield outcome
+        except BudgetError as error:
+            self.run.stopped = str(error)
+        if self.run.stopped is not None:
+            left = [ask for ask in wanted or asks if id(ask) not in done]
+            async for outcome in self._outcomes(dispatcher, held_asks(dispatcher, left)):
+                yield outcome
+        self.elapsed_s += time.monotonic() - started
+
+    async def _outcomes(
+        self, dispatcher: Dispatcher, asks: Iterable[Ask]
+    ) -> AsyncIterator[Outcome]:
         asked = cast("AsyncGenerator[Outcome]", dispatcher.ask_all(asks))
         async with aclosing(asked) as outcomes:
             async for outcome in outcomes:
+                if not self._is_final(outcome):
+                    continue
                 self.run.rows.add(self.config.name, outcome)
                 if outcome.problem is not None:
                     self.run.failures.append(self._failure(outcome))
                 yield outcome
-        self.elapsed_s += time.monotonic() - started
+
+    def _is_final(self, outcome: Outcome) -> bool:
+        adaptive = self.rounds is not None and _is_samples(outcome.ask)
+        return not adaptive or self.rounds is None or self.rounds.settle(outcome)
 
     def _failure(self, outcome: Outcome) -> dict[str, Any]:
         tag = outcome.ask.tag
@@ -296,6 +335,10 @@ class _ModelRun:
                 self.run.skipped[self.config.name] += bool(self.wanted.probes(2))
             else:
                 self.subjects[question.question_id] = subject
+
+
+def _is_samples(ask: Ask) -> bool:
+    return isinstance(ask.tag, Tag) and ask.tag.probe.name == "samples"
 
 
 def remaining_caps(budget: BudgetConfig, ledger: Ledger) -> Caps | None:

@@ -305,6 +305,7 @@ def _document(
         "judge": None if docket is None else docket.judge.name,
         "judge_calls": 0 if docket is None else docket.calls,
         "judge_calls_refused": 0 if docket is None else docket.refused,
+        "judge_stopped": None if docket is None else getattr(docket.judge, "stopped", None),
         "judge_replies_unreadable": 0 if docket is None else docket.unreadable,
         "judge_asymmetric": [] if docket is None else docket.asymmetric[:_EXAMPLES],
         "conflicts": len(conflicts),
