@@ -67,7 +67,11 @@ NAMES = {-1: "weak", 0: "none", 1: "strong"}
 
 
 def verdicts(lines):
-    for n, worlds, runs in ((200, PAIRS, RUNS), (1_000, PAIRS, RUNS), (5_000, HARDEST, RUNS // 2)):
+    for n, worlds, runs in (
+        (200, PAIRS, RUNS),
+        (1_000, PAIRS, RUNS),
+        (5_000, HARDEST, max(RUNS // 2, min(RUNS, 200))),
+    ):
         lines += [
             f"## {n:,} questions, {runs} runs in each world",
             "",

@@ -68,11 +68,16 @@ def _undecided(facts: Facts) -> str:
             f"{_place(facts)}{facts['a']} and {facts['b']} always say {percent(facts['alike'])}: "
             "they differ in accuracy alone. Undecided until their confidence varies."
         )
+    if facts.get("raw_winner"):
+        return (
+            f"{_place(facts)}Undecided: as answered {facts['raw_winner']} has the smaller error "
+            f"(by {points_range(*facts['raw_range'])} points), but that is not shown at equal "
+            f"accuracy. {_more(facts)} would decide."
+        )
     return (
         f"{_place(facts)}Undecided whether {facts['a']} or {facts['b']} is better calibrated "
         f"(difference {points_range(facts['low'], facts['high'])} points, "
-        f"{count(facts['n'], 'question')}). "
-        f"{_more(facts)} would decide."
+        f"{count(facts['n'], 'question')}). {_more(facts)} would decide."
     )
 
 
@@ -201,7 +206,13 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
     elif outcome == "depends":
         facts |= _opposites(pair)
     facts |= {**estimate, "bound": pair["equivalence_bound"], "alike": pair["alike"]}
-    facts |= {"more": more_labels(gap, margin)}
+    # The view that shows least decides how many more questions are needed.
+    doubtful = max(_WHERE, key=lambda view: pair["evidence"][view]["p_gap"] or 0.0)
+    facts |= {"more": more_labels(pair["evidence"][doubtful]["gap"], margin)}
+    if gap["low"] is not None and (gap["low"] > 0 or gap["high"] < 0):
+        sized = _sized(gap, first=gap["high"] < 0)
+        facts |= {"raw_winner": pair["a"] if gap["high"] < 0 else pair["b"]}
+        facts |= {"raw_range": (sized["low"], sized["high"])}
     subject = {name: pair[name] for name in ("a", "b", "method", "group")}
     return BETTER.claim(
         outcome,

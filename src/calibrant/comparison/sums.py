@@ -269,7 +269,7 @@ def _counts_by_sharing(block: QuestionBlock, survey: Survey, model: int) -> tupl
     own = np.flatnonzero((z == 0) | (z == 1))
     c, z = block.confidence[model, own], z[own].astype(np.intp)
     rank = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)[cell_index(c)]
-    bar = np.minimum((c * HISTOGRAM_BINS).astype(np.intp), HISTOGRAM_BINS - 1)
+    bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
     found = []
     for place, size in ((rank, RANK_CELLS), (bar, HISTOGRAM_BINS)):
         table = np.zeros((len(block.models), 4, size))
