@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
+
+import polars as pl
 
 from calibrant.collect import Watch
 from calibrant.core.output import writing
@@ -13,10 +16,9 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.result import Result
 from calibrant.verbs._options import Seed
-from calibrant.verbs.bench import bench_mace
 from calibrant.verbs.models import fetch_model
 from calibrant.workflows.analysis import analyse
-from calibrant.workflows.recorded_study import recorded_study
+from calibrant.workflows.recorded_study import recorded_questions, recorded_study
 from calibrant.workflows.run import run
 from calibrant.workflows.study_page import write_study_page
 
@@ -28,7 +30,7 @@ name = "Two small open models on {questions} questions"
 seed = {seed}
 """
 _LIVE = """\
-# Written by `calibrant demo`: one small model in {models}, on generated questions.
+# Written by `calibrant demo`: one small model in {models}, on some of the shipped questions.
 name = "A small model answers {questions} questions on this machine"
 seed = {seed}
 questions = "questions.jsonl"
@@ -62,10 +64,9 @@ client = "embedded"
 style = "short"
 answer = "short_plain"
 """
-# Questions of Math and Language per number of right answers: what two cores answer in two
-# minutes, and in the few minutes of the whole live run.
-_SHORT = (("math", 1), ("language", 1))
-_FULL = (("math", 2), ("language", 3))
+# Questions per domain: what two cores answer in two minutes, and in the whole live run.
+_SHORT = {"arithmetic": 4, "web questions": 2, "rivers": 2}
+_FULL = {"arithmetic": 6, "web questions": 5, "rivers": 5, "languages": 4}
 _SHORT_METHODS = '["consistency", "sca", "perplexity", "sequence_probability", "verb"]'
 
 
@@ -149,7 +150,7 @@ def _live(study: Study, seed: int, watch: Watch | None, *, whole: bool) -> dict[
     started = time.perf_counter()
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()
-    count = _write_questions(study.path / "questions.jsonl", seed, _FULL if whole else _SHORT)
+    count = _write_questions(study.path / "questions.jsonl", _FULL if whole else _SHORT)
     text = _LIVE.format(
         seed=seed,
         questions=count,
@@ -179,11 +180,11 @@ def _part(study: Study, started: float) -> dict[str, Any]:
     }
 
 
-def _write_questions(path: Path, seed: int, wanted: tuple[tuple[str, int], ...]) -> int:
-    """Write questions of both domains and return how many there are."""
-    lines: list[str] = []
-    for domain, per_k in wanted:
-        bench_mace(path, domains=[domain], per_k=per_k, seed=seed, limit=100)
-        lines += path.read_text(encoding="utf-8").splitlines(keepends=True)
-    path.write_text("".join(lines), encoding="utf-8")
-    return len(lines)
+def _write_questions(path: Path, wanted: Mapping[str, int]) -> int:
+    """Write some of the shipped questions and return how many there are."""
+    table = recorded_questions()
+    parts = [table.filter(pl.col("domain") == name).head(count) for name, count in wanted.items()]
+    chosen = pl.concat(parts)
+    with writing(path):
+        chosen.write_ndjson(path)
+    return chosen.height

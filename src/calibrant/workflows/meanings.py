@@ -15,10 +15,10 @@ from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.runner import remaining_caps
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
-from calibrant.semantics.llm_judge import DispatcherAsker, LLMJudge
+from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
 from calibrant.semantics.options import Options
 
-__all__ = ["semantics_options", "with_embeddings"]
+__all__ = ["check_semantics", "semantics_options", "with_embeddings"]
 
 
 @contextmanager
@@ -26,7 +26,12 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
     """Yield the options of `annotate`; a judge asks through the study's ledger and its caps."""
     chosen = config.semantics
     embedder = open_embedder() if chosen.embeddings else None
-    common = Options(clustering=chosen.clustering, grading=chosen.grading, embedder=embedder)
+    common = Options(
+        clustering=chosen.clustering,
+        grading=chosen.grading,
+        embedder=embedder,
+        math=chosen.math,
+    )
     if chosen.judge is None:
         yield common
         return
@@ -48,6 +53,30 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
             # Connections live on the judge's own loop, so they are closed there.
             speaker.run(client.close())
             speaker.close()
+
+
+def check_semantics(config: StudyConfig, source: str) -> None:
+    """Check everything that clustering and grading will need, before a question is paid for.
+
+    Nothing is sent: the judge's client is opened, one request of each kind is written and held
+    against what its endpoint takes, and optional packages are looked for.
+    """
+    chosen = config.semantics
+    Options(
+        clustering="rules",
+        grading="rules",
+        embedder=open_embedder() if chosen.embeddings else None,
+        math=chosen.math,
+    )
+    if chosen.judge is None:
+        return
+    client = open_client(chosen.judge, source=source)
+    judge = LLMJudge(ClientAsker(client), chosen.judge.model)
+    try:
+        judge.check()
+    finally:
+        judge.run(client.close())
+        judge.close()
 
 
 def with_embeddings(draws: pl.DataFrame, options: Options) -> pl.DataFrame:

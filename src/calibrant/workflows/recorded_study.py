@@ -17,7 +17,7 @@ from calibrant.core.output import writing
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 
-__all__ = ["METHODS", "recorded_study"]
+__all__ = ["METHODS", "recorded_questions", "recorded_study"]
 
 _FOLDER = files("calibrant.workflows") / "recorded"
 _TABLES = ("questions", "draws", "candidates")
@@ -56,6 +56,17 @@ def recorded_study(out: str | Path, *, seed: int = 0) -> tuple[Study, bool]:
     study.write_result("semantics", annotated.document)
     mark.write_text(digest + "\n", encoding="utf-8")
     return study, True
+
+
+def recorded_questions() -> pl.DataFrame:
+    """Return the questions that ship with the package, with their right answers.
+
+    Examples
+    --------
+    >>> recorded_questions().select("question_id", "kind", "k").head(1).row(0)
+    ('q0002', 'open', 1)
+    """
+    return _read("questions")
 
 
 def _read(name: str) -> pl.DataFrame:

@@ -49,7 +49,7 @@ from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import Engine
 from calibrant.verbs.audit import audit
-from calibrant.workflows.meanings import semantics_options, with_embeddings
+from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
 from calibrant.workflows.study_page import write_study_page
 
 __all__ = ["run"]
@@ -106,6 +106,7 @@ def run(
     if engine is not None:
         _check_engine(engine, config, source)
     questions = _questions(config)
+    check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
     with _ledger(folder, dry_run=dry_run) as ledger:
@@ -280,6 +281,7 @@ def _digest(
             "shown": collected.failures[:FAILURES_SHOWN],
         },
         "findings": collected.findings,
+        "stopped": collected.stopped or annotated.document["judge_stopped"],
         "skipped_second_turns": collected.skipped,
         "methods": _methods(prepared, scored.availability),
         "results": [] if audited is None else [_result(entry) for entry in audited["results"]],
