@@ -9,7 +9,7 @@ from tests.places import shared_data_folder
 
 from calibrant.core.rng import named_stream
 from calibrant.metrics import ece
-from calibrant.planning import LabelPool, choose_batch, pool_estimate
+from calibrant.planning import Draws, LabelPool, draw_wave, pool_estimate
 
 BUDGETS = (50, 100, 200, 500, 1000, 2000)
 BINS = 15
@@ -21,7 +21,7 @@ PRO_MODELS = (
     "gpt-4o-2024-08-06",
 )
 # Designs that learn from labels buy them in batches; the others need one.
-BATCHES = {"random": 1, "stratified": 1, "neyman": 2, "active": 2}
+BATCHES = {"random": 1, "stratified": 1, "pps": 2}
 
 
 def mmlu_pools() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
@@ -67,15 +67,20 @@ def recalibrated(confidence: np.ndarray, correct: np.ndarray) -> np.ndarray:
 
 
 def bought(pool: LabelPool, truth: np.ndarray, budget: int, design: str, rng) -> LabelPool:
-    """Buy `budget` labels in batches."""
+    """Buy `budget` labels in waves, and keep the chance of every item."""
     known = pool.correct.copy()
-    batches = BATCHES[design]
-    for batch in range(batches):
-        size = budget * (batch + 1) // batches - budget * batch // batches
-        now = LabelPool(pool.confidence, known, pool.side, pool.bins)
-        chosen = choose_batch(now, size, design=design, rng=rng)
-        known[chosen] = truth[chosen]
-    return LabelPool(pool.confidence, known, pool.side, pool.bins)
+    wave, pi = np.zeros(known.size, dtype=np.intp), np.zeros(known.size)
+    waves: list = []
+    now = pool
+    for batch in range(BATCHES[design]):
+        size = budget * (batch + 1) // BATCHES[design] - budget * batch // BATCHES[design]
+        drawn = draw_wave(now, size, design=design, rng=rng)
+        known[drawn.index] = truth[drawn.index]
+        wave[drawn.index], pi[drawn.index] = batch + 1, drawn.pi
+        waves.append(drawn.wave)
+        draws = Draws(wave, pi, tuple(waves), tuple(entry.size for entry in waves))
+        now = LabelPool(pool.confidence, known, pool.side, pool.bins, draws)
+    return now
 
 
 def plug_in(pool: LabelPool) -> float:
@@ -120,9 +125,9 @@ STRATEGIES: dict[str, tuple[str, Callable[[LabelPool], float], bool]] = {
     "random, corrected": ("random", corrected, False),
     "stratified, plug-in": ("stratified", plug_in, False),
     "stratified, corrected": ("stratified", corrected, False),
-    "Neyman, corrected": ("neyman", corrected, False),
-    "active bins, corrected": ("active", corrected, False),
+    "pps, corrected": ("pps", corrected, False),
     "stratified, corrected, with peers": ("stratified", corrected, True),
+    "pps, corrected, with peers": ("pps", corrected, True),
 }
 GRID = "two-phase grid of the paper"
 

@@ -12,14 +12,14 @@ import numpy as np
 import orjson
 import polars as pl
 import pytest
-from simulations.planning import false_alarms
+from simulations._planning_monitor import WORLDS, watch
 
-from calibrant.inputs import row_streams
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.planning import CalibrationMonitor, perfect_region, verified_region
-from calibrant.planning.batch import batch_estimates
-from calibrant.planning.watch import drift_rate
+from calibrant.inputs import row_streams
+from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
+from calibrant.planning.watching.batch import batch_estimates
+from calibrant.planning.watching.watch import drift_rate
 from calibrant.verbs.monitor import monitor
 
 
@@ -39,12 +39,90 @@ def stream(days=60, per_day=100, change=30, size=0.15, seed=0):
     )
 
 
-def test_false_alarms_are_as_rare_as_promised():
-    with_baseline, exact, delay = false_alarms(40, days=60)
-    # 40 runs at a nominal 5 %: seven or more alarms have probability 0.3 %
-    assert with_baseline <= 6 / 40
-    assert exact <= 6 / 40
-    assert delay < 40
+def test_false_alarms_are_rare_and_changes_are_found():
+    worlds = dict(WORLDS)
+    quiet = watch(("q", worlds["nothing, 5 draws a question, baseline 500"]), 15)
+    # 15 years at a nominal 5 %: four or more alarms have probability 0.5 %
+    assert quiet["early"] <= 3 / 15
+    mixed = watch(("m", worlds["only the mix, baseline 500"]), 15)
+    assert mixed["early"] <= 3 / 15
+    found = watch(("f", worlds["-0.10, baseline 500"]), 10)
+    assert found["found"] == 1.0
+    assert found["median"] <= 12
+    assert abs(found["start"]) <= 3
+    assert found["again"] <= 0.2
+
+
+def test_centring_at_the_days_own_mean_would_hide_nothing_but_raise_alarms():
+    """A question with many rows counts once: as rows of their own they raise false alarms."""
+    rng = np.random.default_rng(0)
+    alarms = {True: 0, False: 0}
+    for run in range(12):
+        for units in alarms:
+            rng = np.random.default_rng(run)
+
+            def batch(questions, rng=rng):
+                p = np.repeat(rng.random(questions) ** 0.2, 25)
+                own = np.repeat(rng.random(questions), 25)
+                return p, (own < p).astype(float), np.repeat(np.arange(questions), 25)
+
+            detector = ChangeDetector(horizon=100)
+            p, y, q = batch(40)
+            detector.set_baseline(p, y, q if units else None)
+            for _ in range(100):
+                p, y, q = batch(4)
+                if detector.update(p, y, q if units else None):
+                    alarms[units] += 1
+                    break
+    assert alarms[True] <= 3
+    assert alarms[False] >= 9
+
+
+def test_a_saved_state_goes_on_as_if_never_stopped(tmp_path):
+    rows = stream(days=60, change=30, size=0.12)
+    options = {"time": "time", "baseline_rows": 1000}
+    whole = monitor(rows, **options)
+    state = tmp_path / "state.json"
+    cut = dt.datetime(2026, 1, 20)
+    monitor(rows.filter(pl.col("time") < cut), state=state, **options)
+    # Days that were seen already may come again: they are left out and counted.
+    rest = monitor(
+        rows.filter(pl.col("time") >= cut - dt.timedelta(days=3)), state=state, time="time"
+    )
+    assert rest["repeated"] == 300
+    assert rest["results"][0]["alarms"] == whole["results"][0]["alarms"]
+    assert rest["results"][0]["capital"] == whole["results"][0]["capital"]
+    assert len(rest["results"][0]["history"]) == len(whole["results"][0]["history"])
+    assert state.stat().st_size < 300_000
+    state.write_text('{"schema": "other"}')
+    with pytest.raises(InputError, match="no state of a monitor"):
+        monitor(rows, state=state, **options)
+
+
+def test_the_watch_goes_on_after_an_alarm():
+    rng = np.random.default_rng(3)
+    day = np.arange(20_000) // 100
+    p = rng.beta(6, 1, 20_000)
+    gone = 0.15 * (day >= 40) + 0.15 * (day >= 120)
+    y = (rng.random(20_000) < np.clip(p - 0.05 - gone, 0, 1)).astype(int)
+    found = monitor({"confidence": p, "correct": y}, every=100, baseline_rows=2000)
+    alarms = found["results"][0]["alarms"]
+    assert len(alarms) == 2
+    assert [abs(a["since_batch"] - b) <= 3 for a, b in zip(alarms, (21, 101), strict=True)]
+    assert found["schema"] == "calibrant.monitor/2"
+    assert found["claims"][0]["outcome"] == "shown"
+
+
+def test_rows_without_an_outcome_are_counted_and_left_out():
+    rows = stream()
+    hidden = rows.with_columns(
+        pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("correct")).alias("correct")
+    )
+    found = monitor(hidden, time="time", baseline_rows=500)["results"][0]
+    assert found["unlabelled"] == 4000
+    assert found["alarm"]["direction"] == "over-confident"
+    with pytest.raises(InputError, match="no row of the stream has an outcome"):
+        monitor(rows.with_columns(pl.lit(None, dtype=pl.Float64).alias("correct")), time="time")
 
 
 def test_a_few_labels_that_are_all_wrong_leave_room():

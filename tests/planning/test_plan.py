@@ -7,7 +7,7 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
-from calibrant.verbs.label import label_add, label_next, label_status
+from calibrant.verbs.label import label_status
 from calibrant.verbs.plan import plan
 
 
@@ -46,7 +46,7 @@ def test_plan_builds_up_step_by_step():
         stages="2,2",
         groups=4,
         smallest_share=0.1,
-        models=2,
+        model_count=2,
         drift=0.01,
         start="2026-01-01",
     )
@@ -76,6 +76,53 @@ def test_plan_measures_on_a_table_and_ranks():
     assert plan(scores())["results"][0]["labels"] == 600
 
 
+def test_plan_by_claim_needs_no_outcome():
+    pool = scores().drop("correct")
+    found = plan(pool, claim="ece<0.1", by=["answer"])
+    whole = [entry for entry in found["plans"] if entry["group"] is None]
+    assert [entry["model"] for entry in whole] == ["a", "b"]
+    assert len(found["plans"]) == 6
+    needed = whole[0]["needed"]
+    assert needed["calibrated"]["one_look"] <= needed["calibrated"]["all_looks"]
+    assert needed["calibrated"]["one_look"] < needed["half"]["one_look"]
+    assert found["claims"][0]["id"] == "plan.labels_needed"
+    assert found["claims"][0]["outcome"] == "depends"
+    back = plan(pool, labels=needed["calibrated"]["one_look"])["plans"][0]["shows"]
+    assert back["calibrated"] == pytest.approx(0.1, abs=0.005)
+    with pytest.raises(InputError, match="nobody knows how the others were chosen"):
+        plan(
+            scores().with_columns(
+                correct=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("correct"))
+            ),
+            precision=0.1,
+        )
+    with pytest.raises(InputError, match=r"ece<0\.05"):
+        plan(pool, claim="brier<0.1")
+
+
+def test_plan_ranks_subject_by_subject():
+    rows = scores(400).with_columns(topic=pl.col("question_id").str.slice(1, 1))
+    found = plan(rows, rank="accuracy", by=["topic"])["subjects"]
+    assert [entry["n"] for entry in found] == sorted((e["n"] for e in found), reverse=True)
+    assert {"largest_gap", "floor", "above_floor", "instability"} <= set(found[0])
+
+
+def test_the_rest_of_the_paper_is_within_reach():
+    found = plan(
+        labels=14_000, error_rate=0.05, precision=0.05, growth=0.5, size=1e6, decay=0.25,
+        label_rate=100.0, transfer=0.05, correlation=0.5, perturbed_error=0.1, stages="2,2",
+        published=(0.902, 0.919),
+    )["theory"]  # fmt: skip
+    assert found["horizon"]["passive"] == pytest.approx(14_000)
+    assert found["scaling"]["labels"] == pytest.approx(1000)
+    assert found["dynamics"]["passive"]["outcome"] == "from"
+    assert found["transfer"]["labels"] == 400
+    assert found["effective_labels"] == 7000
+    assert found["depth"]["deepest"] == 5
+    assert found["published"]["outcome"] == "shown"
+    assert set(found["robustness_floor"]) == {"passive", "active"}
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -94,95 +141,6 @@ def test_plan_refuses_half_a_question(options):
 def test_below_the_phase_transition_the_plan_says_so():
     notes = plan(labels=5, error_rate=0.01)["results"][0]["notes"]
     assert "phase transition" in notes[0]
-
-
-def answer(batch, truth, empty=0):
-    frame = pl.read_csv(batch) if batch.suffix == ".csv" else pl.read_ndjson(batch)
-    right = truth["correct"].to_numpy()
-    labels = [str(int(right[row - 1])) for row in frame["label_row"]]
-    labels[:empty] = [None] * empty
-    frame = frame.with_columns(pl.Series("correct", labels, dtype=pl.String))
-    frame.write_csv(batch) if batch.suffix == ".csv" else frame.write_ndjson(batch)
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_labels_go_out_and_come_back(tmp_path, ending):
-    truth = scores()
-    table = tmp_path / "pool.parquet"
-    truth.with_columns(correct=pl.lit(None, dtype=pl.Float64)).write_parquet(table)
-    for number in (1, 2, 3):
-        batch = tmp_path / f"batch{number}.{ending}"
-        sent = label_next(table, batch, size=60, seed=number)
-        assert sent["batch"]["number"] == number
-        shown = pl.read_csv(batch) if ending == "csv" else pl.read_ndjson(batch)
-        assert {"text", "answer", "question_id"} <= set(shown.columns)
-        assert "confidence" not in shown.columns
-        answer(batch, truth, empty=2)
-        state = label_add(table, batch, out=table, precision=0.5)
-        assert state["added"]["labels"] == 58
-        assert state["added"]["left_empty"] == 2
-    for entry in state["results"]:
-        assert entry["stop"]["look"] == 3
-        assert len(entry["history"]) == 3
-        part = truth.filter(pl.col("model") == entry["model"])
-        assert entry["accuracy"]["low"] <= part["correct"].mean() <= entry["accuracy"]["high"]
-    final = pl.read_parquet(table)
-    assert final["correct"].count() == 3 * 58
-    known = final["correct"].is_not_null()
-    assert (final["correct"].filter(known) == truth["correct"].filter(known)).all()
-    assert final.drop("correct", "label_batch").equals(truth.drop("correct"))
-    assert "may stop" in str(label_status(table, precision=0.5))
-
-
-def test_judge_and_peers_steer_and_adjust(tmp_path):
-    truth = scores().with_columns(
-        judge=pl.when(pl.int_range(pl.len()) % 10 == 0)
-        .then(1 - pl.col("correct"))
-        .otherwise(pl.col("correct"))
-    )
-    hidden = truth.with_columns(
-        correct=pl.when(pl.int_range(pl.len()) % 7 == 0).then(pl.col("correct"))
-    )
-    state = label_status(hidden, judge="judge")
-    judged = state["results"][0]["judge"]
-    assert judged["accuracy"]["gold_saved"] > 40
-    assert judged["accuracy"]["width_ratio"] < 0.8
-    assert "judge alone" in str(state)
-    sent = label_next(hidden, tmp_path / "b.csv", peers=True, size=20)
-    assert sent["batch"]["side"] == "peers"
-    with pytest.raises(InputError, match="not both"):
-        label_status(hidden, judge="judge", peers=True)
-    with pytest.raises(InputError, match="no column"):
-        label_status(hidden, judge="jury")
-
-
-def test_wrong_batches_are_refused(tmp_path):
-    truth = scores(n=50, models=("a",))
-    table, batch = tmp_path / "pool.csv", tmp_path / "batch.csv"
-    truth.with_columns(correct=pl.lit(None, dtype=pl.Float64)).write_csv(table)
-    label_next(table, batch, size=10)
-    good = pl.read_csv(batch, schema_overrides={"correct": pl.String})
-
-    def refused(frame, match):
-        frame.write_csv(batch)
-        with pytest.raises(InputError, match=match):
-            label_add(table, batch, out=tmp_path / "out.csv")
-
-    refused(good, "no label is filled in")
-    refused(good.with_columns(correct=pl.lit("maybe")), "row 1")
-    filled = good.with_columns(correct=pl.lit("yes"))
-    refused(filled.with_columns(answer=pl.lit("z")), "the answer is another one")
-    refused(filled.with_columns(label_row=51 - pl.col("label_row")), "the question is another one")
-    refused(filled.with_columns(label_row=pl.lit(9999)).head(1), "not in the table")
-    refused(pl.concat([filled, filled]), "twice")
-    refused(filled.drop("label_batch"), "label_batch")
-    filled.write_csv(batch)
-    label_add(table, batch, out=tmp_path / "out.csv")
-    filled.with_columns(correct=pl.lit("no")).write_csv(batch)
-    with pytest.raises(InputError, match="opposite label"):
-        label_add(tmp_path / "out.csv", batch, out=tmp_path / "out.csv")
-    with pytest.raises(InputError, match="this is a batch"):
-        label_status(batch)
 
 
 def test_errors_name_the_file(tmp_path):
@@ -208,7 +166,12 @@ def test_documents_are_json_and_seeded(tmp_path):
     hidden = scores().with_columns(
         correct=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("correct"))
     )
-    for make in (lambda: plan(scores(), rank="ece"), lambda: label_status(hidden)):
+    store = tmp_path / "labels.sqlite"
+    for make in (
+        lambda: plan(scores(), rank="ece"),
+        lambda: plan(hidden.drop("correct"), claim="ece<0.1", labels=200),
+        lambda: label_status(hidden, existing="random", labels=store),
+    ):
         first, second = (dump_document(make().to_dict()) for _ in range(2))
         assert first == second
         assert orjson.loads(first)["schema"].startswith("calibrant.")

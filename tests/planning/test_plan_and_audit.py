@@ -1,6 +1,5 @@
 """The plan and the audit of one table say the same about miscalibration."""
 
-
 import numpy as np
 import polars as pl
 

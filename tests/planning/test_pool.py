@@ -5,19 +5,25 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulations.planning import pool_coverage
+from simulations._planning_labels import Loop, design_coverage, ever_missed, judged, outcome_rate
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
 from calibrant.planning import (
     DESIGNS,
+    Draws,
     LabelPool,
     SequentialAudit,
+    Wave,
     choose_batch,
+    claim_for_labels,
+    design_weights,
+    draw_wave,
+    labels_for_claim,
     pool_estimate,
     stop_decision,
 )
-from calibrant.planning.peers import peer_agreement
+from calibrant.planning.labelling.peers import peer_agreement
 
 
 def pool_with(n, labelled, seed=0, shift=0.1):
@@ -61,9 +67,81 @@ def test_full_labels_give_the_plain_ece():
     assert estimate.accuracy.value == pytest.approx(y.mean())
 
 
-def test_intervals_of_the_running_estimate_cover():
-    for key, covered in pool_coverage(60, budgets=(150,)).items():
-        assert covered >= 0.85, key  # 60 runs at a nominal 95 %
+def test_intervals_cover_whatever_the_design_and_the_judge():
+    found = design_coverage(60, worlds=("over-confident",), judges=("none", "90 %", "biased"))
+    for key, row in found.items():
+        # 60 runs at a nominal 95 %: fewer than 50 have probability 0.03 %
+        assert min(row[:-1]) >= 50 / 60, key
+    gap = np.mean([row[0] for row in found.values()])
+    assert 0.92 <= gap <= 0.98
+
+
+def test_chances_are_kept_and_undone():
+    rng = np.random.default_rng(5)
+    pool, y = pool_with(3000, 0, 5)
+    drawn = np.zeros(3000)
+    side = judged("90 %", y, rng)
+    for seed in range(300):
+        loop = Loop(pool.confidence, y, side, "pps", np.random.default_rng(seed))
+        loop.draw(60)
+        loop.label(60)
+        wave = draw_wave(loop.pool(), 40, design="pps", rng=seed)
+        assert wave.pi.min() > 0
+        assert wave.pi.max() <= 1
+        drawn[wave.index] += 1 / wave.pi
+    # Weighted by their chances, the draws stand for all items, right and wrong ones alike.
+    assert drawn.sum() / 300 == pytest.approx(2940, rel=0.03)
+    assert (drawn * y).sum() / 300 / y.sum() == pytest.approx(0.98, rel=0.05)
+
+
+def test_weights_of_waves_add_up_to_the_pool():
+    wave = np.array([1] * 10 + [2] * 5 + [3] * 5 + [0] * 80)
+    pi = np.r_[np.full(10, 0.1), np.full(5, 5 / 90), np.full(5, 0.05), np.zeros(80)]
+    waves = (Wave(10, 100), Wave(5, 90), Wave(5, 85, uniform=False))
+    weight = design_weights(Draws(wave, pi, waves, (10, 5, 5)))
+    assert weight[:15].tolist() == pytest.approx([15 / 20 * 100 / 15 + 5 / 20] * 15)
+    assert weight[15:20].tolist() == pytest.approx([5 / 20 / 0.05] * 5)
+    assert weight[20:].sum() == 0
+    # A wave that came back in part stands for all of itself.
+    half = design_weights(Draws(wave, pi, waves, (5, 5, 5)))
+    assert half[0] == pytest.approx(15 / 10 * (10 / 15 * 100 / 15 + 5 / 15))
+
+
+def test_a_label_that_nobody_drew_is_refused():
+    draws = Draws(np.zeros(50, dtype=np.intp), np.zeros(50), (Wave(5, 50),), (5,))
+    with pytest.raises(InputError, match="never drawn"):
+        pool_estimate(LabelPool(np.full(50, 0.5), np.zeros(50), None, 15, draws))
+
+
+def test_bounds_hold_at_all_times_with_partial_returns():
+    rng = np.random.default_rng(1)
+    p = rng.beta(6, 1, 2500)
+    y = (rng.random(2500) < outcome_rate("calibrated", p)).astype(float)
+    pools = {
+        "calibrated": (p, y, None, "stratified"),
+        "judge": (p, y, judged("90 %", y, rng), "pps"),
+    }
+    for name, (high, low) in ever_missed(pools, 40, labels=300, step=15).items():
+        assert high <= 6 / 40, name
+        assert low <= 6 / 40, name
+
+
+def test_a_plan_keeps_its_word():
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.5, 1.0, 4000)
+    plan = labels_for_claim(p, 0.08)
+    shown = 0
+    for _ in range(60):
+        y = (rng.random(p.size) < p).astype(float)
+        loop = Loop(p, y, None, "stratified", rng)
+        loop.draw(plan.one_look)
+        loop.label(plan.one_look)
+        shown += pool_estimate(loop.pool()).ece_upper < 0.08
+    assert 0.62 <= shown / 60 <= 0.95  # planned for 80 %
+    assert claim_for_labels(p, plan.one_look) == pytest.approx(0.08, abs=0.004)
+    half = labels_for_claim(p, 0.08, true_error=0.04)
+    assert half.one_look > 1.5 * plan.one_look
+    assert labels_for_claim(p[:100], 0.01).one_look is None
 
 
 def test_bias_correction_matters_for_a_calibrated_model():
@@ -104,17 +182,19 @@ def test_bins_without_labels_widen_the_interval():
     assert estimate.ece.high > 0.3
 
 
-def test_looks_make_the_stopping_interval_wider():
+def test_stopping_says_why():
     pool, _ = pool_with(3000, 300)
-    widths = [stop_decision(pool, look=k, precision=0.01)["half_width"] for k in (1, 2, 5)]
-    assert widths == sorted(widths)
-    assert widths[0] < widths[-1]
     assert not stop_decision(pool, precision=0.001)["stop"]
     assert stop_decision(pool, precision=0.5)["stop"]
-    assert stop_decision(pool, threshold=0.9)["reason"] == "the ECE lies below 0.9"
+    assert (
+        stop_decision(pool, threshold=0.9)["reason"] == "the calibration error is below 90 points"
+    )
     assert stop_decision(pool_with(50, 50)[0])["stop"]
+    # However narrow, a handful of labels is no reason to stop.
+    assert not stop_decision(pool_with(3000, 40)[0], precision=0.5)["stop"]
+    assert stop_decision(pool_with(3000, 40)[0], threshold=0.9)["bounds"].high == 1.0
     with pytest.raises(InputError):
-        stop_decision(pool, look=0)
+        stop_decision(pool, precision=0.0)
 
 
 def test_no_labels_no_estimate():

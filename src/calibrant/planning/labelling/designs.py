@@ -132,6 +132,8 @@ def inclusion_probabilities(size: Floats, count: int) -> Floats:
     >>> chances.round(2).tolist()
     [0.5, 0.5, 1.0]
     """
+    if not size.size:
+        return size
     mean = size.mean()
     share: Floats = (1 - _FLOOR) * (size / mean if mean > 0 else np.ones_like(size)) + _FLOOR
     certain = np.zeros(share.size, dtype=np.bool_)

@@ -23,7 +23,7 @@ from calibrant.verbs.labelling.pool import OpenPool
 
 __all__ = ["Goals", "label_document"]
 
-_HISTORY = 40
+_HISTORY = 20
 # Labels from which on the share that side information explains is worth telling.
 _ENOUGH = 40
 
@@ -158,7 +158,7 @@ def _more_precise(pool: LabelPool, half: float, goals: Goals) -> int | None:
 
 
 def _history(pool: LabelPool) -> list[dict[str, Any]]:
-    """Return the running estimate at up to 40 moments, the data of the figure."""
+    """Return the running estimate at up to 20 moments, the data of the figure."""
     draws = pool.draws
     lab = np.flatnonzero(pool.labelled)
     if draws is None or draws.order is None or lab.size < 2:
