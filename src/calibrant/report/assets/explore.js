@@ -239,7 +239,6 @@ function readyExplore() {
     if (!byKey.has(row.dataset.key)) continue;
     row.setAttribute("tabindex", "0");
     row.setAttribute("role", "button");
-    row.setAttribute("aria-label", row.querySelector("title").textContent);
     row.addEventListener("click", () => openPanel(row.dataset.key));
     row.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); openPanel(row.dataset.key); } });
   }
