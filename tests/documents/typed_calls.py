@@ -1,0 +1,34 @@
+"""Read by type checkers, never run: what they must find right, and what they must find wrong."""
+
+from typing import assert_type
+
+import calibrant as cal
+from calibrant.documents import Claim, EstimateEntry
+from calibrant.report.typed import AuditResult, CompareResult, PlanResult
+
+
+def calls() -> None:
+    """Call what users call."""
+    audit = cal.audit([0.9, 0.4], [1, 0], bins=10)
+    assert_type(audit, AuditResult)
+    assert_type(audit.results[0].metrics.ece, EstimateEntry)
+    assert_type(audit.results[0].metrics.ece.high, float | None)
+    assert_type(audit.claims, list[Claim] | None)
+    assert_type(audit.to_html(), str)
+    compared = cal.compare("scores.csv", models=["small", "large"])
+    assert_type(compared, CompareResult)
+    assert_type(compared.pairs[0].gaps.ia.brier.value, float | None)
+    planned: PlanResult = cal.plan(precision=0.05, error_rate=0.2)
+    assert_type(planned.passive_labels, int | None)
+    assert_type(cal.metrics.ece([0.9, 0.4], [1, 0]), float)
+    _estimate = cal.Estimate(0.1, 0.0, 0.2, n=5)
+    _error: cal.CalibrantError = cal.InputError("x", hint="y")
+    _batch = cal.label_next("pool.csv", "batch.csv", size=10)
+    _questions = cal.bench_mace(k=[1, 2])
+    _policy = cal.load_policy("policy.json")
+
+    _slip = cal.audti  # wrong: no such name
+    cal.audit([0.9], [1], bins="many")  # wrong: no number
+    cal.audit([0.9], [1], bin=10)  # wrong: no such option
+    _key = audit.resutls  # wrong: no such key
+    _metric = audit.results[0].metrics.ecee  # wrong: no such metric
