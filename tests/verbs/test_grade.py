@@ -100,6 +100,21 @@ def test_stated_confidence_is_audited_with_and_without_imputation():
     assert block["ver"]["ece_imputed"]["value"] > block["ver"]["ece"]["value"]
 
 
+def test_what_clustering_changes_is_measured_against_identical_wordings():
+    table = pl.DataFrame(
+        {
+            "id": range(30),
+            "gold": ["Lima"] * 30,
+            "answers": [["Lima", "It is Lima.", "lima", "Quito"]] * 30,
+        }
+    )
+    block = cal.audit(table, samples="answers", resamples=50)["sem_ece"][0]
+    shift = block["clustering_shift"]
+    assert shift["same_partition"] == 0
+    # Confidence 3/4 against 2/4, always right: the error grows by a quarter without clustering.
+    assert shift["sem1"]["value"] == pytest.approx(-0.25)
+
+
 def test_groups_of_questions():
     document = cal.audit(sampled(), samples="answers", by=["kind_of_sum"], resamples=50).to_dict()
     groups = [block["group"] for block in document["sem_ece"]]

@@ -113,7 +113,11 @@ def _semantic_block(
         rng=rng,
     )
     _show_answers(block["hardest"], part)
-    more = {"ver": _stated(part, options, rng), "judging": _judging(part, block, options, rng)}
+    more = {
+        "ver": _stated(part, options, rng),
+        "judging": _judging(part, block, options, rng),
+        "clustering_shift": _strict_shift(part, options, rng),
+    }
     return {"model": model, "group": group, **block, **more}
 
 
@@ -181,6 +185,38 @@ def _judging(
         "errors": {name: getattr(errors, name) for name in ("apart", "together", "grade")},
         "questions": errors.questions,
     }
+
+
+def _strict_shift(
+    part: pl.DataFrame, options: SemanticOptions, rng: np.random.Generator
+) -> dict[str, Any] | None:
+    """Return how far both errors move if only answers of the same letters count as one meaning.
+
+    That is the strictest way to put answers together: what clustering can matter at most on this
+    side. None where the draws have no answers, or no class holds two wordings.
+    """
+    if "answer" not in part.columns:
+        return None
+    wording = part["answer"].cast(pl.String).str.strip_chars().str.to_lowercase()
+    finer = pl.struct(part["class_id"].cast(pl.String), wording).rank("dense").cast(pl.Float64)
+    finer = pl.when(part["class_id"].is_null()).then(None).otherwise(finer)
+    strict = part.select(finer.alias("strict"))["strict"].to_numpy()
+    from calibrant.metrics.semantic import clustering_shift
+
+    grades = _grades(part["correct"])
+    found = clustering_shift(
+        _ids(part),
+        (class_numbers(part["class_id"]), grades),
+        (strict, grades),
+        bins=options.bins,
+        splits=_SPLITS,
+        level=options.level,
+        resamples=options.resamples,
+        rng=rng,
+    )
+    if found.same_partition == 1:
+        return None
+    return {"sem1": found.sem1, "sem2": found.sem2, "same_partition": found.same_partition}
 
 
 def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any] | None:
