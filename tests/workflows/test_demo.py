@@ -1,69 +1,88 @@
-"""The demo without its model: its questions, its study, and how much it asks for."""
+"""The demo: the recorded study for real, and the live study without its model."""
 
+import json
 import tomllib
 
 import polars as pl
 import pytest
 
+import calibrant as cal
 from calibrant.collect import parse_config
-from calibrant.collect.probes import POOL, PROBES
-from calibrant.collect.prompts import PromptBook
 from calibrant.workflows import demo
+from calibrant.workflows.recorded_study import METHODS, recorded_questions
 
-# Calls at 1.8 a second on two cores take about seven minutes; installing takes the rest of ten.
-MOST_DRAWS = 800
-
-
-@pytest.fixture(scope="module")
-def questions(tmp_path_factory):
-    path = tmp_path_factory.mktemp("demo") / "questions.jsonl"
-    demo._write_questions(path, 0)
-    return pl.read_ndjson(path)
+SIZE_LIMIT = 3_000_000
 
 
-@pytest.fixture(scope="module")
-def config(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("study")
-    return parse_config(
-        tomllib.loads(demo._STUDY.format(seed=3)), folder=folder, source="study.toml"
+def config(whole, folder):
+    text = demo._LIVE.format(
+        seed=3,
+        questions=8,
+        models="one",
+        methods='"all"' if whole else demo._SHORT_METHODS,
+        pool="true" if whole else "false",
+        draws=8 if whole else 6,
     )
+    text += demo._SECOND_MODEL if whole else ""
+    return parse_config(tomllib.loads(text), folder=folder, source="study.toml")
 
 
-def test_the_questions_cover_both_domains_and_every_number_of_answers(questions):
-    counted = {row[:2]: row[2] for row in questions.group_by("domain", "k").len().rows()}
-    assert counted == {
-        **{("language", k): 3 for k in (1, 2, 4, 6)},
-        **{("math", k): 2 for k in (1, 2, 4, 6)},
-    }
-    assert questions["question_id"].n_unique() == questions.height == 20
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded") / "demo"
+    return demo.demo(folder, recorded=True), folder
 
 
-def test_a_question_has_as_many_references_as_it_says(questions):
-    assert questions["references"].list.len().to_list() == questions["k"].to_list()
+def test_the_recorded_study_ends_in_a_finding(recorded):
+    result, folder = recorded
+    assert (folder / "report.html").stat().st_size < SIZE_LIMIT
+    assert any("say more than they know" in text for text in result["findings"])
+    assert {"audit", "compare", "groups", "decide", "cascade", "plan"} <= set(result["done"])
+    assert "parts" in result
+    assert list(result["parts"]) == ["recorded"]
 
 
-def test_the_study_asks_one_model_in_two_ways_for_every_method(config):
-    assert [model.name for model in config.models] == ["few-shot", "plain"]
-    assert len({model.model for model in config.models}) == 1
-    assert config.methods is None
-    assert config.candidate_pool
-    assert config.semantics.embeddings
-    assert config.seed == 3
-    assert config.sampling.draws == 8
-    prompts = [
-        PromptBook(config.for_model(model).prompts, folder=config.folder).find("answer", "open")
-        for model in config.models
-    ]
-    assert [len(prompt.examples) > 0 for prompt in prompts] == [True, False]
+def test_grades_are_made_here_and_agree_with_the_models_skill(recorded):
+    _, folder = recorded
+    scores = pl.read_parquet(folder / "tables" / "scores.parquet")
+    assert set(scores["method"].unique()) == set(METHODS)
+    right = dict(
+        scores.filter(pl.col("method") == "p_true_prob")
+        .group_by("model")
+        .agg(pl.col("correct").mean())
+        .iter_rows()
+    )
+    assert 0.1 < right["qwen2.5-coder-0.5b"] < 0.3 < right["qwen2.5-coder-1.5b"] < 0.55
 
 
-def test_the_demo_asks_for_little_enough_to_fit_its_time(config, questions):
-    own = sum(config.sampling.times(name) for name in PROBES if name != POOL)
-    pool = len(config.models)
-    draws = questions.height * len(config.models) * (own + pool)
-    assert draws <= MOST_DRAWS
+def test_a_second_call_makes_nothing_anew(recorded):
+    _, folder = recorded
+    table = folder / "tables" / "scores.parquet"
+    before = table.stat().st_mtime_ns, (folder / "report.html").stat().st_mtime_ns
+    demo.demo(folder, recorded=True)
+    assert (table.stat().st_mtime_ns, (folder / "report.html").stat().st_mtime_ns) == before
 
 
-def test_the_same_seed_gives_the_same_questions(questions, tmp_path):
-    demo._write_questions(tmp_path / "again.jsonl", 0)
-    assert pl.read_ndjson(tmp_path / "again.jsonl").equals(questions)
+def test_the_recorded_study_is_a_study_for_every_verb(recorded):
+    _, folder = recorded
+    audit = cal.audit(folder, by=["domain"], resamples=20)
+    assert any(entry["group"] == {"domain": "awards"} for entry in audit["results"])
+    assert (folder / "SOURCES.md").is_file()
+
+
+@pytest.mark.parametrize("wanted", [demo._SHORT, demo._FULL])
+def test_live_questions_are_shipped_ones_with_their_answers(tmp_path, wanted):
+    path = tmp_path / "questions.jsonl"
+    count = demo._write_questions(path, wanted)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(rows) == count == sum(wanted.values())
+    assert all(row["references"] for row in rows)
+    assert {row["question_id"] for row in rows} <= set(recorded_questions()["question_id"])
+
+
+def test_the_short_live_run_asks_one_model_and_the_whole_one_two(tmp_path):
+    assert [model.name for model in config(False, tmp_path).models] == ["few-shot"]
+    whole = config(True, tmp_path)
+    assert [model.name for model in whole.models] == ["few-shot", "plain"]
+    assert whole.methods is None
+    assert whole.candidate_pool
