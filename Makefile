@@ -59,8 +59,14 @@ $(FRAMEWORKS)/.ready: tests/ecosystem/requirements.txt
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
+# `make simulate sem_ece` runs one part: the words behind it are its parts, not targets.
+ifeq (simulate,$(firstword $(MAKECMDGOALS)))
+PARTS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+$(eval $(PARTS):;@:)
+endif
+
 simulate: $(VENV)/.test
-	$(BIN)/python -m simulations
+	$(BIN)/python -m simulations $(PARTS)
 
 studies: $(VENV)/.test
 	$(BIN)/python -m studies
