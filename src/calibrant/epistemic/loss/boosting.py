@@ -88,8 +88,8 @@ def boosted_residual(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
     model: Any = HistGradientBoostingRegressor(
-        max_iter=60,
-        learning_rate=0.05,
+        max_iter=40,
+        learning_rate=0.075,
         max_leaf_nodes=8,
         min_samples_leaf=40,
         l2_regularization=5.0,
