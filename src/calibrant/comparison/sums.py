@@ -97,7 +97,7 @@ class _Rows:
     grade: Floats
     confidence: Floats
     odds: Floats
-    starts: Indices
+    run: Indices
     run_outcome: Indices
     mass: Indices
     width: Indices
@@ -160,26 +160,26 @@ def _sorted_rows(block: QuestionBlock, survey: Survey, model: int, bins: int) ->
         block.correct[model, question[order]],
         c[order],
         log_odds(np.clip(c[order], CLIP, 1 - CLIP)),
-        starts,
+        np.repeat(np.arange(starts.size), np.diff(starts, append=order.size)),
         outcome[first],
         mass[first],
         width[first],
     )
 
 
-def _products(columns: Floats, rows: _Rows, counts: Singles) -> Iterator[tuple[int, Floats]]:
+def _products(columns: Floats, run: Indices, counts: Singles) -> Iterator[tuple[int, Floats]]:
     """Yield the sums of every column over every run of rows, in data and resamples."""
-    if not rows.question.size:
+    if not run.size:
         return
     single = columns.astype(np.float32)
-    ends = np.append(rows.starts[1:], rows.question.size)
-    exact = np.add.reduceat(columns, rows.starts, axis=1)
-    for run, (start, end) in enumerate(zip(rows.starts, ends, strict=True)):
-        sums = single[:, start:end] @ counts[start:end]
-        wide = sums.astype(np.float64)
+    starts = np.flatnonzero(np.diff(run, prepend=-1))
+    ends = np.append(starts[1:], run.size)
+    exact = np.add.reduceat(columns, starts, axis=1)
+    for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        wide = (single[:, start:end] @ counts[start:end]).astype(np.float64)
         # The data itself in double precision: it is the value that is reported.
-        wide[:, 0] = exact[:, run]
-        yield run, wide
+        wide[:, 0] = exact[:, place]
+        yield int(run[start]), wide
 
 
 def _common_sums(
@@ -192,18 +192,38 @@ def _common_sums(
 ) -> tuple[Indices, Floats, Floats, Floats]:
     """Return the sums on the questions that both have, once per set of questions."""
     masks, kind = distinct_rows(present)
-    draws = counts.shape[1]
-    mass = np.zeros((len(masks), 3, 2, MASS_BINS, draws))
-    width = np.zeros((len(masks), 2, bins, draws))
-    totals = np.zeros((len(masks), 5, 2, draws))
     columns = _common_columns(rows, survey, model)
-    for number, mask in enumerate(masks):
-        for run, values in _products(columns * mask, rows, counts):
-            m, w, z = rows.mass[run], rows.width[run], rows.run_outcome[run]
-            mass[number, :, z, m] += values[:3]
-            width[number, z, w] += values[1] - z * values[0]
-            totals[number, :, z] += values[3:]
+    whole = _summed(columns, rows, counts, np.arange(rows.question.size), bins)
+    found = []
+    for mask in masks:
+        # Few questions are missing as a rule: what they hold is taken off the whole.
+        lacks = np.flatnonzero(~mask)
+        if lacks.size <= mask.size // 2:
+            less = _summed(columns, rows, counts, lacks, bins)
+            found.append(tuple(a - b for a, b in zip(whole, less, strict=True)))
+        else:
+            found.append(_summed(columns, rows, counts, np.flatnonzero(mask), bins))
+    mass, width, totals = (np.stack(part) for part in zip(*found, strict=True))
     return kind, mass, width, totals
+
+
+def _summed(
+    columns: Floats, rows: _Rows, counts: Singles, chosen: Indices, bins: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return the sums over some of the rows, in their order."""
+    draws = counts.shape[1]
+    mass, width = np.zeros((3, 2, MASS_BINS, draws)), np.zeros((2, bins, draws))
+    totals = np.zeros((5, 2, draws))
+    whole = chosen.size == rows.question.size
+    part = (columns, rows.run, counts)
+    if not whole:
+        part = (columns[:, chosen], rows.run[chosen], counts[chosen])
+    for run, values in _products(*part):
+        m, w, z = rows.mass[run], rows.width[run], rows.run_outcome[run]
+        mass[:, z, m] += values[:3]
+        width[z, w] += values[1] - z * values[0]
+        totals[:, z] += values[3:]
+    return mass, width, totals
 
 
 def _common_columns(rows: _Rows, survey: Survey, model: int) -> Floats:
@@ -233,7 +253,7 @@ def _paired_sums(
     draws, size = counts.shape[1], len(partners)
     shifted = np.zeros((size, 4, 2, MASS_BINS, draws))
     same, halves = np.zeros((size, bins, draws)), np.zeros((size, 4, 2, draws))
-    for run, sums in _products(columns, rows, counts):
+    for run, sums in _products(columns, rows.run, counts):
         values = sums.reshape(size, len(_PAIRED), draws)
         m, w, z = rows.mass[run], rows.width[run], rows.run_outcome[run]
         shifted[:, :, z, m] += values[:, :4]
