@@ -1,11 +1,11 @@
-# Two commands do everything: `make demo` and `make test`.
+# Two commands do everything: `make demo` and `make test`. `make quick` is for every day.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
 PURELIB := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 
-.PHONY: demo test lint types imports tests weights browser frameworks bench simulate studies docs clean
+.PHONY: demo test quick lint types imports tests weights browser frameworks bench simulate studies docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/calibrant demo --out demo
@@ -33,13 +33,21 @@ types: $(VENV)/.test
 imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
-tests: $(VENV)/.test weights browser frameworks
-	$(BIN)/python -m pytest
+tests: $(VENV)/.test weights $(if $(CI),browser) frameworks
+	@command -v chromedriver >/dev/null || echo 'No browser: tests in one are skipped (make browser)'
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# What can be told in a minute and a half: no cluster, browser, model, framework or long test.
+quick: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest tests -n 2 --dist loadgroup \
+		-m 'not slow and not browser and not local and not data'
 
 # The small model and the browser make more tests run; without them those tests are skipped, loudly.
 weights: $(VENV)/.test
 	-$(BIN)/calibrant models fetch
 
+# Installs system packages: on the machines of continuous integration, or when asked for.
 browser:
 	-@command -v chromedriver >/dev/null || { command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
 		&& apt-get update -qq && apt-get install -y -qq chromium chromium-driver >/dev/null; }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from places import ROOT, shared_data_folder
+from support import ROOT, shared_data_folder
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

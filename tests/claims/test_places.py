@@ -5,7 +5,7 @@ import re
 import pytest
 
 from calibrant.claims import catalogue, declared
-from places import ROOT
+from support import ROOT
 
 SOURCE = ROOT / "src" / "calibrant"
 # Words of verdicts. Labels of axes, columns and options may name the quantities themselves.

@@ -14,7 +14,7 @@ from calibrant.cli.reference import reference_files
 from calibrant.core.verb import GROUPS as HELP_GROUPS
 from calibrant.core.verb import declaration
 from cli.all_commands import commands, parameters
-from places import ROOT
+from support import ROOT
 
 FOLDER = ROOT / "docs" / "reference" / "cli"
 SOURCE = ROOT / "src" / "calibrant"

@@ -79,8 +79,7 @@ def test_unknown_name_is_an_attribute_error_that_imports_report():
     [
         ("calibrant.cli.main", ["numpy", "scipy", "pyarrow", "polars", "rich.console"]),
         ("calibrant.metrics.streamed", ["scipy.fft", "scipy.optimize", "scipy.sparse", "polars"]),
-        ("calibrant.planning.streamed", ["calibrant.planning.plan", "calibrant.metrics"]),
-        ("calibrant.verbs.audit_rows", ["calibrant.metrics.semantic", "calibrant.planning.plan"]),
+        ("calibrant.verbs.audit", ["scipy", "polars", "calibrant.metrics.semantic"]),
         ("calibrant.metrics", ["calibrant.metrics.semantic", "calibrant.metrics.calibrators"]),
     ],
 )

@@ -16,7 +16,7 @@ from calibrant.documents.__main__ import FOLDER, schema_files
 from calibrant.documents.schema import fields_of
 from calibrant.report.result import Result
 from calibrant.report.typed import TYPED
-from places import ROOT
+from support import ROOT
 
 STORED = sorted((ROOT / "tests" / "golden" / "documents").glob("*.json.gz"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from places import ROOT
+from support import ROOT
 
 CALLS = Path(__file__).parent / "typed_calls.py"
 WRONG = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from places import ROOT
+from support import ROOT
 
 HERE = Path(__file__).parent
 

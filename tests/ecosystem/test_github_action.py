@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from places import ROOT
+from support import ROOT
 
 WORKFLOW = yaml.safe_load((ROOT / "examples" / "github-action.yml").read_text())
 STEPS = WORKFLOW["jobs"]["audit"]["steps"]

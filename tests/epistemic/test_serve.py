@@ -153,8 +153,8 @@ def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
     calls = sqlite3.connect(tmp_path / "served.sqlite").execute("SELECT seconds FROM calls")
     spent = sum(seconds for (seconds,) in calls)
     overhead = (sum(seconds for _, seconds in got) - spent) / 200
-    print(f"p50 {1e3 * statistics.median(s for _, s in got):.1f} ms, own {1e3 * overhead:.2f} ms")
     assert overhead < 0.05
+    assert statistics.median(seconds for _, seconds in got) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import polars as pl
 
 import calibrant as cal
 from calibrant.records import Study
-from places import ROOT
+from support import ROOT
 
 FIXTURES = ROOT / "tests" / "ecosystem" / "fixtures"
 QUESTIONS = 150

@@ -8,7 +8,7 @@ import pytest
 from calibrant.core.document import plain
 from calibrant.report.figures import figure_svg, figures_of
 from documents import KINDS, document_of
-from places import ROOT
+from support import ROOT
 
 # Kinds that have nothing to draw.
 WITHOUT = {"analysis", "decide", "demo", "methods", "report"}

@@ -3,12 +3,12 @@
 import re
 
 import pytest
-from documents import KINDS, document_of
 
 from calibrant.core.document import plain
 from calibrant.report.blocks import Table
 from calibrant.report.glossary import GLOSSARY, explain
 from calibrant.report.terminal import document_blocks
+from documents import KINDS, document_of
 
 # Counts of things.
 NAMED_BY_DATA = re.compile(r"\d+ pairs$")
@@ -36,7 +36,7 @@ def test_terms_are_sentences():
 
 
 def test_terms_that_name_a_page_name_one_that_exists():
-    from places import ROOT
+    from support import ROOT
 
     pages = {term.page for term in GLOSSARY.values() if term.page}
     missing = [page for page in pages if not (ROOT / "docs" / f"{page}.md").is_file()]
