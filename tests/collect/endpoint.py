@@ -20,11 +20,21 @@ from aiohttp import web
 CITIES = ("Lima", "Quito", "Bogota", "Sucre", "Paris")
 
 
+def verdict(asked: str) -> str:
+    """Return what a judge says who finds all answers different and wrong, in the form asked for."""
+    code = re.search(r'"check": "([0-9a-f]+)"', asked)[1]
+    field = re.search(r'"check": "[0-9a-f]+", "(\w+)"', asked)[1]
+    value = {"same": False, "number": 0, "groups": [], "verdict": "INCORRECT"}[field]
+    return json.dumps({"check": code, field: value})
+
+
 def reply(body: dict[str, Any], seed: int | None) -> str:
     """Return the reply to a prompt."""
     asked = body["messages"][-1]["content"]
-    salt = body["model"] if body["temperature"] == 0 else f"seed {seed}"
+    salt = body["model"] if body.get("temperature") == 0 else f"seed {seed}"
     dice = random.Random(hashlib.sha256(f"{asked}|{salt}".encode()).digest())
+    if "Reply in this form:" in asked:
+        return verdict(asked)
     numbers = re.findall(r"\d+", asked)
     guess = str(dice.randint(int(numbers[0]), int(numbers[1]))) if len(numbers) >= 2 else None
     guess = guess or dice.choice(CITIES)

@@ -1,0 +1,170 @@
+"""A judge inside a run: models that take no temperature, options checked first, caps."""
+
+import json
+
+import pytest
+
+from calibrant.core.errors import CalibrantError, InputError
+from calibrant.records import Study
+from calibrant.records.ledger import Ledger
+from calibrant.workflows.run import run
+from collect.endpoint import Oracle
+from collect.studies import write_study
+
+JUDGE = """
+[semantics.judge]
+client = "openai"
+name = "judge"
+model = "{model}"
+base_url = "{url}"
+api_key_env = "JUDGE_TEST_KEY"
+"""
+METHODS = 'methods = ["consistency"]\n'
+WORDY = [
+    {
+        "question_id": f"q{place}",
+        "text": f"Name one capital city, number {place}, or one more.",
+        "references": [["the town on the river"]],
+    }
+    for place in range(12)
+]
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch):
+    monkeypatch.setenv("JUDGE_TEST_KEY", "not-a-real-key")
+
+
+def judged_study(folder, oracle, *, model="gpt-5-mini", extra="", judge=""):
+    tail = JUDGE.format(model=model, url=oracle.url) + judge
+    path = write_study(folder, oracle.url, extra=METHODS + extra, tail=tail, draws=6)
+    lines = "".join(json.dumps(row) + "\n" for row in WORDY)
+    (path / "questions.jsonl").write_text(lines)
+    return path
+
+
+def of_judge(oracle):
+    return [call for call in oracle.calls if call["model"].startswith(("gpt-5", "o3", "gpt-4"))]
+
+
+@pytest.mark.parametrize("model", ["gpt-5-mini", "o3-mini"])
+def test_a_judge_that_takes_no_temperature_is_sent_none(tmp_path, model):
+    with Oracle() as oracle:
+        result = run(judged_study(tmp_path / "s", oracle, model=model))
+        asked = of_judge(oracle)
+        assert len(asked) > 5
+        assert all("temperature" not in call for call in asked)
+        # Thinking needs room: a limit of a few tokens would be spent before the verdict.
+        assert all(call["max_completion_tokens"] > 1000 for call in asked)
+        assert result["stopped"] is None
+    document = json.loads((tmp_path / "s" / "results" / "semantics.json").read_text())
+    assert document["judge_replies_unreadable"] == 0
+    assert document["judge_calls"] == len(asked)
+
+
+def test_a_judge_with_a_temperature_is_asked_at_0(tmp_path):
+    with Oracle() as oracle:
+        run(judged_study(tmp_path / "s", oracle, model="gpt-4.1-mini"))
+        assert {call["temperature"] for call in of_judge(oracle)} == {0.0}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ('colour = "red"\n', "colour"),
+        ("[semantics.judge.capabilities]\nnativ_n = 2\n", "nativ_n"),
+    ],
+)
+def test_a_wrong_option_of_the_judge_is_found_before_anything_is_sent(
+    tmp_path, dry_run, wrong, says
+):
+    with Oracle() as oracle:
+        path = judged_study(tmp_path / "s", oracle, judge=wrong)
+        with pytest.raises(InputError, match=says):
+            run(path, dry_run=dry_run)
+        assert oracle.calls == []
+
+
+def test_a_judge_without_a_key_is_found_before_anything_is_sent(tmp_path, monkeypatch):
+    monkeypatch.delenv("JUDGE_TEST_KEY")
+    with Oracle() as oracle:
+        path = judged_study(tmp_path / "s", oracle)
+        for dry_run in (True, False):
+            with pytest.raises(CalibrantError, match="JUDGE_TEST_KEY"):
+                run(path, dry_run=dry_run)
+        assert oracle.calls == []
+
+
+def test_the_forecast_says_what_is_expected_and_the_worst_case(tmp_path):
+    with Oracle() as oracle:
+        path = judged_study(tmp_path / "s", oracle)
+        row = run(path, dry_run=True)["plan"]["rows"][-1]
+        assert row["purpose"] == "judge"
+        assert 0 < row["expected_calls"] < row["calls"]
+        assert "recorded answers" in row["basis"]
+        assert "at most" in row["note"]
+        run(path)
+        row = run(path, dry_run=True)["plan"]["rows"][-1]
+        assert "of this study" in row["basis"]
+
+
+def test_a_cap_that_the_judge_reaches_ends_its_asking_and_keeps_everything(tmp_path):
+    with Oracle() as oracle:
+        whole = run(judged_study(tmp_path / "whole", oracle))
+        draws = sum(entry["calls"] for entry in whole["counts"])
+        verdicts = len(of_judge(oracle))
+        oracle.calls.clear()
+        cap = draws + verdicts // 2
+        path = judged_study(tmp_path / "capped", oracle, extra=f"[budget]\nmax_calls = {cap}\n")
+        result = run(path)
+        assert "calls" in result["stopped"]
+        assert len(oracle.calls) == cap
+        assert len(of_judge(oracle)) == cap - draws
+        with Ledger(path / "ledger.sqlite", read_only=True) as ledger:
+            assert ledger.draws_of_purpose("judge") == cap - draws
+        assert Study(path).read("scores").height == Study(tmp_path / "whole").read("scores").height
+        # With a higher cap the same study goes on; nothing is bought twice.
+        text = (path / "study.toml").read_text().replace(f"max_calls = {cap}", "max_calls = 9999")
+        (path / "study.toml").write_text(text)
+        assert run(path)["stopped"] is None
+        assert len(oracle.calls) == draws + verdicts
+
+
+def test_a_cap_in_the_middle_of_the_draws_keeps_and_shows_what_was_paid(tmp_path):
+    with Oracle() as oracle:
+        budget = '[budget]\nmax_calls = 21\nwhen = "stop"\n'
+        one = "capabilities = { native_n = 1 }"
+        path = write_study(tmp_path / "s", oracle.url, extra=METHODS + budget, tail=one)
+        result = run(path)
+        assert "calls" in result["stopped"]
+        assert len(oracle.calls) == 21
+        with Ledger(path / "ledger.sqlite", read_only=True) as ledger:
+            held = ledger.draws_of_purpose("answer") + ledger.draws_of_purpose("greedy")
+        assert Study(path).read("draws").height == held > 0
+
+
+def test_adaptive_draws_stop_where_the_mode_is_settled(tmp_path):
+    settings = "adaptive = true\nleast_draws = 4\nsettle_chance = 0.2"
+    with Oracle() as oracle:
+        fixed = run(write_study(tmp_path / "fixed", oracle.url, extra=METHODS, draws=24))
+        path = write_study(tmp_path / "adaptive", oracle.url, extra=METHODS, draws=24)
+        text = (path / "study.toml").read_text().replace("draws = 24", f"draws = 24\n{settings}")
+        (path / "study.toml").write_text(text)
+        oracle.calls.clear()
+        result = run(path)
+        spared = result["counts"][0]["draws_spared"]
+        total = len(Study(tmp_path / "fixed").read("draws"))
+        table = Study(path).read("draws")
+        assert table.height == total - spared
+        assert table.select("question_id", "purpose", "draw").is_duplicated().sum() == 0
+        # A draw is the same whether it was made in the first round or in a later one.
+        both = table.join(
+            Study(tmp_path / "fixed").read("draws"), on=["question_id", "purpose", "draw"]
+        )
+        assert both.height == table.height
+        assert (both["text"] == both["text_right"]).all()
+        oracle.calls.clear()
+        run(path)
+        assert oracle.calls == []
+    assert fixed["counts"][0].get("draws_spared") is None
