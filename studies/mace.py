@@ -182,7 +182,13 @@ def local_models(page: StudyPage) -> None:
         "small Math), 50 draws each at temperature 1, graded and clustered by rule."
     )
     for about in ("modal", "greedy"):
-        scores = score_table(draws, semantics, questions, methods=LOCAL, about=about).scores
+        # About the greedy answer, consistency must be agreement with the greedy answer: the share
+        # of the most frequent answer would come with the grade of another answer.
+        names = [
+            "consistency_greedy" if name == "consistency" and about == "greedy" else name
+            for name in LOCAL
+        ]
+        scores = score_table(draws, semantics, questions, methods=names, about=about).scores
         result = bench_evaluate(
             scores.with_columns(pl.col("confidence").round(12)),
             draws=draws.join(semantics, on=["question_id", "model", "purpose", "draw"]),
@@ -192,12 +198,14 @@ def local_models(page: StudyPage) -> None:
         page.text(
             "Question-level scores are about the most frequent answer:"
             if about == "modal"
-            else "The same with question-level scores about the greedy answer, as in the paper:"
+            else "The same with every score about the greedy answer, as in the paper. Consistency "
+            "is then agreement with the greedy answer, so that all rows share one grade:"
         )
         if about == "modal":
             by_k(page, [e for e in result["results"] if e["method"] in ("consistency", "sca")])
         mixes(page, result["results"], reference="sca")
         wins(page, result["results"])
+        against_consistency(page, result["results"])
         if about == "modal":
             coverage(page, result)
             tuning(page, result["tuning"])
@@ -271,6 +279,30 @@ def wins(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
                 f"{side} {', '.join(found) or 'none'}" for side, found in sides.items()
             )
             page.text(f"{model}, mix {mix}, corrected for their number: SCA is {parts}.")
+
+
+def against_consistency(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
+    """Say plainly whether SCA beats consistency on the widest mix."""
+    parts, shown = [], 0
+    for entry in entries:
+        if not entry["method"].startswith("consistency") or not entry["significance"]:
+            continue
+        test = entry["significance"][-1]
+        gap = 100 * test["difference"]["value"]
+        decided = test["p_adjusted"] is not None and test["p_adjusted"] < 0.05
+        shown += decided and gap > 0
+        words = "shown" if decided else "undecided"
+        parts.append(
+            f"{entry['model']} {gap:+.1f} points (p = {test['p']:.2f}, {words}; grades of the two "
+            f"answers differ in {test['outcomes_differ']:,} questions)"
+        )
+    verdict = "beats" if shown == len(parts) and parts else "does not beat"
+    if 0 < shown < len(parts):
+        verdict = f"beats in {shown} of {len(parts)} models"
+    page.text(
+        f"SCA {verdict} consistency on these models, AUROC on all k pooled, both judged on the "
+        f"same answer's grade: {'; '.join(parts)}."
+    )
 
 
 def coverage(page: StudyPage, result: Any) -> None:

@@ -91,6 +91,7 @@ DomainFiles: TypeAlias = Annotated[
     Option(
         "TOML file of a domain of your own; may be given several times.",
         metavar="FILE.toml",
+        cli="domain-file",
         group=INPUT,
         kind="several",
         place="read",

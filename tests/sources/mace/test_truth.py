@@ -153,10 +153,10 @@ def test_an_incomplete_relation_is_refused_for_exactly_k():
 def test_siblings_are_never_right_answers(built_benchmark):
     for question in built_benchmark.questions:
         right = {normalised(name) for names in question.references for name in names}
-        assert not right & {normalised(name) for name in question.known_wrong}
-        assert question.known_wrong
+        assert not right & {normalised(name) for name in question.siblings}
+        assert question.siblings
         row = question.row()
-        assert json.loads(json.dumps(row["known_wrong"])) == list(question.known_wrong)
+        assert json.loads(json.dumps(row["siblings"])) == list(question.siblings)
 
 
 def test_ticks_give_the_share_wrong_with_an_exact_interval(tmp_path, built_benchmark):
@@ -218,7 +218,7 @@ def test_a_domain_of_ones_own_in_another_language(tmp_path):
     texts = {question.text: question for question in built.questions}
     two = texts["Nenne ein Medikament gegen Asthma oder Migräne."]
     assert two.k == 4
-    assert two.known_wrong == ("Allopurinol",)
+    assert two.siblings == ("Allopurinol",)
     assert check_questions(built.questions, {"drug": [facts]})["ok"]
     spoilt = Question(two.text, two.references[:3], "drug", "approved_for", "x")
     assert not check_questions([spoilt], {"drug": [facts]})["ok"]

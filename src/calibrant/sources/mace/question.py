@@ -33,7 +33,7 @@ class Question:
         Where the ground truth comes from, in words.
     kind
         ``number`` or ``open``: how an answer is to be compared with the references.
-    known_wrong
+    siblings
         Answers of the same type that are known to be wrong: other objects of the relation.
     date
         When the ground truth was written down.
@@ -54,7 +54,7 @@ class Question:
     source: str
     kind: str = "open"
     meta: Mapping[str, Any] = field(default_factory=dict)
-    known_wrong: tuple[str, ...] = ()
+    siblings: tuple[str, ...] = ()
     date: str = ""
 
     @property
@@ -85,7 +85,7 @@ class Question:
             "kind": self.kind,
             "source": self.source,
             "source_date": self.date,
-            "known_wrong": list(self.known_wrong),
+            "siblings": list(self.siblings),
             "meta": orjson.dumps(dict(self.meta)).decode(),
         }
 
@@ -144,6 +144,6 @@ def _question(record: Mapping[str, Any], text: str, source: str, row: int) -> Qu
         source=record.get("source") or source,
         kind=record.get("kind") or "open",
         meta=orjson.loads(meta) if isinstance(meta, str) else meta,
-        known_wrong=tuple(record.get("known_wrong") or ()),
+        siblings=tuple(record.get("siblings") or ()),
         date=record.get("source_date") or "",
     )

@@ -89,7 +89,7 @@ def _question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
         domain=facts.domain,
         subtype=facts.relation,
         source=facts.source,
-        known_wrong=facts.siblings([k for s in subjects for k in facts.answers(s)]),
+        siblings=facts.siblings([k for s in subjects for k in facts.answers(s)]),
         date=facts.date,
         meta={"subjects": list(subjects)},
     )

@@ -104,7 +104,7 @@ def _question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
         domain=facts.domain,
         subtype=facts.relation,
         source=facts.source,
-        known_wrong=facts.siblings(keys, [subject]),
+        siblings=facts.siblings(keys, [subject]),
         date=facts.date,
         meta={"subjects": [subject], "lower": bounds[0], "upper": bounds[1]},
     )

@@ -53,7 +53,7 @@ def implausible(question: Question) -> Iterator[str]:
         yield "there is no right answer"
     yield from _names(question)
     yield from _twice(question)
-    wrong = {normalised(name) for name in question.known_wrong}
+    wrong = {normalised(name) for name in question.siblings}
     right = {normalised(name) for names in question.references for name in names}
     if wrong & right:
         yield f"both right and known to be wrong: {', '.join(sorted(wrong & right))}"

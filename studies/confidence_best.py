@@ -1,0 +1,272 @@
+"""Which confidence method is best? docs/studies/confidence_best.md and its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+import polars as pl
+from benchmarks.harness import DATA
+
+from calibrant.confidence import METHODS, cross_fit, score_table
+from calibrant.metrics.estimates import metric_estimates
+from calibrant.metrics.multi_answer.leaves import Leaf
+from calibrant.metrics.multi_answer.significance import compare_aurocs
+from calibrant.metrics.recalibration import cross_fitted
+from calibrant.semantics import annotate
+from calibrant.stats.multiplicity import holm
+from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
+from studies._page import StudyPage
+
+DRAWS = 20
+BLACK_BOX = (
+    "consistency_greedy",
+    "exact_match_greedy",
+    "lexical_similarity_greedy",
+    "lexical_similarity",
+    "discrete_semantic_entropy",
+    "number_of_classes",
+    "degree_matrix",
+    "good_turing",
+    "sfca",
+)
+ONE_CALL = (
+    "perplexity",
+    "sequence_probability",
+    "min_token_probability",
+    "first_token_probability",
+    "first_token_entropy",
+    "first_token_margin",
+    "self_certainty",
+)
+BOTH = (
+    "sca",
+    "sca_distinct",
+    "snca",
+    "semantic_entropy",
+    "prob_entropy",
+    "norm_prob_entropy",
+    "sent_sar",
+    "cocoa_msp",
+    "cocoa_ppl",
+    "semantic_density",
+)
+SECOND_TURN = ("p_true_prob", "p_true_ratio")
+STACK = ("perplexity", "consistency_greedy", "p_true_ratio", "sequence_probability")
+GROUPS = {
+    **dict.fromkeys(BLACK_BOX, "samples alone"),
+    **dict.fromkeys(ONE_CALL, "one call with log-probs"),
+    **dict.fromkeys(BOTH, "samples with log-probs"),
+    **dict.fromkeys(SECOND_TURN, "a second question"),
+    "p_true_consistency": "a second question",
+    "p_true_consistency_cand": "a second question",
+    "self_ask": "a second question",
+    "ensemble": "all of them, tuned",
+}
+
+
+def local_scores(data: Path) -> pl.DataFrame:
+    """Return every method about the greedy answer of three local models, 20 draws each."""
+    raw, questions = local_draws(data)
+    raw = raw.filter((pl.col("purpose") != "answer") | (pl.col("draw") < DRAWS))
+    draws, semantics = annotate(raw, questions)
+    names = [*BLACK_BOX, *ONE_CALL, *BOTH, *SECOND_TURN]
+    scores = score_table(draws, semantics, questions, methods=names, about="greedy").scores
+    scores = same_rows(scores.filter(pl.col("correct").is_not_null()))
+    stacked = [
+        cross_fit(part, STACK).select("question_id", "model", "method", "confidence", "correct")
+        for part in scores.partition_by("model", maintain_order=True)
+    ]
+    columns = stacked[0].columns
+    return pl.concat([scores.select(columns), *stacked])
+
+
+def deepseek_scores(data: Path) -> pl.DataFrame:
+    """Return the black-box methods about the greedy answer of DeepSeek-V3."""
+    tables = deepseek_tables(read_deepseek(data).gather_every(2))
+    names = [*BLACK_BOX, "p_true_consistency", "p_true_consistency_cand", "self_ask"]
+    scores = score_table(*tables, methods=names, about="greedy").scores
+    return same_rows(scores.filter(pl.col("correct").is_not_null()))
+
+
+def open_qa_scores(data: Path) -> pl.DataFrame:
+    """Return token probabilities of six models on open questions, about their one answer."""
+    table = pl.read_parquet(data / "scores" / "open_qa_6_models.parquet").with_row_index("row")
+    rows = []
+    for name, value in (
+        ("perplexity", pl.col("repo_seq_confidence")),
+        ("sequence_probability", pl.col("sequence_logprob").cast(pl.Float64).exp()),
+    ):
+        rows.append(
+            table.filter(pl.col("n_tokens") > 0).select(
+                pl.col("row").cast(pl.String).alias("question_id"),
+                pl.col("model").cast(pl.String),
+                pl.lit(name).alias("method"),
+                value.cast(pl.Float64).alias("confidence"),
+                pl.col("correct").cast(pl.Float64),
+            )
+        )
+    return same_rows(pl.concat(rows).drop_nulls())
+
+
+def same_rows(scores: pl.DataFrame) -> pl.DataFrame:
+    """Keep questions that every method of a model has scored: all meet the same outcomes."""
+    many = scores.group_by("question_id", "model").agg(pl.col("method").n_unique().alias("n"))
+    most = many.group_by("model").agg(pl.col("n").max().alias("most"))
+    kept = many.join(most, on="model").filter(pl.col("n") == pl.col("most"))
+    return scores.join(kept.select("question_id", "model"), on=["question_id", "model"])
+
+
+def numbers(scores: pl.DataFrame, data: str) -> list[dict[str, Any]]:
+    """Return AUROC, ECE after recalibration and the test against the best, per model."""
+    found = []
+    for part in scores.partition_by("model", maintain_order=True):
+        by_method = {
+            str(one["method"][0]): one.sort("question_id")
+            for one in part.partition_by("method", maintain_order=True)
+        }
+        areas = {name: area(one) for name, one in by_method.items()}
+        best = max((name for name in areas if name != "ensemble"), key=lambda n: areas[n][0])
+        for name, one in by_method.items():
+            found.append(
+                {
+                    "data": data,
+                    "model": str(part["model"][0]),
+                    "method": name,
+                    "group": GROUPS[name],
+                    "n": one.height,
+                    "accuracy": float(one["correct"].mean()),
+                    "auroc": areas[name][0],
+                    "low": areas[name][1],
+                    "high": areas[name][2],
+                    "ece": recalibrated_ece(one),
+                    "best": best,
+                    "p": p_value(by_method[best], one) if name != best else 1.0,
+                }
+            )
+    adjusted = holm([row["p"] for row in found])
+    return [{**row, "p_holm": float(p)} for row, p in zip(found, adjusted, strict=True)]
+
+
+def area(one: pl.DataFrame) -> tuple[float, float, float]:
+    found = metric_estimates(
+        one["confidence"].rank().to_numpy() / (one.height + 1),
+        one["correct"].to_numpy(),
+        names=("auroc",),
+    )["auroc"]
+    return float(found.value), float(found.low), float(found.high)
+
+
+def recalibrated_ece(one: pl.DataFrame) -> float:
+    ranks = one["confidence"].rank().to_numpy() / (one.height + 1)
+    correct = one["correct"].to_numpy()
+    fitted = cross_fitted("isotonic", ranks, correct, units=one["question_id"])
+    found = metric_estimates(fitted, correct, names=("ece",))["ece"]
+    return float(found.value)
+
+
+def p_value(best: pl.DataFrame, other: pl.DataFrame) -> float:
+    """Return the paired test of two methods on the same outcomes."""
+    outcome = best["correct"].to_numpy()
+    parts = [Leaf("all", None, np.arange(best.height), 1.0)]
+    pair = [(one["confidence"].to_numpy(), outcome) for one in (best, other)]
+    return compare_aurocs(pair[0], pair[1], parts, draws=400, items=None).p_student
+
+
+def table(page: StudyPage, rows: list[dict[str, Any]]) -> None:
+    """Write one table per data set: mean over its models."""
+    frame = pl.DataFrame(rows)
+    for part in frame.partition_by("data", maintain_order=True):
+        models = part["model"].n_unique()
+        page.heading(f"{part['data'][0]} ({models} model{'s' if models > 1 else ''})")
+        means = (
+            part.group_by("method", "group")
+            .agg(
+                pl.col("auroc").mean(),
+                ((pl.col("high") - pl.col("low")) / 3.92).pow(2).sum().sqrt().alias("error")
+                / pl.len(),
+                pl.col("ece").mean(),
+                (pl.col("p_holm") < 0.05).sum().alias("behind"),
+            )
+            .sort("auroc", descending=True)
+        )
+        page.table(
+            ["method", "what it takes", "cost", "AUROC, mean over models", "95 % interval",
+             "ECE recalibrated, points", "behind the best single method in"],
+            [
+                [
+                    f"`{row['method']}`", row["group"], cost(row["method"]), row["auroc"],
+                    f"{row['auroc'] - 1.96 * row['error']:.3f} to "
+                    f"{row['auroc'] + 1.96 * row['error']:.3f}",
+                    f"{100 * row['ece']:.1f}", f"{row['behind']} of {models}",
+                ]
+                for row in means.iter_rows(named=True)
+            ],
+        )  # fmt: skip
+
+
+def cost(method: str) -> str:
+    return METHODS[method].to_dict()["cost"]
+
+
+def picture(page: StudyPage, rows: list[dict[str, Any]]) -> None:
+    """One picture: AUROC of every method, a panel per data set."""
+    frame = pl.DataFrame(rows)
+    means = frame.group_by("data", "method", "group").agg(pl.col("auroc").mean())
+    chart = (
+        alt.Chart(means)
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=alt.X("auroc:Q", title="AUROC, mean over models", scale=alt.Scale(zero=False)),
+            y=alt.Y("method:N", sort="-x", title=None),
+            color=alt.Color("group:N", legend=alt.Legend(orient="top", title=None, columns=2)),
+        )
+        .properties(width=300, height={"step": 13})
+        .facet(column=alt.Column("data:N", title=None))
+        .resolve_scale(y="independent")
+    )
+    page.figure("auroc", chart, "AUROC of every method about the same answer, per data set")
+
+
+def ensemble_words(rows: list[dict[str, Any]]) -> str:
+    """Say whether the ensemble beats the best single method on held-out questions."""
+    parts = []
+    for row in rows:
+        if row["method"] != "ensemble":
+            continue
+        single = next(
+            one for one in rows
+            if one["method"] == row["best"] and one["model"] == row["model"]
+            and one["data"] == row["data"]
+        )  # fmt: skip
+        gain = 100 * (row["auroc"] - single["auroc"])
+        shown = "shown" if row["p_holm"] < 0.05 else "undecided"
+        parts.append(f"{row['model']}: {gain:+.1f} points over `{row['best']}` ({shown})")
+    return "Ensemble against the best single method, held-out questions: " + "; ".join(parts) + "."
+
+
+def main() -> None:
+    if not DATA.is_dir():
+        print(f"   REAL DATA ABSENT: {DATA}; nothing written", flush=True)
+        return
+    page = StudyPage("confidence_best", "Which confidence method is best?")
+    rows = numbers(open_qa_scores(DATA), "six models, open questions, one call")
+    rows += numbers(deepseek_scores(DATA), "DeepSeek-V3, 3,000 MACE questions")
+    rows += numbers(local_scores(DATA), "three local models, 860 short questions")
+    page.text(
+        "Every method is judged on the same outcome: the grade of the greedy answer. AUROC is the "
+        "chance that a right answer has a higher score than a wrong one. ECE is taken after "
+        "isotonic recalibration, cross-fitted over questions. 'Behind' counts models where the "
+        "best single method of that model has a higher AUROC (paired bootstrap, Holm over all "
+        "comparisons of the data set, 5 %)."
+    )
+    page.text(ensemble_words(rows))
+    picture(page, rows)
+    table(page, rows)
+    page.write()
+
+
+if __name__ == "__main__":
+    main()
