@@ -48,6 +48,25 @@ def test_shifted_errors_agree_with_plain_computation(graded):
         )
 
 
+@pytest.mark.parametrize("lacks", [60, 400])
+def test_shifted_errors_of_a_pair_are_those_of_its_own_questions(lacks):
+    """Bins are those of all answers of a model; sums and accuracies those of the pair."""
+    rng = np.random.default_rng(6)
+    first, second = calibrated(0.0, 500, rng), calibrated(1.4, 500, rng, moved=0.7)
+    block = pair_of(first, second)
+    block.confidence[1, :lacks] = block.correct[1, :lacks] = np.nan
+    _, views = views_of(block)
+    c, z = first[0][lacks:], first[1][lacks:]
+    place = mass_bins(first[0])[lacks:]
+    goal, a = second[1][lacks:].mean(), z.mean()
+    moved = expit(logit(np.clip(c, CLIP, 1 - CLIP)) + logit(goal) - logit(a))
+    residual = goal / a * z * (moved - 1) + (1 - goal) / (1 - a) * (1 - z) * moved
+    found = views[0][1].odds["os_strongest" if goal > a else "os_weakest"].error[0]
+    assert found == pytest.approx(np.abs(np.bincount(place, residual)).sum() / c.size, abs=1e-12)
+    raw = np.abs(np.bincount(place, c - z)).sum() / c.size
+    assert views[0][1].odds["raw"].error[0] == pytest.approx(raw, abs=1e-12)
+
+
 def test_resamples_are_shifted_to_their_own_accuracy():
     """The linear shift of a resample is the exact one up to 0.002."""
     rng = np.random.default_rng(1)
