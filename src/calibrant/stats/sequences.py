@@ -226,7 +226,7 @@ class CalibrationSequence:
         state["mean"][which] = mean[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state as plain data, to go on later."""
+        """Return the whole state as plain data, to go on later with `from_dict`."""
         return {
             "bins": self.bins,
             "alpha": self.alpha,
@@ -236,7 +236,36 @@ class CalibrationSequence:
             "gap_low": self._bin["low"].tolist(),
             "gap_high": self._bin["high"].tolist(),
             "labels": self._bin["count"].tolist(),
+            "sums": [self._moment, self._bet, self._slack, self._lower_sum],
+            "upper_sum": self._upper_sum.tolist(),
+            "residual": self._residual.tolist(),
+            "by_bin": {name: values.tolist() for name, values in self._bin.items()},
         }
+
+    @classmethod
+    def from_dict(cls, state: dict[str, Any]) -> CalibrationSequence:
+        """Go on from a saved state, as if it had never stopped.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.uniform(size=600)
+        >>> y = rng.uniform(size=600) < p - 0.2
+        >>> whole, half = CalibrationSequence(), CalibrationSequence()
+        >>> _ = whole.update(p, y), half.update(p[:300], y[:300])
+        >>> rest = CalibrationSequence.from_dict(half.to_dict())
+        >>> _ = rest.update(p[300:], y[300:])
+        >>> np.allclose(rest.ece, whole.ece)
+        True
+        """
+        found = cls(state["bins"], state["alpha"], state["horizon"], state["count"])
+        found._moment, found._bet, found._slack, found._lower_sum = state["sums"]
+        found._upper_sum = np.array(state["upper_sum"])
+        found._residual = np.array(state["residual"])
+        found._bin = {name: np.array(values) for name, values in state["by_bin"].items()}
+        low, high = state["ece"]
+        found.ece = (low, high)
+        return found
 
 
 def _in_unit(values: Floats) -> bool:
