@@ -57,8 +57,10 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "emptied_models": list(source.emptied),
     }
     results = [{**entry, "verdict": _verdict(entry, claims)} for entry in told]
-    pooled = None if source.draws is None else pooled_block(source.draws, semantic_options(options))
-    return AuditResult({**head, "results": results, "sem_ece": meanings, "sem_ece_pooled": pooled})
+    document = {**head, "results": results, "sem_ece": meanings}
+    if source.draws is not None:
+        document["sem_ece_pooled"] = pooled_block(source.draws, semantic_options(options))
+    return AuditResult(document)
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
