@@ -1,4 +1,4 @@
-"""Every kind of figure and some pages, made from real data by the commands shown beside them."""
+"""Every kind of page and chart, made from real data by the commands shown beside them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,31 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from calibrant.core.document import load_document
+from calibrant.report import render_html
 from calibrant.report.figures import Figure, figures_of, save_figure
 from studies import _gallery_inputs as inputs
 from studies._page import DATA, FOLDER, StudyPage
 
 MMLU = "$DATA/scores/mmlu_pro_16_models.parquet"
 LOGIT = "--confidence logit_perplexity_confidence --on-invalid drop"
+ALL_THREE = (
+    "--confidence verbal_numerical_confidence,logit_perplexity_confidence,"
+    "verbal_linguistic_confidence --correct correct --on-invalid drop"
+)
 MOST_BYTES = 200_000
+PLACE = FOLDER / "gallery"
+SCREENS = {
+    "desktop": (1400, 900, "light"),
+    "dark": (1400, 900, "dark"),
+    "phone": (390, 844, "light"),
+}
 
 
 @dataclass(frozen=True)
@@ -37,17 +48,37 @@ class Exhibit:
     commands: Sequence[str]
     figures: Sequence[str]
     prepare: Callable[[Path, Path], None] | None = None
-    screens: Sequence[tuple[int, int, str]] = field(default_factory=tuple)
 
 
 EXHIBITS = (
     Exhibit(
+        "audit_3",
+        "Audit: MMLU-Pro, 16 models x 3 confidences",
+        "Which confidence of which model can be believed?",
+        [f"calibrant audit {MMLU} {ALL_THREE} --resamples 200 --json audit_3.json"],
+        [],
+    ),
+    Exhibit(
+        "audit_1",
+        "Audit: one model",
+        "Is this confidence calibrated, and how sure are we?",
+        ["calibrant audit answers.parquet --json audit_1.json"],
+        ["reliability-1"],
+        prepare=inputs.pool,
+    ),
+    Exhibit(
+        "decide",
+        "Decide: GPT-4o on MMLU-Pro",
+        "Where may it answer alone, with what promise?",
+        ["calibrant decide answers.parquet --max-error 0.15 --json decide.json"],
+        [],
+    ),
+    Exhibit(
         "audit",
         "Audit: MMLU-Pro, 16 models",
         "Is the confidence calibrated, and how sure are we?",
-        [f"calibrant audit {MMLU} {LOGIT} --json audit.json --html audit.html"],
-        ["reliability-1", "floors"],
-        screens=[(1280, 900, "light"), (390, 844, "dark")],
+        [f"calibrant audit {MMLU} {LOGIT} --resamples 200 --json audit.json"],
+        ["floors"],
     ),
     Exhibit(
         "meanings",
@@ -89,13 +120,9 @@ EXHIBITS = (
         "compare",
         "Compare: seven models on multiple-choice questions (MMLU)",
         "Is one model better calibrated, or only more accurate?",
-        [
-            "calibrant compare mcq_mmlu.parquet --on-invalid drop --json compare.json "
-            "--html compare.html"
-        ],
+        ["calibrant compare mcq_mmlu.parquet --on-invalid drop --json compare.json"],
         ["gaps", "league-1", "both-wrong-1"],
         prepare=inputs.mcq,
-        screens=[(1280, 900, "dark")],
     ),
     Exhibit(
         "groups",
@@ -104,10 +131,9 @@ EXHIBITS = (
         [
             "calibrant groups $DATA/tabular/uci_adult_with_probs.parquet --features "
             "age,sex,education_num,race,hours_per_week --confidence p_lr3 --correct y "
-            "--json groups.json --html groups.html"
+            "--json groups.json"
         ],
         ["decomposition-1", "groups-1", "corrections-1"],
-        screens=[(390, 844, "light")],
     ),
     Exhibit(
         "cascade",
@@ -115,11 +141,10 @@ EXHIBITS = (
         "When to ask the larger model? On the page a slider moves the threshold.",
         [
             f"calibrant cascade {MMLU} --models Qwen3-4B,Qwen3-14B --price 4,14 "
-            f"--cost token_length --features category,token_length {LOGIT} --splits 5 "
-            "--json cascade.json --html cascade.html"
+            f"--cost token_length --features category,token_length {LOGIT} --random-splits 5 "
+            "--json cascade.json"
         ],
         ["cascade-1"],
-        screens=[(1280, 900, "light")],
     ),
     Exhibit(
         "plan",
@@ -139,8 +164,7 @@ EXHIBITS = (
                 for _ in range(inputs.BATCHES)
                 for command in (
                     f"calibrant label next pool.parquet --out batch.csv --size {inputs.BATCH}",
-                    "calibrant label add pool.parquet batch.csv --out pool.parquet "
-                    "--precision 0.03 --json label.json",
+                    "calibrant label add pool.parquet batch.csv --precision 0.03 --json label.json",
                 )
             )
         ],
@@ -164,23 +188,26 @@ EXHIBITS = (
 def main() -> None:
     page = StudyPage("gallery", "Gallery")
     page.text(
-        "Every kind of figure once, from real data. Each document is made by the commands shown; "
-        "`calibrant report FILE.json --figures DIR` writes its figures as SVG, PNG and PDF, "
-        "`--html` the page on which they are interactive: numbers on hover or tap, a slider, "
-        "filters. `$DATA` is the folder of real data; files without it are parts of it in another "
-        "form."
+        "Every kind of page, from real data: the first screen on a desktop, in the dark and on a "
+        "phone, then its further charts. Each document is made by the commands shown; `$DATA` is "
+        "the folder of real data, files without it are parts of it in another form. "
+        "[The design note](../../design/report.md) says what each screen is for and what was cut."
     )
+    PLACE.mkdir(parents=True, exist_ok=True)
+    window = browser()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # A relative name, so that no page shows where the data lie on this machine.
         (folder / "data").symlink_to(DATA.resolve(), target_is_directory=True)
         for exhibit in EXHIBITS:
             print(f"-- {exhibit.name}", flush=True)
-            show(page, exhibit, folder)
+            show(page, exhibit, folder, window)
+    if window is not None:
+        window.quit()
     page.write()
 
 
-def show(page: StudyPage, exhibit: Exhibit, folder: Path) -> None:
+def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
     if exhibit.prepare is not None:
         exhibit.prepare(DATA, folder)
     for command in exhibit.commands:
@@ -193,11 +220,10 @@ def show(page: StudyPage, exhibit: Exhibit, folder: Path) -> None:
     if exhibit.commands:
         shown = list(dict.fromkeys(exhibit.commands))
         page.lines += ["```text", *(f"$ {command}" for command in shown), "```", ""]
+    put_screens(page, exhibit, document, folder, window)
     figures = {figure.name: figure for figure in figures_of(document)}
     for wanted in exhibit.figures:
         put_figure(page, exhibit.name, figures[wanted])
-    for width, height, scheme in exhibit.screens:
-        put_screen(page, exhibit, folder, (width, height, scheme))
 
 
 def run(command: str, folder: Path) -> None:
@@ -223,23 +249,23 @@ def put_figure(page: StudyPage, exhibit: str, figure: Figure) -> None:
     ]  # fmt: skip
 
 
-def put_screen(
-    page: StudyPage, exhibit: Exhibit, folder: Path, screen: tuple[int, int, str]
+def put_screens(
+    page: StudyPage, exhibit: Exhibit, document: dict[str, Any], folder: Path, window: Any
 ) -> None:
-    """Write a picture of the real page, where there is a browser."""
-    width, _, scheme = screen
-    window = browser()
+    """Write pictures of the real page, where there is a browser."""
     if window is None:
-        page.text(f"(No picture of the page at {width} pixels: no Chromium on this machine.)")
+        page.text("(No picture of the page: no Chromium on this machine.)")
         return
-    try:
-        picture = photograph(window, folder / f"{exhibit.name}.html", screen)
-    finally:
-        window.quit()
-    name = f"gallery-{exhibit.name}-{width}-{scheme}.png"
-    save_small(picture, FOLDER / name)
-    words = f"The page at {width} pixels, {scheme}"
-    page.lines += [f"*{words}:*", "", f"![{words}]({name})", ""]
+    path = folder / f"{exhibit.name}.html"
+    path.write_text(render_html([document]), encoding="utf-8")
+    shown = []
+    for name, screen in SCREENS.items():
+        target = PLACE / f"{exhibit.name}-{name}.png"
+        save_small(photograph(window, path, screen), target)
+        width = "31%" if name == "phone" else "62%" if name == "desktop" else "45%"
+        words = f"{exhibit.title}: {name}"
+        shown.append(f'<img src="gallery/{target.name}" alt="{words}" width="{width}">')
+    page.lines += [*shown, ""]
 
 
 def browser() -> Any:
@@ -266,10 +292,8 @@ def photograph(window: Any, path: Path, screen: tuple[int, int, str]) -> bytes:
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     window.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     window.get(path.as_uri())
-    drawn = "return document.querySelectorAll('.chart[data-drawn]').length > 0"
+    drawn = "return document.querySelector('.hero-picture svg') !== null"
     WebDriverWait(window, 30).until(lambda w: w.execute_script(drawn))
-    if path.stem == "cascade":
-        window.execute_script("document.querySelector('.figures').scrollIntoView()")
     shot = window.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
     return base64.b64decode(shot["data"])
 

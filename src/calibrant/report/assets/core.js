@@ -13,6 +13,12 @@ function mark(tag, attributes, words) {
   if (words !== undefined) element.textContent = words;
   return element;
 }
+// A long name may break after a slash, a hyphen or an underscore.
+function named(tag, text, kind) {
+  const element = made(tag, undefined, kind);
+  for (const part of text.split(/(?<=[/_-])/)) element.append(part, made("wbr"));
+  return element;
+}
 function button(words, action, kind) {
   const element = made("button", words, kind || "button");
   element.type = "button";

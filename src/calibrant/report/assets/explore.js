@@ -40,7 +40,7 @@ function multiple(entry) {
   const gap = gapOf(entry), what = made("span", undefined, "what");
   what.append(made("b", known(gap) ? inPoints(gap) : "\u2013"), " points");
   box.dataset.key = entry.key;
-  box.append(holder, made("span", nameOf(entry), "who"), what);
+  box.append(holder, named("span", nameOf(entry), "who"), what);
   nearScreen.observe(box);
   return box;
 }

@@ -25,6 +25,7 @@ from calibrant.report.page.parts import (
     safe_json,
     settings_of,
     soft_breaks,
+    soft_words,
     term_id,
 )
 from calibrant.report.page.screen import first_screen, leading_document
@@ -73,6 +74,7 @@ def render_html(
     vega = _vega() if any(part["figures"] for part in parts) else None
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["soft"] = soft_breaks
+    environment.filters["words"] = soft_words
     template = environment.from_string(page_asset("page.html"))
     entries, saved = confidences(shown), policies(shown)
     return template.render(

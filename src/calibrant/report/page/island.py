@@ -78,20 +78,35 @@ def _band(curve: Mapping[str, Any] | None) -> list[list[Any]]:
 def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
     """Return (threshold, rows at or above it, right among them), falling in the threshold.
 
-    Documents that hold no thresholds have their bins: sums are exact at the edges of bins.
+    Sums are exact at the edges of the bins; inside of a bin they follow the isotonic curve.
     """
-    given = entry.get("thresholds")
-    if given:
-        columns = (given["threshold"], given["answered"], given["right"])
-        return [[_short(value) for value in row] for row in zip(*columns, strict=True)]
-    bins = (entry.get("reliability") or {}).get("bins") or ()
+    reliability = entry.get("reliability") or {}
     rows: list[list[Any]] = []
     answered = right = 0.0
-    for bin_ in reversed(bins):
-        answered += bin_["n"]
-        right += bin_["n"] * bin_["rate"]
-        rows.append([_short(bin_["lower"]), round(answered, 1), round(right, 1)])
+    for bin_ in reversed(reliability.get("bins") or ()):
+        inside = _inside(bin_, reliability.get("curve"))
+        mass = sum(weight for _, weight, _ in inside)
+        hits = sum(weight * rate for _, weight, rate in inside)
+        for place, weight, rate in reversed(inside):
+            answered += bin_["n"] * weight / mass
+            share = weight * rate / hits if hits else weight / mass
+            right += bin_["n"] * bin_["rate"] * share
+            rows.append([_short(place), round(answered, 1), round(min(right, answered), 1)])
     return rows
+
+
+def _inside(
+    bin_: Mapping[str, Any], curve: Mapping[str, Any] | None
+) -> list[tuple[float, float, float]]:
+    """Return the points of the curve in a bin: place, weight, rate; or else the bin itself."""
+    names = ("confidence", "weight", "rate")
+    found = []
+    if curve and all(curve.get(name) for name in names):
+        for place, weight, rate in zip(*(curve[name] for name in names), strict=True):
+            last = bin_["upper"] >= 1 and place >= bin_["lower"]
+            if weight and (last or bin_["lower"] <= place < bin_["upper"]):
+                found.append((place, weight, rate))
+    return found or [(bin_["lower"], 1.0, bin_["rate"])]
 
 
 def _evidence(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,15 @@ from calibrant.report.glossary import explain, term_of
 from calibrant.report.pictures import picture_of
 from calibrant.report.terminal import document_blocks
 
-__all__ = ["block_of", "document_part", "safe_json", "settings_of", "soft_breaks", "term_id"]
+__all__ = [
+    "block_of",
+    "document_part",
+    "safe_json",
+    "settings_of",
+    "soft_breaks",
+    "soft_words",
+    "term_id",
+]
 
 _TITLES = {
     "audit": "How sure can we be?",
@@ -157,6 +165,12 @@ def _cell(text: str) -> dict[str, str]:
 def soft_breaks(text: str) -> Markup:
     """Let a long name break after a slash, a hyphen or an underscore, and not inside a word."""
     return Markup("<wbr>").join(re.split(r"(?<=[/_\-])(?=[^/_\-\s])", text))
+
+
+def soft_words(text: str) -> Markup:
+    """Let a sentence break inside of a name after a slash or underscore, and never before a %."""
+    kept = text.replace(" %", "\u00a0%")
+    return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_\s])", kept))
 
 
 def _filled(block: Table) -> list[list[str]]:

@@ -149,7 +149,9 @@ def compare_picture(document: Mapping[str, Any]) -> Picture | None:
     whole = [league for league in leagues if not league.get("group")] or leagues
     if not whole:
         return _old_comparison(document)
-    league = max(whole, key=lambda part: (len(part["entries"]), part.get("tiers") or 0))
+    # The first sentence is about this confidence.
+    first = next((claim.subject.get("method") for claim in claims_of(document)), None)
+    league = next((part for part in whole if part["method"] == first), whole[0])
     rows = [
         Standing(str(entry["model"]), entry["score"], entry["tier"]) for entry in league["entries"]
     ]

@@ -71,7 +71,7 @@ def _names(
     for number, row in enumerate(rows):
         y = top + step * number
         if row.tier != tier:
-            drawing.line(0, y, drawing.width, y, "zero")
+            drawing.line(0, y, left - 8, y, "tier")
             tier = row.tier
         drawing.text(16, y + step / 2 + 4, str(number + 1), "tick", anchor="end")
         drawing.text(24, y + step / 2 + 4, short[row.name], "name")
@@ -88,8 +88,8 @@ def _errors(
     top, step = place
     ends = [row.error[n] for row in rows for n in ("value", "low", "high")]
     known = [end for end in ends if end is not None]
-    least, most = min(0.0, *known), max(known)
-    axis = Axis(least, most * 1.04, *reach)
+    least, most = min(0.0, *known), max(0.0, *known)
+    axis = Axis(least, most + 0.04 * (most - least), *reach)
     bottom = top + step * len(rows)
     ticks = [(value, f"{100 * value:g}") for value in nice_ticks(least, most, 3)]
     across(drawing, axis, ticks, top - 2, bottom)
