@@ -7,7 +7,9 @@ from click.testing import CliRunner
 
 from calibrant.cli.main import app
 from calibrant.core import InputError
+from calibrant.epistemic import load_policy
 from calibrant.verbs.cascade import cascade
+from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups
 
 
@@ -65,9 +67,18 @@ def test_cascade_document_and_saved_policy(table, tmp_path):
     entry = result["results"][0]
     assert entry["features"] == {"question": ["topic"], "answer": ["tokens"]}
     names = [strategy["name"] for strategy in entry["strategies"]]
-    assert names == ["risk", "calibration", "confidence", "router"]
-    risk = entry["strategies"][0]
-    assert risk["area"]["value"] > entry["strategies"][1]["area"]["value"], "topics matter here"
+    assert names == ["value", "risk", "calibration", "confidence", "router"]
+    risk = entry["strategies"][1]
+    assert risk["area"]["value"] > entry["strategies"][2]["area"]["value"], "topics matter here"
+    policy = load_policy(tmp_path / "policy.json")
+    assert policy.route({"topic": "never seen", "question_id": "1"}, {}).action == "ask"
+    promise = entry["policy"]["promise"]
+    assert promise["accuracy"]["low"] < promise["accuracy"]["value"]
+    assert policy.promise["cost"] == promise["cost"]
+    assert {claim["id"] for claim in result["claims"]} <= {
+        "cascade.beats_largest",
+        "cascade.guarantee",
+    }
     assert any(point["pareto"] for strategy in entry["strategies"] for point in strategy["curve"])
     assert entry["learning_curve"][0]["labels"] < entry["learning_curve"][-1]["labels"]
     assert (tmp_path / "policy.json").exists()
@@ -86,8 +97,11 @@ def test_class_decisions_of_all_strategies_use_the_costs(table):
         costs={"c10": 1, "c01": 9},
     )["results"][0]
     said = both.filter(pl.col("model") == "large")
-    right = ((said["confidence"] >= 0.1) == (said["correct"] == 1)).mean()
-    assert entry["models"][1]["accuracy"]["value"] == pytest.approx(right, abs=0.03)
+    missed = ((said["confidence"] < 0.1) & (said["correct"] == 1)).mean()
+    false = ((said["confidence"] >= 0.1) & (said["correct"] == 0)).mean()
+    worth = 1 - (9 * missed + false) / 9
+    assert entry["measure"] == "worth"
+    assert entry["models"][1]["accuracy"]["value"] == pytest.approx(worth, abs=0.03)
 
 
 def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path):
@@ -166,5 +180,55 @@ def test_bad_groups_are_refused(table):
         groups(holes, features=["topic"])
     dropped = groups(holes, features=["topic"], on_invalid="drop").to_dict()["dropped"]
     assert dropped["feature_missing"] == holes["topic"].null_count()
-    with pytest.raises(InputError, match=r"fewer than the split needs.*model small"):
+    with pytest.raises(InputError, match=r"at least 100 labelled rows.*model small"):
         groups(table.filter(pl.col("question_id").str.len_chars() <= 2), features=["topic"])
+
+
+def test_groups_named_saved_and_told(table, tmp_path):
+    result = groups(
+        table.filter(pl.col("model") == "small"),
+        features=["topic", "tokens"],
+        group=["long answers: tokens>5"],
+        costs={"c10": 2, "c01": 1},
+        save=tmp_path / "corrector.json",
+    ).to_dict()
+    ids = {claim["id"] for claim in result["claims"]}
+    assert {"groups.recalibration", "groups.grouping_loss", "groups.decision_risk"} <= ids
+    assert "groups.stands_out" in ids
+    assert result["results"][0]["copy_check"]["passed"] in (True, False)
+    named = [g for g in result["groups"] if g["kind"] == "named"]
+    assert [group["rule"] for group in named] == ["long answers"]
+    corrector = load_policy(tmp_path / "corrector.json")
+    assert 0 <= corrector.predict_one({"topic": "x", "tokens": 3}, 0.5) <= 1
+
+
+def test_several_models_are_summed_up(table):
+    result = groups(table, features=["topic"]).to_dict()
+    assert len(result["results"]) == 2
+    assert all(set(row) >= {"rule", "models", "of"} for row in result["across"])
+
+
+def test_texts_and_vectors_become_groups(table):
+    rows = table.filter(pl.col("model") == "small").with_columns(
+        text=pl.lit("a question about ") + pl.col("topic") + pl.lit(" and things"),
+        vector=pl.concat_list(pl.col("tokens").cast(pl.Float64), pl.lit(1.0)),
+    )
+    result = groups(rows, features=["vector"], embed="text", embed_with="words").to_dict()
+    about = result["embedding"]["groups"]
+    assert set(about) == {"vector group", "text about"}
+    assert all(len(item["examples"]) <= 3 for item in about["text about"].values())
+    assert not any("text_1" in group["rule"] for group in result["groups"])
+
+
+def test_decide_promises_saves_and_loads(table, tmp_path):
+    rows = table.filter(pl.col("model") == "large")
+    result = decide(rows, max_error=0.4, save=tmp_path / "policy.json").to_dict()
+    entry = result["results"][0]
+    policy = load_policy(tmp_path / "policy.json")
+    assert policy.threshold == entry["threshold"]
+    assert result["claims"][0]["id"] == "decide.error_limit"
+    assert policy.fitted_on["model"] == "large"
+    with pytest.raises(InputError, match="the table has 2"):
+        decide(table, max_error=0.4, save=tmp_path / "policy.json")
+    with pytest.raises(InputError, match="a limit on the error, or costs"):
+        decide(rows)

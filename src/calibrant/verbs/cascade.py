@@ -21,7 +21,7 @@ from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade
-from calibrant.epistemic.deferral.choice import Target, choose_policy
+from calibrant.epistemic.deferral.choice import FEWEST, Target, choose_policy
 from calibrant.epistemic.deferral.policy import MixedPolicy
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
@@ -269,9 +269,11 @@ def cascade(
     entry = tournament(answers, chosen, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
     target = Target(budget, accuracy, guarantee, delta, strategy)
     head = document_head("cascade", data, seed=seed)
-    policy, entry["policy"] = _policy(answers, chosen, target, tolerance, seed)
+    wanted = save is not None or target != Target()
+    policy, entry["policy"] = _policy(answers, chosen, target, tolerance, seed, wanted=wanted)
     entry["policy"]["path"] = None if save is None else str(save)
-    if save is not None:
+    entry["measure"] = "worth" if chosen.costs is not None else "accuracy"
+    if save is not None and policy is not None:
         origin = {name: head[name] for name in ("source", "input", "version")}
         with writing(save):
             replace(policy, fitted_on=origin, embedding=embedder).save(save)
@@ -472,8 +474,13 @@ def _policy(
     target: Target,
     tolerance: float | None,
     seed: int,
-) -> tuple[MixedPolicy, dict[str, Any]]:
-    """Choose the policy to save, and describe it with its promise."""
+    *,
+    wanted: bool,
+) -> tuple[MixedPolicy | None, dict[str, Any]]:
+    """Choose the policy to save, and describe it with its promise.
+
+    Too few questions for a choice are an error only where a policy is wanted.
+    """
     made = dt.datetime.now(dt.UTC).date().isoformat()
     if tolerance is not None:
         policy = _risk_cascade(answers, options, tolerance, seed)
@@ -485,6 +492,9 @@ def _policy(
             f"the strategy {target.strategy!r} is not among those compared",
             hint=did_you_mean(target.strategy, list(options.strategies)),
         )
+    if len(answers) < FEWEST and not wanted:
+        why = "too few questions to choose a policy"
+        return None, {"rule": None, "tolerance": None, "chosen": why, "promise": None}
     found = choose_policy(answers, options, target, seed=seed)
     largest = float(answers.cost[:, -1].mean())
     cost = found.cost

@@ -23,13 +23,13 @@ from calibrant.epistemic.deferral.strategies import (
     single_models,
 )
 
-__all__ = ["ChosenPolicy", "Target", "choose_policy", "per_question", "reach"]
+__all__ = ["FEWEST", "ChosenPolicy", "Target", "choose_policy", "per_question", "reach"]
 
 Floats = npt.NDArray[np.float64]
 
 _FOLDS = 5
 _CERTIFY = 0.3
-_FEWEST = 250
+FEWEST = 250
 # How many standard errors better another strategy must be to replace the default, and to make a
 # strategy that was asked for be refused.
 _REPLACES = 1.0
@@ -142,8 +142,8 @@ def choose_policy(
     returned is fitted on all of them. With a guarantee 30 % of the questions are kept apart.
     """
     n = len(answers)
-    if n < _FEWEST:
-        raise InputError(f"choosing a policy takes at least {_FEWEST} questions; there are {n}")
+    if n < FEWEST:
+        raise InputError(f"choosing a policy takes at least {FEWEST} questions; there are {n}")
     order = named_stream(seed, "choose policy").permutation(n)
     kept = round(n * _CERTIFY) if target.margin is not None else 0
     own, apart = answers.rows(order[kept:]), answers.rows(order[:kept])

@@ -29,6 +29,10 @@ Ints = npt.NDArray[np.int64]
 
 _FEWEST = 100
 _RIDGE = 1e-8
+# Where there is nothing to find, two rows of different folds count twice: each predicts the other.
+# The spread of the sum is then larger by this factor than its terms show. With 200 noise
+# categories 8 % of data sets would be claimed without it, 4 % are with it.
+_TWICE = 2**0.5
 # A copy of the confidence that is still claimed means that the basis is too coarse.
 _MOST_KNOTS = 80
 
@@ -122,7 +126,7 @@ class GroupingLoss:
     interval_ : tuple of float
         Lower bound and ceiling.
     p_value_ : float
-        Two-sided p value of no grouping loss.
+        One-sided p value of no grouping loss.
     copy_ : float
         The lower bound with the confidence as only feature; 0 unless the check failed.
     estimate_, calibration_, brier_ : Estimate
@@ -205,7 +209,7 @@ class GroupingLoss:
         size = float((fit.direction**2).mean())
         if size <= 0 or error <= 0:
             return _Bound(0.0, 0.0, 0.0)
-        quantile = float(norm.ppf(0.5 + self.level / 2))
+        quantile = float(norm.ppf(self.level)) * _TWICE
         value = (theta * abs(theta) - error**2) / size
         return _Bound(value, max(0.0, theta - quantile * error) ** 2 / size, theta / error)
 
@@ -213,7 +217,7 @@ class GroupingLoss:
         squares, left = (f - y) ** 2, self.fit_.residual**2
         reach = float(norm.ppf(0.5 + self.level / 2))
         self.value_, self.lower_ = found.value, found.lower
-        self.p_value_ = float(min(1.0, 2 * norm.sf(found.statistic)))
+        self.p_value_ = float(norm.sf(found.statistic / _TWICE))
         self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
         self.interval_ = (self.lower_, self.ceiling_)
         n = len(f) if units is None else int(units.max()) + 1

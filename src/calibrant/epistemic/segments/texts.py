@@ -112,6 +112,7 @@ def text_groups(
     points = vectors / np.where(norms > 0, norms, 1.0)
     if count is None:
         count = min(_MOST_GROUPS, max(2, len(points) // _ROWS_PER_GROUP))
+    count = min(count, len(np.unique(points.round(6), axis=0)))
     made = KMeans(count, n_init=4, random_state=seed).fit(points)
     code = made.labels_
     near = np.linalg.norm(points - made.cluster_centers_[code], axis=1)
