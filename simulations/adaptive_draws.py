@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 from benchmarks.harness import DATA
+from scipy.optimize import isotonic_regression
 
 from calibrant.collect.settled import StopRule, mode_settled
 from calibrant.core.rng import named_stream
@@ -21,7 +22,7 @@ Pools: TypeAlias = list[tuple[Floats, npt.NDArray[np.bool_]]]
 BINS = 10
 
 
-def false_modes(*, runs: int = 1000, most: int = 200, chance: float = 0.05) -> list[list[Any]]:
+def false_modes(*, runs: int = 1000, most: int = 100, chance: float = 0.05) -> list[list[Any]]:
     """Share of runs in which a look after every draw ever settles on a wrong mode."""
     worlds = {
         "two classes, 0.5 and 0.5": [0.5, 0.5],
@@ -56,8 +57,6 @@ def sem_ece(confidence: Floats, right: Floats) -> float:
     cells = np.minimum((confidence * BINS).astype(int), BINS - 1)
     sums = np.bincount(cells, weights=right - confidence, minlength=BINS)
     return float(np.abs(sums).sum() / len(confidence))
-
-
 
 
 def one_question(
@@ -106,9 +105,9 @@ def compare(pools: Pools, *, most: int, runs: int, name: str) -> list[list[Any]]
     top = [(shares.max(), float(right[shares == shares.max()].mean())) for shares, right in pools]
     truth = sem_ece(*np.array(top).T)
     designs: dict[str, Callable[[list[int]], int]] = {
-        f"fixed {n}": (lambda _d, n=n: n) for n in range(4, most + 1, 2)
+        f"fixed {n}": (lambda _d, n=n: n) for n in (6, 8, 10, 12, 14, 16, 18, 20) if n <= most
     }
-    for chance in (0.2, 0.1, 0.05):
+    for chance in (0.1, 0.05, 0.02):
         designs[f"adaptive {chance}"] = adaptive_size(StopRule(most, 4, 2, chance))
     rows = []
     for label, size in designs.items():
@@ -154,15 +153,19 @@ def recorded_pools(which: str, *, limit: int = 400) -> Pools:
 
 
 def saved(rows: list[list[Any]]) -> list[list[Any]]:
-    """For each adaptive design: the fixed draws with the same Sem2 error, and what is saved."""
+    """For each adaptive design: the fixed draws with the same error, and what is saved.
+
+    Errors at fixed sizes are smoothed to fall with the size, and read off between sizes.
+    """
     fixed = [row for row in rows if row[1].startswith("fixed")]
     found = []
     for row in rows:
         if row[1].startswith("fixed"):
             continue
         for place, metric in ((3, "Sem1"), (4, "Sem2")):
-            sizes = [f[2] for f in fixed if f[place] <= row[place]]
-            equal = min(sizes) if sizes else fixed[-1][2]
+            sizes = np.array([f[2] for f in fixed])
+            smooth = isotonic_regression([f[place] for f in fixed], increasing=False).x
+            equal = float(np.interp(-row[place], -smooth, sizes))
             found.append([row[0], row[1], metric, row[2], row[place], equal, 1 - row[2] / equal])
     return found
 
@@ -172,7 +175,7 @@ def main() -> None:
     for row in false_modes():
         print("  ", *row)
     for which in ("deepseek_v3", "qwen2.5-coder-1.5b"):
-        rows = compare(recorded_pools(which), most=20, runs=100, name=which)
+        rows = compare(recorded_pools(which, limit=200), most=20, runs=40, name=which)
         print("draws: pools, design, mean draws, error of Sem1, of Sem2, bias of Sem1, of Sem2")
         for row in rows:
             print("  ", *row[:2], *(f"{value:.4f}" for value in row[2:]))
