@@ -32,4 +32,5 @@ def gap_of_means(
     common = pulls.correlation(turns)
     low = value - joined_reach(highest - right, reach, common)
     high = value + joined_reach(right - lowest, reach, common)
-    return Estimate(value, low, high, n, level, interval="newcombe")
+    # No two shares differ by more than 1; of two or three rows the sum of the reaches may.
+    return Estimate(value, max(low, -1.0), min(high, 1.0), n, level, interval="newcombe")
