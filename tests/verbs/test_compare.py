@@ -1,9 +1,6 @@
 """`compare` as its users call it: Python, command line, JSON."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -12,8 +9,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.report import render_markdown
-
-CALIBRANT = Path(sys.executable).parent / "calibrant"
+from support import call
 
 
 def two_models(n=400, seed=0):
@@ -58,9 +54,7 @@ def candidates_of(table):
 def test_fixed_names_of_the_document(tmp_path):
     path, out = tmp_path / "t.parquet", tmp_path / "c.json"
     two_models().write_parquet(path)
-    done = subprocess.run(
-        [CALIBRANT, "compare", path, "--json", out], capture_output=True, text=True
-    )
+    done = call("compare", path, "--json", out)
     assert done.returncode == 0, done.stderr
     document = json.loads(out.read_text())
     assert document["schema"] == "calibrant.compare/1"
@@ -343,3 +337,10 @@ def test_one_model_that_lacks_questions_takes_none_from_the_others():
     for view in ("raw", "da", "ia"):
         assert beside["gaps"][view] == alone["gaps"][view]
     assert document["summaries"][0]["questions_shared_by_all"] == 30
+
+
+def test_sentences_say_the_level_that_was_asked_for():
+    document = cal.compare(two_models(), level=0.9, resamples=100)
+    texts = " ".join(claim["text"] for claim in document["claims"])
+    assert "90 % interval" in texts
+    assert "95 %" not in texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
 from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
 
@@ -20,7 +20,7 @@ def _place(facts: Facts) -> str:
 
 
 def _interval(facts: Facts) -> str:
-    return f"95 % interval {points_range(facts['low'], facts['high'])}"
+    return f"{percent(facts['level'])} interval {points_range(facts['low'], facts['high'])}"
 
 
 def _attribution(facts: Facts) -> str:
@@ -181,7 +181,9 @@ _WHERE = {
 }
 
 
-def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
+def pair_claim(
+    pair: Mapping[str, Any], *, margin: float, named: bool, level: float = 0.95
+) -> Claim:
     """Return the claim about the calibration of one pair, from its entry as plain data.
 
     Parameters
@@ -192,9 +194,12 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
         Differences below it do not matter.
     named
         Whether sentences say the method, because there are several.
+    level
+        Coverage of the intervals.
     """
     gap = pair["evidence"]["raw"]["gap"]
     facts: dict[str, Any] = {**_named(pair, named), "margin": margin, "n": pair["n"]}
+    facts["level"] = level
     outcome: Outcome = pair["outcome"]
     estimate = dict(gap)
     if outcome == "shown":
@@ -230,13 +235,14 @@ def comparison_claims(
     missing: Sequence[Mapping[str, Any]],
     *,
     margin: float,
+    level: float = 0.95,
 ) -> list[Claim]:
     """Return the claims of a comparison, the data first, then the league, then the pairs."""
     named = len({pair["method"] for pair in pairs}) > 1
     claims = [claim for row in missing for claim in _missing_claims(row, named)]
     claims += [claim for league in leagues for claim in _league_claims(league, named)]
-    claims += [pair_claim(pair, margin=margin, named=named) for pair in pairs]
-    return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named))]
+    claims += [pair_claim(pair, margin=margin, named=named, level=level) for pair in pairs]
+    return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named, level))]
 
 
 def _named(entry: Mapping[str, Any], named: bool) -> dict[str, Any]:
@@ -264,14 +270,14 @@ def _opposites(pair: Mapping[str, Any]) -> dict[str, Any]:
     return {"first_view": first, "second_view": second}
 
 
-def _accuracy_claims(pair: Mapping[str, Any], named: bool) -> Iterable[Claim]:
+def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
     gap, p_adjusted = pair["accuracy_gap"], pair["p_accuracy_adjusted"]
     if p_adjusted is None:
         return
-    shown = p_adjusted <= ALPHA
+    shown = p_adjusted <= 1 - level
     first = gap["value"] > 0
     estimate = dict(gap) if first or not shown else _sized(gap, first=True)
-    facts = {**_named(pair, named), **estimate, "more": more_labels(gap, 0.0)}
+    facts = {**_named(pair, named), **estimate, "more": more_labels(gap, 0.0), "level": level}
     facts |= {"winner": pair["a"] if first else pair["b"]}
     facts |= {"loser": pair["b"] if first else pair["a"]}
     yield MORE_ACCURATE.claim(

@@ -348,7 +348,7 @@ def compare_models(
     found = compare_table(scores, models=models, candidates=candidates, options=options, rng=rng)
     part = {"keys": {"method": None, "group": None}, **found}
     rule = decide_document([part], level=level, margin=margin)
-    claims = document_claims([part], margin=margin)
+    claims = document_claims([part], margin=margin, level=level)
     return {**part, "multiplicity": rule, "claims": claims}
 
 

@@ -51,7 +51,7 @@ def decide_document(
     for part in parts:
         for pair in part["pairs"]:
             told = plain({**part["keys"], **pair})
-            pair["verdict"] = pair_claim(told, margin=margin, named=named).text
+            pair["verdict"] = pair_claim(told, margin=margin, named=named, level=level).text
         part["pairs"].sort(key=_importance)
         part["league"]["win_matrix"] = {
             "models": (models := [row["model"] for row in part["league"]["entries"]]),
@@ -69,12 +69,14 @@ def decide_document(
     return {"control": CONTROL, "alpha": alpha, **counts}
 
 
-def document_claims(parts: Sequence[Mapping[str, Any]], *, margin: float) -> list[dict[str, Any]]:
+def document_claims(
+    parts: Sequence[Mapping[str, Any]], *, margin: float, level: float
+) -> list[dict[str, Any]]:
     """Return the claims of all parts, as the document holds them."""
     pairs = [plain({**part["keys"], **pair}) for part in parts for pair in part["pairs"]]
     leagues = [plain({**part["keys"], **part["league"]}) for part in parts]
     missing = [plain({**part["keys"], **row}) for part in parts for row in part["missing"]]
-    claims = comparison_claims(pairs, leagues, missing, margin=margin)
+    claims = comparison_claims(pairs, leagues, missing, margin=margin, level=level)
     return [claim.to_dict() for claim in claims]
 
 

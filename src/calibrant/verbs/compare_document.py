@@ -43,7 +43,7 @@ def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Compa
             **options,
             "reading": source.reading,
             "data": {**source.data, "missing": _keyed(parts, "missing")},
-            "claims": document_claims(parts, margin=options["margin"]),
+            "claims": document_claims(parts, margin=options["margin"], level=options["level"]),
             "dropped": dict(source.dropped),
             "emptied_models": list(source.emptied),
             "not_compared": [
