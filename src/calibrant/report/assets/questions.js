@@ -69,11 +69,15 @@ function questionTools(data, state, redraw) {
   }
   return parts;
 }
+function unpacked({ names, rows }) {
+  return rows.map((q) => ({ ...q, answers: q.answers.map(([model, answer, draws, correct]) => ({ model: names[model], answer, draws, correct })),
+    scores: Array.isArray(q.scores) ? q.scores.map(([model, method, confidence, correct]) => ({ model: names[model], method: names[method], confidence, correct })) : q.scores }));
+}
 function readyBrowser() {
   const holder = byId("questions"), part = byId("browse");
   if (!holder) return;
   const start = () => {
-    const data = JSON.parse(byId("questions-data").textContent), state = { words: "", kind: "all", model: "", method: "", facets: {} };
+    const data = unpacked(JSON.parse(byId("questions-data").textContent)), state = { words: "", kind: "all", model: "", method: "", facets: {} };
     const searched = data.map((q) => [q.id, q.text, typeof q.scores === "string" ? q.scores : "", ...q.answers.map((a) => a.answer)].join(" ").toLowerCase());
     const count = byId("questions-count");
     const fits = (q, place) => searched[place].includes(state.words) && KINDS[state.kind](modesOf(q))

@@ -29,6 +29,7 @@ function thresholdBox(entry, full) {
   slider.max = count;
   slider.step = 1;
   slider.value = count - 1 - place;
+  slider.setAttribute("aria-label", "Answer when confidence is at least");
   const said = made("output"), label = made("label", "Answer when confidence is at least "), pictures = made("div", undefined, "try");
   label.append(said, made("br"), slider);
   const tiles = made("div", undefined, "tiles"), answered = tile("answered"), error = tile("wrong among the answered"), cost = tile("cost per question");

@@ -145,15 +145,39 @@ def _browser(questions: Sequence[Mapping[str, Any]], note: str) -> dict[str, Any
     """Return the rows of the browser, as many as keep the page small, and what they are."""
     if not questions:
         return None
+    names: dict[str, int] = {}
     rows, size = [], 0
     for question in questions:
-        size += len(orjson.dumps(question))
+        row = _packed_question(question, names)
+        size += len(orjson.dumps(row))
         if size > _BROWSER_BYTES:
             break
-        rows.append(question)
+        rows.append(row)
     if len(rows) < len(questions):
         note += (
             f" Only the first {len(rows):,} of these {len(questions):,} are on this page, which "
             "must stay small; the study's tables hold them all."
         )
-    return {"note": note.strip(), "json": safe_json(rows), "number": len(rows)}
+    found = {"names": list(names), "rows": rows}
+    return {"note": note.strip(), "json": safe_json(found), "number": len(rows)}
+
+
+def _packed_question(question: Mapping[str, Any], names: dict[str, int]) -> dict[str, Any]:
+    """Return a question whose models and methods stand as places in the list of names."""
+
+    def place(name: Any) -> int:
+        return names.setdefault(str(name or ""), len(names))
+
+    scores = question.get("scores") or []
+    return {
+        **question,
+        "answers": [
+            [place(a["model"]), a["answer"], a["draws"], a["correct"]]
+            for a in question.get("answers") or ()
+        ],
+        "scores": scores
+        if isinstance(scores, str)
+        else [
+            [place(c["model"]), place(c["method"]), c["confidence"], c["correct"]] for c in scores
+        ],
+    }

@@ -205,7 +205,7 @@ def settings_of(document: Mapping[str, Any]) -> dict[str, str]:
     """Return what was done, without the results themselves."""
     facts = {name: value for name, value in document.items() if name not in _LONG}
     text = orjson.dumps(facts, option=orjson.OPT_INDENT_2).decode()
-    limit = 20_000
+    limit = 6_000
     if len(text) > limit:
         text = text[:limit] + "\n... (the JSON result has the rest)"
     return {"title": str(document["schema"]), "text": text}
