@@ -1,9 +1,6 @@
 """`audit` as its users call it: arrays, tables, draws, command line, JSON, claims."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,14 +8,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError, UnavailableError
+from support import call as run
 
-CALIBRANT = Path(sys.executable).parent / "calibrant"
 METRICS = ("ece", "ece_debiased", "smooth_ece", "brier", "log_loss", "auroc", "aurc")
 VERIFICATION = ("error_rate", "lipschitz", "passive_floor", "active_floor", "accuracy_floor")
-
-
-def run(*words, cwd=None):
-    return subprocess.run([CALIBRANT, *words], capture_output=True, text=True, cwd=cwd)
 
 
 def sample(n=600, shift=0.2, seed=0):

@@ -1,19 +1,13 @@
 """grade and audit of sampled answers: one line from raw answers to Sem-ECE."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
 import calibrant as cal
-
-
-def run(*arguments):
-    command = [sys.executable, "-m", "calibrant", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+from support import call as run
 
 
 def sampled(questions=40, draws=20, seed=0, stated=False):
