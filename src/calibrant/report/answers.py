@@ -45,7 +45,10 @@ _FIELDS = tuple(Claim.__dataclass_fields__)
 _KEYS = ("model", "method", "group")
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
 # One question, two directions: they are ranked together.
-_SAME = {"audit.under_confident": "audit.over_confident"}
+_SAME = {
+    "audit.under_confident": "audit.over_confident",
+    "audit.meanings_under_confident": "audit.meanings_over_confident",
+}
 
 
 def claim_tone(claim: Claim) -> str:
@@ -58,7 +61,7 @@ def claim_tone(claim: Claim) -> str:
     >>> claim_tone(Claim("audit.over_confident", {}, "undecided", ""))
     'undecided'
     """
-    name = claim.id.rpartition(".")[2].removeprefix("all_")
+    name = claim.id.rpartition(".")[2].removeprefix("all_").removeprefix("meanings_")
     if claim.outcome == "shown" and name in SYMBOLS:
         return name
     return claim.outcome
