@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
+from calibrant.comparison.candidates import candidate_views
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.decision import decide_pairs
-from calibrant.comparison.evidence import accuracy_p_value, pair_evidence
+from calibrant.comparison.evidence import accuracy_p_value, pair_evidence, view_evidence
+from calibrant.comparison.resampled import resample_counts
 from simulations._comparison_worlds import (
     HARDEST,
     PAIRS,
@@ -21,6 +23,7 @@ from simulations._comparison_worlds import (
     views_of,
 )
 from simulations.claims.harness import RUNS, Said, World
+from simulations.comparison import pool_of
 
 MARGIN = 0.05
 RESAMPLES = 120
@@ -28,6 +31,7 @@ RESAMPLES = 120
 FEWER = 300
 BETTER, ACCURATE = "compare.better_calibrated", "compare.more_accurate"
 LEADS, MISSING = "compare.leads", "compare.missing_related"
+JUDGES = "compare.judges_better"
 
 
 def table_of(models, missing=()):
@@ -117,6 +121,16 @@ def gaps_in_questions(rng, *, n, related):
     yield Said(MISSING, bool(made), bool(made) and not related)
 
 
+def judges(rng, *, n, moved, side):
+    """Two judges of the same answers; `side` says which is better calibrated, 0 neither."""
+    pool = pool_of(rng, n, moved=moved)
+    counts = resample_counts(n, RESAMPLES, rng)
+    both = [candidate_views(pool, counts, judge, (0, 1), bins=15).statistics for judge in (0, 1)]
+    found = view_evidence(*both, n, n, 0.95)
+    shown = bool(found.side(0.95)) and max(found.p_gap, found.p_square) <= 0.05
+    yield Said(JUDGES, shown, shown and found.side(0.95) != side)
+
+
 def worlds():
     sizes = {world.name: world for world in (*HARDEST, PAIRS[10], PAIRS[11])}
     for world in sizes.values():
@@ -135,6 +149,13 @@ def worlds():
     yield World("four calibrated models, n = 300", partial(alike, n=300, odds=odds))
     leads = partial(one_leads, n=500)
     yield World("one calibrated, two over, n = 500", leads, (LEADS,), min(RUNS, FEWER))
+    for name, moved, side in (
+        ("two calibrated judges", (0.0, 0.0), 0),
+        ("two judges, both +.8", (0.8, 0.8), 0),
+        ("two judges, second +.8", (0.0, 0.8), -1),
+    ):
+        found = partial(judges, n=300, moved=moved, side=side)
+        yield World(f"{name}, n = 300", found, (JUDGES,) if side else ())
     for related in (False, True):
         label = "the hard ones" if related else "at random"
         yield World(

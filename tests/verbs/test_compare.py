@@ -344,3 +344,22 @@ def test_sentences_say_the_level_that_was_asked_for():
     texts = " ".join(claim["text"] for claim in document["claims"])
     assert "90 % interval" in texts
     assert "95 %" not in texts
+
+
+def test_candidates_explain_the_verdict_with_a_claim_of_their_own():
+    table = two_models()
+    grades = {
+        (str(row["question_id"]), row["model"]): row["correct"]
+        for row in table.iter_rows(named=True)
+    }
+    sure = pl.DataFrame(
+        [
+            {**row, "confidence": 0.95 if row["judge"] == "small" else 0.9 * right + 0.05}
+            for row in candidates_of(table).iter_rows(named=True)
+            for right in [grades[row["question_id"], row["author"]]]
+        ]
+    )
+    document = cal.compare(table, candidates=sure, resamples=200)
+    (claim,) = [c for c in document["claims"] if c["id"] == "compare.judges_better"]
+    assert claim["outcome"] == "shown"
+    assert "large is the better calibrated judge" in claim["text"]

@@ -173,6 +173,29 @@ MISSING = declare(
     )
 )
 
+JUDGES = declare(
+    ClaimRule(
+        "compare.judges_better",
+        "Who judges the same candidate answers with the better calibrated confidence?",
+        "E|c - r(c)| over the shared candidate answers is smaller for one judge",
+        "interval of the absolute gap and debiased squared gap, on one side (candidate-aligned "
+        "view)",
+        "Holm over the pairs with candidates",
+        {
+            "shown": lambda facts: (
+                f"{_place(facts)}On the same candidate answers {facts['winner']} is the better "
+                f"calibrated judge: error lower by {points(facts['value'])} ({_interval(facts)}; "
+                f"{count(facts['n'], 'question')})."
+            ),
+            "undecided": lambda facts: (
+                f"{_place(facts)}Undecided who judges the same candidate answers better, "
+                f"{facts['a']} or {facts['b']} (difference "
+                f"{points_range(facts['low'], facts['high'])} points). {_more(facts)} would decide."
+            ),
+        },
+    )
+)
+
 _WHERE = {
     "raw": "as answered",
     "os_weakest": "at the weaker accuracy",
@@ -242,6 +265,7 @@ def comparison_claims(
     claims = [claim for row in missing for claim in _missing_claims(row, named)]
     claims += [claim for league in leagues for claim in _league_claims(league, named)]
     claims += [pair_claim(pair, margin=margin, named=named, level=level) for pair in pairs]
+    claims += [claim for pair in pairs for claim in _judge_claims(pair, named, level)]
     return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named, level))]
 
 
@@ -268,6 +292,26 @@ def _opposites(pair: Mapping[str, Any]) -> dict[str, Any]:
     first = {"winner": pair["a"], "where": _WHERE[low], "size": abs(gaps[low])}
     second = {"winner": pair["b"], "where": _WHERE[high], "size": abs(gaps[high])}
     return {"first_view": first, "second_view": second}
+
+
+def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
+    """Yield what the candidate-aligned view shows: it explains the verdict, and decides nothing."""
+    p_adjusted = pair.get("p_candidates_adjusted")
+    if p_adjusted is None:
+        return
+    view = pair["evidence"]["ca"]
+    shown = bool(view["side"]) and p_adjusted <= 1 - level
+    first = view["gap"]["value"] < 0
+    estimate = _sized(view["gap"], first=True) if shown and first else dict(view["gap"])
+    facts = {**_named(pair, named), **estimate, "level": level}
+    facts |= {"more": more_labels(view["gap"], 0.0), "winner": pair["a"] if first else pair["b"]}
+    yield JUDGES.claim(
+        "shown" if shown else "undecided",
+        facts,
+        subject={name: pair[name] for name in ("a", "b", "method", "group")},
+        estimate=estimate,
+        p_adjusted=p_adjusted,
+    )
 
 
 def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:

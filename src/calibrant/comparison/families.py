@@ -89,7 +89,7 @@ def _decide(
     family: Sequence[tuple[dict[str, Any], PairEvidence]], *, level: float, margin: float
 ) -> None:
     decided = decide_pairs([found for _, found in family], level=level, margin=margin)
-    accuracy = _accuracy_p([pair for pair, _ in family])
+    accuracy = _adjusted([pair["p_accuracy"] for pair, _ in family])
     for (pair, found), decision, p_accuracy in zip(family, decided, accuracy, strict=True):
         winner = {-1: pair["a"], 1: pair["b"]}.get(decision.winner)
         pair["outcome"] = _OUTCOMES.get(decision.outcome, decision.outcome)
@@ -102,11 +102,20 @@ def _decide(
         pair["p_verdict_adjusted"] = decision.p_adjusted
         pair["p_accuracy_adjusted"] = p_accuracy
         pair["pairs"] = len(family)
+    judged = [pair for pair, _ in family if "ca" in pair["evidence"]]
+    for pair, p in zip(judged, _adjusted([_larger(pair) for pair in judged]), strict=True):
+        pair["p_candidates_adjusted"] = p
 
 
-def _accuracy_p(pairs: Sequence[Mapping[str, Any]]) -> list[float | None]:
-    """Return the corrected p-values of 'both are right equally often'."""
-    found = [pair["p_accuracy"] for pair in pairs]
+def _larger(pair: Mapping[str, Any]) -> float:
+    """Return the larger p-value of the two tests on shared candidates; both must agree."""
+    found = pair["evidence"]["ca"]
+    both = (found["p_gap"], found["p_square"])
+    return math.nan if any(map(math.isnan, both)) else max(both)
+
+
+def _adjusted(found: Sequence[float]) -> list[float | None]:
+    """Return p-values corrected by Holm's rule; None where there is none."""
     tested = [place for place, p in enumerate(found) if not math.isnan(p)]
     adjusted: list[float | None] = [None] * len(found)
     for place, p in zip(tested, holm([found[place] for place in tested]), strict=True):
