@@ -12,6 +12,7 @@ from benchmarks.harness import DATA
 
 from calibrant.confidence import METHODS, cross_fit, score_table
 from calibrant.metrics.estimates import metric_estimates
+from calibrant.metrics.multi_answer import evaluate_multi_answer
 from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.metrics.multi_answer.significance import compare_aurocs
 from calibrant.metrics.recalibration import cross_fitted
@@ -54,7 +55,8 @@ BOTH = (
     "semantic_density",
 )
 SECOND_TURN = ("p_true_prob", "p_true_ratio")
-STACK = ("perplexity", "consistency_greedy", "p_true_ratio", "sequence_probability")
+# Nothing is picked by hand: the ensemble stacks every method, and the ridge weighs them.
+STACK = (*BLACK_BOX, *ONE_CALL, *BOTH, *SECOND_TURN)
 GROUPS = {
     **dict.fromkeys(BLACK_BOX, "samples alone"),
     **dict.fromkeys(ONE_CALL, "one call with log-probs"),
@@ -247,6 +249,41 @@ def ensemble_words(rows: list[dict[str, Any]]) -> str:
     return "Ensemble against the best single method, held-out questions: " + "; ".join(parts) + "."
 
 
+def sca_words(scores: pl.DataFrame, data: Path) -> str:
+    """Say whether SCA beats consistency where k varies, both judged on the greedy answer."""
+    math = pl.col("source") == "math_small"
+    questions = (
+        pl.read_parquet(data / "local_models" / "questions.parquet")
+        .filter(pl.col("source") != "webquestions")
+        .select(
+            "question_id",
+            "k",
+            pl.when(math)
+            .then(pl.lit("math"))
+            .otherwise(pl.col("source").str.slice(5))
+            .alias("domain"),
+        )
+    )
+    pair = scores.filter(pl.col("method").is_in(["sca", "consistency_greedy"]))
+    found = evaluate_multi_answer(
+        pair.join(questions, on="question_id"), ranking_methods=("sca",), mixes=[[1, 2, 4, 6]]
+    )
+    parts, shown = [], 0
+    for entry in found["results"]:
+        for test in entry["significance"]:
+            decided = test["p_adjusted"] < 0.05
+            shown += decided and test["difference"].value > 0
+            parts.append(
+                f"{entry['model']} {100 * test['difference'].value:+.1f} points "
+                f"(p = {test['p']:.2f}, {'shown' if decided else 'undecided'})"
+            )
+    verdict = "beats" if shown == len(parts) else "does not beat"
+    return (
+        f"SCA {verdict} consistency on these models. AUROC on questions with 1, 2, 4 and 6 right "
+        f"answers pooled, mean over domains, SCA minus consistency: {'; '.join(parts)}."
+    )
+
+
 def main() -> None:
     if not DATA.is_dir():
         print(f"   REAL DATA ABSENT: {DATA}; nothing written", flush=True)
@@ -254,7 +291,8 @@ def main() -> None:
     page = StudyPage("confidence_best", "Which confidence method is best?")
     rows = numbers(open_qa_scores(DATA), "six models, open questions, one call")
     rows += numbers(deepseek_scores(DATA), "DeepSeek-V3, 3,000 MACE questions")
-    rows += numbers(local_scores(DATA), "three local models, 860 short questions")
+    local = local_scores(DATA)
+    rows += numbers(local, "three local models, 860 short questions")
     page.text(
         "Every method is judged on the same outcome: the grade of the greedy answer. AUROC is the "
         "chance that a right answer has a higher score than a wrong one. ECE is taken after "
@@ -263,6 +301,7 @@ def main() -> None:
         "comparisons of the data set, 5 %)."
     )
     page.text(ensemble_words(rows))
+    page.text(sca_words(local, DATA))
     picture(page, rows)
     table(page, rows)
     page.write()

@@ -68,8 +68,10 @@ def test_the_document_holds_the_same_numbers_as_direct_computation():
     document = evaluate_multi_answer(frame, reference="good")
     [good, noise] = document["results"]
     rows = frame.filter(pl.col("method") == "good", pl.col("k").is_in([1, 2]))
-    parts = leaves(rows["domain"], rows["subtype"])
-    expected = macro_auroc(rows["confidence"].to_numpy(), rows["correct"].to_numpy(), parts)
+    pair = rows["confidence"].to_numpy(), rows["correct"].to_numpy()
+    expected = macro_auroc(*pair, leaves(rows["domain"]))
+    by_kind = macro_auroc(*pair, leaves(rows["domain"], rows["subtype"]))
+    assert good["mixes"][1]["auroc_math_by_kind"] == by_kind.estimate
     assert document["mixes"] == [[1], [1, 2], [1, 2, 4], [1, 2, 4, 6]]
     assert good["mixes"][1]["auroc"] == expected.estimate
     ones = rows.filter(pl.col("k") == 1)
@@ -79,6 +81,22 @@ def test_the_document_holds_the_same_numbers_as_direct_computation():
     assert noise["significance"][-1]["p"] < 0.01
     assert noise["significance"][-1]["difference"].value > 0
     assert good["significance"] == []
+
+
+def test_two_methods_are_compared_on_one_outcome_per_question():
+    """The other method is about other answers: its own grades flatter it, the same do not."""
+    frame = world()
+    noise = frame.filter(pl.col("method") == "noise")
+    flattered = noise.with_columns(correct=(pl.col("confidence") > 0.5).cast(pl.Float64))
+    both = pl.concat([frame.filter(pl.col("method") == "good"), flattered])
+    test = evaluate_multi_answer(both, reference="good")["results"][1]["significance"][-1]
+    fair = evaluate_multi_answer(frame, reference="good")["results"][1]["significance"][-1]
+    assert test["difference"] == fair["difference"]
+    assert test["difference"].value > 0.2
+    assert test["own_difference"].value < -0.2
+    changed = (flattered["correct"] != noise["correct"]).sum()
+    assert test["outcomes_differ"] == changed > 100
+    assert fair["outcomes_differ"] == 0
 
 
 def test_a_part_without_wrong_answers_is_left_out_and_named():
@@ -298,7 +316,7 @@ def test_the_verb_joins_questions_and_is_deterministic():
     first, again = (bench_evaluate(bare, questions=questions, resamples=200) for _ in range(2))
     assert first.to_dict() == again.to_dict()
     assert first.kind == "multi_answer"
-    assert "AUROC on mixes" in str(first)
+    assert "AUROC" in str(first)
     with pytest.raises(InputError, match="'k'"):
         bench_evaluate(bare)
 
