@@ -134,11 +134,9 @@ CASES = {
     "compare-tables": lambda: compare([scores(("small",)), scores(("small", "large"))[QUESTIONS:]]),
     "compare-study": lambda: compare(study()),
     "groups-csv": lambda: cal.groups(
-        _written(scores(("small",), n=400), "g.csv"), features=["topic", "hard"], random_splits=2
+        _written(scores(("small",), n=400), "g.csv"), features=["topic", "hard"]
     ),
-    "groups-dataframe": lambda: cal.groups(
-        scores(("small",), n=400), features=["topic", "hard"], random_splits=2
-    ),
+    "groups-dataframe": lambda: cal.groups(scores(("small",), n=400), features=["topic", "hard"]),
     "cascade-csv": lambda: cal.cascade(
         _written(scores(n=400), "c.csv"),
         features=["hard"],
