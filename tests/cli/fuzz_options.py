@@ -99,6 +99,8 @@ def single_cases():
     return [
         Case(words, ((f"--{parameter.word}", value),))
         for words, command in commands()
+        # It serves until somebody stops it.
+        if words != "label serve"
         for parameter in parameters(command).values()
         if not parameter.option.argument
         for value in values_of(parameter)
@@ -170,6 +172,7 @@ NEEDED = {
     "label next": ["open.csv", "--out", "next.csv"],
     "label add": ["open.csv", "batch.csv", "--out", "added.csv"],
     "label status": ["open.csv"],
+    "label export": ["open.csv", "--out", "exported.csv"],
     "bench mace": ["--out", "mace.jsonl"],
     "bench check": ["made.jsonl"],
     "bench evaluate": ["scores.csv", "--reference", "consistency"],

@@ -199,7 +199,7 @@ def test_every_input_of_every_verb_is_checked_before_it_is_opened():
 
 NUMBERS = {
     "plan": ["--precision", "--lipschitz", "--drift", "--stages"],
-    "monitor": ["--bins", "--tolerance", "--alpha", "--every"],
+    "monitor": ["--horizon", "--tolerance", "--alpha", "--every"],
     "groups": ["--level", "--alpha", "--threshold", "--repeats", "--max-groups", "--seed"],
     "bench": ["--k", "--limit", "--per-k"],
 }

@@ -199,7 +199,12 @@ def test_outcomes_in_the_table_count_only_where_they_are_a_random_choice(tmp_pat
     assert judged["width_ratio"] < 0.85
     assert used["results"][0]["side_leaves"] < 0.7
     with pytest.raises(InputError, match="no place beside it"):
-        label_status(hidden)
+        label_next(hidden, tmp_path / "b.csv")
+    # Where every row has an outcome nobody chose, and looking leaves no file behind.
+    table = tmp_path / "all.csv"
+    truth.write_csv(table)
+    assert label_status(table)["results"][0]["labelled"] == 600
+    assert not store_path(table).exists()
     with pytest.raises(InputError, match="no column"):
         label_status(hidden, labels=store, judge="jury")
 

@@ -280,13 +280,12 @@ def label_status(
 
     Examples
     --------
-    >>> import numpy as np, tempfile
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0.5, 1.0, 500)
     >>> y = np.where(np.arange(500) < 200, (rng.random(500) < p) * 1.0, None)
-    >>> store = tempfile.mkdtemp() + "/labels.sqlite"
     >>> state = label_status({"confidence": p, "correct": y.tolist()}, precision=0.2,
-    ...                      existing="random", labels=store)
+    ...                      existing="random")
     >>> state["results"][0]["labelled"], state["results"][0]["stop"]["stop"]
     (200, True)
     """
@@ -294,7 +293,7 @@ def label_status(
     columns = _columns(confidence, correct, model, method, question, answer, on_invalid)
     work = open_pool(
         table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
-        bins=bins,
+        bins=bins, create=False,
     )  # fmt: skip
     return LabelResult(label_document(work, head, columns, _goals(precision, threshold, budget)))
 

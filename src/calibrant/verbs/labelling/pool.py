@@ -14,8 +14,8 @@ from polars.exceptions import PolarsError
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
-from calibrant.planning.labelling.session import LabelSession
 from calibrant.planning.labelling.peers import peer_agreement
+from calibrant.planning.labelling.session import LabelSession
 from calibrant.records import Study, load_scores, read_table, source_name
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.label_store import LabelStore, store_path
@@ -79,6 +79,8 @@ def _is_study(table: Any) -> bool:
 def _with_texts(table: Any) -> pl.DataFrame:
     study = table if isinstance(table, Study) else Study(table)
     scores = study.read("scores")
+    if not study.has("questions"):
+        return scores
     questions = study.read("questions")
     names = [name for name in ("text", "references", "choices") if name in questions.columns]
     fresh = [name for name in names if name not in scores.columns]
@@ -126,8 +128,12 @@ def open_pool(
     wave: int = 50,
     overlap: float = 0.1,
     seed: int = 0,
+    create: bool = True,
 ) -> OpenPool:
-    """Open a pool and its store; the user's file is read and never written."""
+    """Open a pool and its store; the user's file is read and never written.
+
+    A table in which every row has an outcome needs no word on how rows were chosen: all were.
+    """
     rows, dropped = read_pool(table, columns)
     source = source_name(table)
     side = []
@@ -140,14 +146,14 @@ def open_pool(
     known = rows["correct"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     session = LabelSession(
         rows,
-        LabelStore(_place(table, labels)),
+        _store(table, labels, create=create),
         side=side,
         bins=bins,
         design=design,
         wave=wave,
         overlap=overlap,
         seed=seed,
-        existing=known if existing == "random" else None,
+        existing=known if existing == "random" or np.isfinite(known).all() else None,
     )
     first = session.store.waves()
     if first and len(session.keys) - session.existing_items > first[0].frame:
@@ -158,6 +164,14 @@ def open_pool(
             hint="label the new rows as a table of their own",
         )
     return OpenPool(session, source, dropped, judge, peers, int(np.isfinite(known).sum()))
+
+
+def _store(table: Any, labels: str | Path | None, *, create: bool) -> LabelStore:
+    """Return the store; whoever only looks leaves no file behind."""
+    beside = labels is not None or isinstance(table, str | Path | Study)
+    if not create and not (beside and _place(table, labels).exists()):
+        return LabelStore(":memory:")
+    return LabelStore(_place(table, labels))
 
 
 def _place(table: Any, labels: str | Path | None) -> Path:
