@@ -139,7 +139,7 @@ def pool_of(shares, truth, n, rng) -> DrawPool:
     return DrawPool(np.arange(len(counts)), counts, labels, np.ones(counts.shape, bool), {})
 
 
-def limit(world: World, questions=400_000) -> float:
+def limit(world: World, questions=200_000) -> float:
     """Return the calibration error with unlimited draws."""
     shares, truth = world(questions, np.random.default_rng(99))
     right = (truth == shares.argmax(axis=1)).astype(float)
