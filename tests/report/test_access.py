@@ -3,9 +3,8 @@
 import itertools
 import re
 
-import numpy as np
 import pytest
-from pages import open_page, page_with_table, wait_for
+from pages import open_charts, open_page, page_with_table, wait_for
 
 import calibrant as cal
 from calibrant.core.document import plain
@@ -58,7 +57,7 @@ def test_nothing_on_the_page_moves_by_itself():
 @pytest.mark.browser
 def test_headings_leave_no_level_out(browser, tmp_path):
     rows = [
-        {"id": "a", "text": "Who?", "scores": "", "answers": [
+        {"id": "a", "text": "Who?", "scores": [], "answers": [
             {"model": "m", "answer": "x", "draws": 1, "correct": True}]}
     ]  # fmt: skip
     page = render_html([plain(document_of("audit"))], questions=rows, questions_note="all")
@@ -75,6 +74,8 @@ def test_more_questions_keep_the_place_of_the_keyboard(browser, tmp_path):
     rows = [{"id": f"q{i}", "text": f"Q{i}?", "scores": "", "answers": []} for i in range(30)]
     audited = cal.audit([0.9, 0.8] * 50, [1, 0] * 50).to_dict()
     open_page(browser, render_html([audited], questions=rows, questions_note="all"), tmp_path)
+    browser.execute_script("byId('browse').open = true")
+    wait_for(browser, "return !!document.querySelector('#questions button.more')")
     browser.execute_script("document.querySelector('#questions button.more').focus()")
     browser.execute_script("document.activeElement.click()")
     assert browser.execute_script("return document.activeElement.textContent") == "Q10? q10"
@@ -85,6 +86,7 @@ def test_the_slider_follows_the_arrow_keys(browser, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
     open_page(browser, render_html([plain(document_of("cascade"))]), tmp_path)
+    open_charts(browser)
     slider = browser.find_element("css selector", ".controls input[type=range]")
     read = "return document.querySelector('.readout tbody').textContent"
     before = browser.execute_script(read)
@@ -110,6 +112,7 @@ def printed(browser):
 def test_no_name_covers_a_number_on_paper(browser, printed, tmp_path):
     rows = tuple((f"a rather long name of a model {i}", "0.123 [0.100, 0.146]") for i in range(5))
     open_page(browser, page_with_table(Table(("model", "ECE"), rows)), tmp_path)
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     printed()
     place = "getComputedStyle(document.querySelector('#t0-0 td.label'))"
     assert browser.execute_script(f"return {place}.position") == "static"
@@ -119,21 +122,9 @@ def test_no_name_covers_a_number_on_paper(browser, printed, tmp_path):
 
 
 @pytest.mark.browser
-def test_folded_charts_are_drawn_before_anyone_prints(browser, printed, tmp_path):
-    rng = np.random.default_rng(0)
-    table = {
-        "method": np.repeat([f"m{i}" for i in range(9)], 40),
-        "question_id": list(range(40)) * 9,
-        "confidence": rng.random(360),
-        "correct": rng.integers(2, size=360),
-    }
-    open_page(browser, render_html([cal.audit(table, resamples=50).to_dict()]), tmp_path)
-    undrawn = "return document.querySelectorAll('.chart:not([data-drawn])').length === 0"
-    wait_for(browser, undrawn)
-    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert browser.execute_script(
-        "return [...document.querySelectorAll('details.folded')].every(d => d.open)"
-    )
+def test_words_of_charts_are_dark_on_paper(browser, printed, tmp_path):
+    open_page(browser, render_html([plain(document_of("cascade"))]), tmp_path)
+    open_charts(browser)
     printed()
     colours = browser.execute_script(
         "return [...new Set([...document.querySelectorAll('.chart svg text')]"

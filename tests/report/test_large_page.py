@@ -2,6 +2,7 @@
 
 import pytest
 from benchmarks._report_study import write_large_study
+from pages import open_page, wait_for
 
 from calibrant.report import render_html
 from calibrant.verbs.audit import audit
@@ -42,9 +43,9 @@ def test_long_texts_and_many_confidences_do_not_make_a_page_large():
 
 @pytest.mark.browser
 def test_the_large_page_opens_and_finds_a_question(page, browser, tmp_path):
-    from test_browser import open_page
-
     open_page(browser, page, tmp_path)
+    browser.execute_script("byId('browse').open = true")
+    wait_for(browser, "return !!document.getElementById('questions-filter')")
     browser.execute_script(
         "const f = document.getElementById('questions-filter'); f.value = 'question q1999:';"
         "f.dispatchEvent(new Event('input'))"

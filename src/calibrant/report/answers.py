@@ -18,6 +18,7 @@ __all__ = [
     "Badge",
     "badge_of",
     "claim_tone",
+    "claims_by_entry",
     "claims_of",
     "entry_key",
     "entry_tone",
@@ -42,7 +43,6 @@ SYMBOLS = {
 """A sign per tone: colour alone would say nothing to many readers."""
 
 _FIELDS = tuple(Claim.__dataclass_fields__)
-_KEYS = ("model", "method", "group")
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
 # One question, two directions: they are ranked together.
 _SAME = {
@@ -135,7 +135,8 @@ def _is_summary(claim: Claim) -> bool:
 def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | None:
     """Return the badge of a document, or None where it makes no claim."""
     if kind_of(document) == "audit" and document["results"]:
-        tones = [entry_tone(entry, claims) for entry in _tested(whole_entries(document))]
+        about = claims_by_entry(claims)
+        tones = [entry_tone(entry, about) for entry in _tested(whole_entries(document))]
         return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
     if kind_of(document) == "monitor" and any(e.get("alarm") for e in document["results"]):
         return Badge("alarm", "alarm")
@@ -167,16 +168,21 @@ def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for entry in results if not entry.get("group")] or results
 
 
-def entry_tone(entry: Mapping[str, Any], claims: Sequence[Claim]) -> str:
-    """Return the verdict on one audited confidence, from the claims about it."""
+def entry_tone(entry: Mapping[str, Any], claims: Mapping[str, Sequence[Claim]]) -> str:
+    """Return the verdict on one audited confidence, from the claims by entry."""
     if not entry.get("probability", True):
         return "not_tested"
-    own = [claim for claim in claims if _about(claim, entry)]
+    own = claims.get(entry_key(entry), ())
     return calibration_word(own).replace("-", "_") if own else "not_tested"
 
 
-def _about(claim: Claim, entry: Mapping[str, Any]) -> bool:
-    return all((claim.subject.get(key) or None) == (entry.get(key) or None) for key in _KEYS)
+def claims_by_entry(claims: Sequence[Claim]) -> dict[str, list[Claim]]:
+    """Return the claims about single entries, by the key of the entry."""
+    found: dict[str, list[Claim]] = {}
+    for claim in claims:
+        if claim.subject.get("model") is not None:
+            found.setdefault(entry_key({"method": "", **claim.subject}), []).append(claim)
+    return found
 
 
 def entry_key(entry: Mapping[str, Any]) -> str:

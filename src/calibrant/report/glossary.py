@@ -126,6 +126,7 @@ GLOSSARY: dict[str, Term] = {
     ),
     "tier": Term("Models of one tier are not told apart by these questions.", page="compare"),
     "beats": Term("How many other models it is shown to be better than.", page="compare"),
+    "first minus this": Term("How much higher the first strategy lies than this one."),
     # -- decide
     "answered": Term("Share of the questions that are answered at this threshold."),
     "error among answered": Term("Share of wrong answers among those that are given."),

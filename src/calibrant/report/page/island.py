@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
-from calibrant.report.answers import claim_tone, claims_of, entry_key, entry_tone
+from calibrant.report.answers import claim_tone, claims_by_entry, claims_of, entry_key, entry_tone
 
 __all__ = ["confidences", "policies"]
 
@@ -22,26 +22,23 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for document in documents:
         if kind_of(document) != "audit":
             continue
-        claims = claims_of(document)
-        by_subject: dict[str, list[Claim]] = {}
-        for claim in claims:
-            if claim.subject.get("model") is not None:
-                key = entry_key({"method": "", **claim.subject})
-                by_subject.setdefault(key, []).append(claim)
+        about = claims_by_entry(claims_of(document))
         for entry in document["results"]:
             key = entry_key(entry)
-            found.setdefault(key, _confidence(entry, key, by_subject.get(key, [])))
+            found.setdefault(key, _confidence(entry, key, about))
     return list(found.values())
 
 
-def _confidence(entry: Mapping[str, Any], key: str, claims: Sequence[Claim]) -> dict[str, Any]:
+def _confidence(
+    entry: Mapping[str, Any], key: str, about: Mapping[str, Sequence[Claim]]
+) -> dict[str, Any]:
     reliability = entry.get("reliability") or {}
     return {
         "key": key,
         "model": str(entry["model"]),
         "method": str(entry["method"] or ""),
         "group": key.rpartition("␟")[2],
-        "tone": entry_tone(entry, claims),
+        "tone": entry_tone(entry, about),
         "n": entry["n"],
         "probability": entry["probability"],
         "metrics": {name: _estimate(value) for name, value in entry["metrics"].items()},
@@ -50,7 +47,7 @@ def _confidence(entry: Mapping[str, Any], key: str, claims: Sequence[Claim]) -> 
         "histogram": reliability.get("histogram") or [],
         "cuts": _cuts(entry),
         "evidence": _evidence(entry),
-        "claims": [[claim_tone(claim), claim.text] for claim in claims],
+        "claims": [[claim_tone(claim), claim.text] for claim in about.get(key, ())],
         "notes": list(entry.get("notes") or ()),
     }
 

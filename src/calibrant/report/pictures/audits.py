@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims import Claim
-from calibrant.report.answers import claims_of, entry_key, entry_tone, warnings_of
+from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, warnings_of
 from calibrant.report.pictures.bars import Bar, bar_chart
 from calibrant.report.pictures.dots import Item, dot_plot
 from calibrant.report.pictures.heat import gap_map
@@ -30,7 +30,7 @@ _SERIES = 5
 
 def audit_picture(document: Mapping[str, Any]) -> Picture | None:
     """Return the reliability diagram of one confidence, or all confidences in their rank."""
-    claims = claims_of(document)
+    claims = claims_by_entry(claims_of(document))
     entries = [entry for entry in _shown(document) if _gap(entry) is not None]
     if not entries:
         return _by_meaning(document.get("sem_ece") or [])
@@ -84,7 +84,7 @@ def _gap(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {"value": says["value"] - right["value"], "low": None, "high": None}
 
 
-def _one(entry: Mapping[str, Any], claims: Sequence[Claim]) -> Picture:
+def _one(entry: Mapping[str, Any], claims: Mapping[str, Sequence[Claim]]) -> Picture:
     tone = entry_tone(entry, claims)
     label = f"Share of right answers against confidence, {entry['n']:,} rows"
     block = entry["reliability"]
@@ -117,7 +117,9 @@ def _by_meaning(blocks: Sequence[Mapping[str, Any]]) -> Picture | None:
     )
 
 
-def _items(entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> list[Item]:
+def _items(
+    entries: Sequence[Mapping[str, Any]], claims: Mapping[str, Sequence[Claim]]
+) -> list[Item]:
     """Return the entries in rows and panels: what varies least makes the panels."""
     labels = [_labels(entry) for entry in entries]
     varied = {name: {own[name] for own in labels} for name in ("model", "method", "group")}

@@ -51,11 +51,11 @@ def _ordered(items: Sequence[Item], name: str) -> list[str]:
 def _column(drawing: Drawing, name: str, x: float, part: float, top: float, *, wide: bool) -> None:
     words = name.replace("_", " ")
     if wide or " " not in words:
-        drawing.text(x, top - 9, cut_name(words, part - 4), "strong", anchor="middle")
+        drawing.text(x, top - 9, cut_name(words, part - 18), "strong", anchor="middle")
         return
     first, _, rest = words.partition(" ")
     for number, text in enumerate((first, rest)):
-        cut = cut_name(text, part - 4, size=11.5)
+        cut = cut_name(text, part - 16, size=11.5)
         drawing.text(x, top - 23 + 14 * number, cut, "small strong", anchor="middle")
 
 

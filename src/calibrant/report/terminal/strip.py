@@ -10,7 +10,7 @@ from rich.text import Text
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.report.answers import claims_of, entry_tone
+from calibrant.report.answers import claims_by_entry, claims_of, entry_tone
 from calibrant.report.blocks import Table
 from calibrant.report.terminal._fit import safe_text
 
@@ -53,7 +53,7 @@ def audit_lines(
     room = width - _NUMBERS - _metric_width(column)
     name = max(min(longest, max(room - _GOOD_STRIP, _GOOD_NAME)), _LEAST_NAME)
     strip = min(room - name, _MOST_STRIP)
-    claims = claims_of(document)
+    claims = claims_by_entry(claims_of(document))
     short = _short_names(names, name)
     lines = [_head(name, strip, column)]
     for entry in shown:
