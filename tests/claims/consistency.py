@@ -16,8 +16,7 @@ def contradictions(document):
 
 
 def _key(claim):
-    subject = claim["subject"]
-    return tuple(str(subject.get(name)) for name in ("model", "method", "group"))
+    return tuple(sorted((name, str(value)) for name, value in claim["subject"].items()))
 
 
 def _numbers(claim):

@@ -179,7 +179,7 @@ class Block(BlockData):
         low, high = self.corp_ends.mcb
         if self.one_class:
             high = max(high, min(self.corp_parts.mcb + self.unseen, 1.0))
-        return self.corp_parts.mcb, low, high, "test-inversion"
+        return self.corp_parts.mcb, low, min(high, 1.0), "test-inversion"
 
     def _dsc(self) -> tuple[float, float, float, str]:
         value = self.corp_parts.dsc
