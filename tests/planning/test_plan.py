@@ -71,7 +71,7 @@ def test_plan_measures_on_a_table_and_ranks():
     found = plan(scores(), rank="accuracy", precision=0.02)
     assert [entry["model"] for entry in found["measured"]] == ["a", "b"]
     assert found["leaderboard"]["questions"] == 600
-    assert "Measured on the table" in str(found)
+    assert "Measured on the table" in found.to_markdown()
     assert "Leaderboard" in found.to_markdown()
     assert plan(scores())["results"][0]["labels"] == 600
 

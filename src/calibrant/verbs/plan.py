@@ -200,11 +200,11 @@ def plan(
     if scores is None:
         _refuse_without_table({"rank": rank, "claim": claim, **columns})
     threshold = None if claim is None else parse_claim(claim)
-    for name, size in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
+    for name, given in (("precision", precision), ("error_rate", error_rate), ("drift", drift)):
         # Below, the labels needed are more than a number can hold.
-        if size is not None and 0 < size < _LEAST_SHARE:
+        if given is not None and 0 < given < _LEAST_SHARE:
             rule = "{" + name + "} is 0 or from {0} on, got {1}"
-            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{size:g}"))
+            raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with naming(source):
         table = None if scores is None else _opened(scores, columns)
