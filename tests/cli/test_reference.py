@@ -75,8 +75,13 @@ OPTIONS = {name for words in VERBS for name in declaration(verb_function(words))
     OUTPUTS
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-# Flags of other programs, and what is written for whoever sits at a terminal.
-FOREIGN = ("clients/weights.py", "clients/capabilities.py", "records/convert/inspect_log.py")
+# Flags of other programs, custom properties of style sheets, and what is written for whoever sits at a terminal.
+FOREIGN = (
+    "report/pictures/",
+    "clients/weights.py",
+    "clients/capabilities.py",
+    "records/convert/inspect_log.py",
+)
 FOR_A_TERMINAL = ("cli/", "report/terminal/")
 
 
