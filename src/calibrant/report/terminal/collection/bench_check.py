@@ -24,7 +24,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         f"{sum(pair['number'] for pair in document['shared_entities']):,} entities in two domains; "
         f"{document.get('second_look', {}).get('number', 0):,} contradicted by another source."
     )
-    found: list[Paragraph | Table] = [Paragraph(verdict, strong=True), _domains(document)]
+    found: list[Paragraph | Table] = [
+        Paragraph(verdict + _seen_twice(document) + _first_finding(document), strong=True),
+        _domains(document),
+    ]
     found.extend(
         Paragraph(f"{entry['domain']}: {count:,} x {problem}")
         for entry in document["results"]
@@ -41,6 +44,24 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         found.append(_findings(document["findings"]))
     found.extend(_second_look(document))
     return found
+
+
+def _seen_twice(document: Mapping[str, Any]) -> str:
+    """Say how many questions another source has seen."""
+    second = document.get("second_look")
+    if not second or not second["looked_at"]:
+        return ""
+    rest = f"; {second['not_covered']:,} are not covered by one" if second["not_covered"] else ""
+    return f" Another source has seen {second['looked_at']:,}{rest}."
+
+
+def _first_finding(document: Mapping[str, Any]) -> str:
+    """Return what is wrong with the first question that does not hold."""
+    listed = [*document["findings"]["listed"], *document.get("second_look", {}).get("findings", ())]
+    if not listed:
+        return ""
+    first = listed[0]
+    return f" First: {first['text']} {first['detail'] or first['problem']}."
 
 
 def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
