@@ -75,7 +75,7 @@ OPTIONS = {name for words in VERBS for name in declaration(verb_function(words))
     OUTPUTS
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-# Flags of other programs, custom properties of style sheets, and what is written for whoever sits at a terminal.
+# Flags of other programs, custom properties of style sheets, and what is written for a terminal.
 FOREIGN = (
     "report/pictures/",
     "clients/weights.py",
