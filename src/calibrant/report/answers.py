@@ -82,9 +82,11 @@ class Badge:
 
 def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a document in its order: the most important first."""
-    found = document.get("claims")
-    entries = claims_of_old_document(document) if found is None else found
-    return [_claim(entry) for entry in entries]
+    found: list[dict[str, Any]] | None = document.get("claims")
+    # A plan by formula makes no claim about data; what it comes to is said by its tables.
+    if found is None or (not found and kind_of(document) not in ("audit", "compare")):
+        found = claims_of_old_document(document)
+    return [_claim(entry) for entry in found]
 
 
 def _claim(entry: Mapping[str, Any]) -> Claim:

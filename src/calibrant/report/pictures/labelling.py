@@ -162,6 +162,8 @@ def _dates(
     if len({name[:5] for name in names}) == 1 and most < 6 and all(len(n) == 10 for n in names):
         # On a phone the year is said once.
         names = [names[0], *(name[5:] for name in names[1:])]
+    elif most < 6 and all(len(name) == 10 for name in names):
+        names = [name[:7] for name in names]
     for place in range(0, len(history), step):
         # The last one would hang over the edge.
         anchor = "end" if x(place) > x.end - 30 else "middle" if place else "start"
