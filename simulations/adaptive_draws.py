@@ -1,6 +1,8 @@
 """Stopping a question's draws when its mode is settled: false modes, calls saved, Sem-ECE error.
 
 Worlds: the pools of recorded draws, each pool's shares taken for the truth and drawn from anew.
+Settling the mode saves draws; it does not save draws for Sem-ECE of a given error, since a question
+that stops when all draws agree has its confidence read too high.
 """
 
 from __future__ import annotations
