@@ -6,10 +6,10 @@ import os
 from math import sqrt
 
 import numpy as np
-from calibrant.epistemic.deferral.split_intervals import SplitMeans
 
 from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
 from calibrant.core.estimate import Estimate
+from calibrant.epistemic.deferral.split_intervals import SplitMeans
 from calibrant.planning.watching.batch import batch_estimates
 from simulations._comparison_worlds import views_of
 
