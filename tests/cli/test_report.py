@@ -34,7 +34,7 @@ def test_page_tables_and_figures_are_written(audited, tmp_path):
     )
     assert done.exit_code == 0, done.output
     assert "My &lt;title&gt;" in (tmp_path / "r.html").read_text()
-    assert (tmp_path / "r.md").read_text().startswith("**model: ")
+    assert (tmp_path / "r.md").read_text().startswith("**Says 75 %, is right 75 %")
     written = json.loads((tmp_path / "r.json").read_text())["written"]
     assert {path.rsplit(".", 1)[1] for path in written} == {"html", "md", "svg", "png", "pdf"}
 
