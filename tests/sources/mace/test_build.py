@@ -176,7 +176,7 @@ def test_duplicates_are_found_word_for_word_and_nearly():
         (["math", "math"], [1], 5, "name every domain once"),
         (["math"], [0], 5, "from 1 on"),
         (["math"], [1], 0, "at least 1"),
-        (["office"], [1], 5, "--triples"),
+        (["office"], [1], 5, "with triples"),
     ],
 )
 def test_impossible_benchmarks_are_refused(domains, ks, per_k, rule):
