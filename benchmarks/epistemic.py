@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
 from benchmarks.harness import Page, median_seconds, seconds
-from calibrant.epistemic import Cascade, GroupingLoss
+from calibrant.epistemic import Cascade, TreeGroupingLoss
 from calibrant.epistemic.trees.partition import partition_loss
 from calibrant.epistemic.trees.tree import grow_tree
 
@@ -91,7 +91,7 @@ def losses(page):
     for n in (100_000, 1_000_000):
         x, f, y, _ = world(n, n)
         spent = median_seconds(
-            lambda x=x, f=f, y=y: GroupingLoss(repeats=1).fit(x, f, y), warm=False
+            lambda x=x, f=f, y=y: TreeGroupingLoss(repeats=1).fit(x, f, y), warm=False
         )
         rows.append((f"{n:,}", seconds(spent)))
     page.table("Grouping loss with interval, one split, whole chain", ["rows", "time"], rows)

@@ -77,7 +77,7 @@ def test_no_estimate_of_a_small_cascade_leaves_its_range():
         models=["small", "large"],
         features=["topic"],
         cost="cost",
-        splits=6,
+        random_splits=6,
         min_samples_leaf=3,
         strategies=("confidence", "router"),
         tolerance=0.5,

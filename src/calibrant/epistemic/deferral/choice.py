@@ -148,7 +148,7 @@ def choose_policy(
     kept = round(n * _CERTIFY) if target.margin is not None else 0
     own, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
     if target.margin is None:
-        return _best(_judged(own, [], options, seed), own, target)
+        return _best(_judged(own, [], options, seed), own, target, seed)
     return _certified(_judged(own, [apart], options, seed), own, target)
 
 
@@ -177,19 +177,10 @@ def _all(
     return [*fit_strategies(train, parts, options, seed), single_models(parts, options)]
 
 
-def _best(judged: dict[str, _Judged], answers: Answers, target: Target) -> ChosenPolicy:
-    largest_cost = float(answers.cost[:, -1].mean())
-    largest = float(judged["single"].accuracy[-1])
-    found: dict[str, Reached] = {}
-    reasons: dict[str, str] = {}
-    for name, one in judged.items():
-        mix, how = reach(one.cost, one.accuracy, target, largest_cost, largest)
-        if mix is None:
-            reasons[name] = "every setting costs more than the budget"
-        else:
-            found[name] = (one, mix, how)
+def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
+    found, reasons = _reached(judged, answers, target)
     if not found:
-        cheapest = float(answers.cost.mean(axis=0).min()) / largest_cost
+        cheapest = answers.cost.mean(axis=0).min() / answers.cost[:, -1].mean()
         raise InputError(
             f"no policy costs as little as {target.budget:g} of the largest model; the cheapest "
             f"model alone costs {cheapest:.3g}"
@@ -201,26 +192,72 @@ def _best(judged: dict[str, _Judged], answers: Answers, target: Target) -> Chose
             reasons[name] = _reason(other, mix, winner)
     if target.strategy is not None and target.strategy != winner:
         one, mix, how = _asked_for(found, reasons, target, winner)
-    return _chosen(one, mix, judged["single"].right[-1], reasons, how)
+    right, spent = _on_unseen(judged, answers, target, (one, mix, how), seed)
+    largest = judged["single"].right[-1]
+    return _chosen(one, mix, (right, spent, largest), reasons, how)
+
+
+def _reached(
+    judged: dict[str, _Judged], answers: Answers, target: Target
+) -> tuple[dict[str, Reached], dict[str, str]]:
+    """Return the mix of each strategy that comes closest to the target, or why there is none."""
+    largest_cost = float(answers.cost[:, -1].mean())
+    largest = float(judged["single"].accuracy[-1])
+    found: dict[str, Reached] = {}
+    reasons: dict[str, str] = {}
+    for name, one in judged.items():
+        mix, how = reach(one.cost, one.accuracy, target, largest_cost, largest)
+        if mix is None:
+            reasons[name] = "every setting costs more than the budget"
+        else:
+            found[name] = (one, mix, how)
+    return found, reasons
+
+
+def _on_unseen(
+    judged: dict[str, _Judged], answers: Answers, target: Target, whole: Reached, seed: int
+) -> tuple[Floats, Floats]:
+    """Return worth and cost of each question under a choice that the other half made.
+
+    The choice that matches a target on some questions looks better there than elsewhere, so each
+    half of the questions is measured with strategy and mix chosen on the other.
+    """
+    n = len(answers)
+    first = named_stream(seed, "choose policy", "halves").permutation(n) < n // 2
+    right, spent = np.empty(n), np.empty(n)
+    for side in (first, ~first):
+        rows, others = np.flatnonzero(side), np.flatnonzero(~side)
+        half = {
+            name: _Judged(one.fitted, one.right[:, rows], one.spent[:, rows])
+            for name, one in judged.items()
+        }
+        found, _ = _reached(half, answers.rows(rows), target)
+        name = target.strategy or (_winner(found, target) if found else "")
+        mix = found[name][1] if name in found else whole[1]
+        one = judged[name] if name in found else whole[0]
+        right[others] = per_question(mix, one.right[:, others])
+        spent[others] = per_question(mix, one.spent[:, others])
+    return right, spent
 
 
 def _chosen(
     one: _Judged,
     mix: Mix,
-    largest: Floats,
+    measured: tuple[Floats, Floats, Floats],
     reasons: dict[str, str],
     how: str,
     certified: int | None = None,
 ) -> ChosenPolicy:
+    right, spent, largest = measured
     return ChosenPolicy(
         one.fitted.name,
         one.fitted.policy,
         (one.fitted.dials[mix.first], one.fitted.dials[mix.second]),
         mix.share,
         mix,
-        _mean(per_question(mix, one.right)),
-        _mean(per_question(mix, one.spent)),
-        _mean(per_question(mix, one.right) - largest),
+        _mean(right),
+        _mean(spent),
+        _mean(right - largest),
         reasons,
         certified,
         how,
@@ -318,11 +355,15 @@ def _certified(judged: dict[str, _Judged], answers: Answers, target: Target) -> 
         last = len(answers.models) - 1
         mix = mixed(last, last, 0.0, singles.cost, singles.accuracy)
         how = "nothing is certified: always the largest model"
-        return _chosen(singles, mix, singles.right[-1], {}, how, 0)
+        return _chosen(singles, mix, _measured(singles, mix, singles), {}, how, 0)
     at = min(passed, key=lambda setting: one.cost[setting])
     mix = mixed(at, at, 0.0, one.cost, one.accuracy)
     how = "cheapest setting whose guarantee holds"
-    return _chosen(one, mix, singles.right[-1], {}, how, len(passed))
+    return _chosen(one, mix, _measured(one, mix, singles), {}, how, len(passed))
+
+
+def _measured(one: _Judged, mix: Mix, singles: _Judged) -> tuple[Floats, Floats, Floats]:
+    return per_question(mix, one.right), per_question(mix, one.spent), singles.right[-1]
 
 
 # A strategy, the mix that comes closest to the target, and what that reaches.
