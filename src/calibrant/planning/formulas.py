@@ -253,10 +253,12 @@ def data_rate(
 
 
 def transfer_labels(shift: float, *, error_rate: float, shift_lipschitz: float = 1.0) -> int:
-    """Return the labels to verify a fine-tuned model whose gap moved by at most `shift`.
+    """Return the labels to see a change of the gap of size `shift` after fine-tuning.
 
-    ``L_h eps / d_ft^3``, where L_h is the Lipschitz constant of the change. It saves labels only
-    while the shift is smaller than the precision of the first verification.
+    ``L_h eps / d_ft^3``, where L_h is the Lipschitz constant of the change. As printed in the
+    paper the labels grow as the shift shrinks: a small shift is hard to see, and nothing is saved
+    by it. What saves labels is a smooth change: a precision d then takes ``L_h eps / d^3`` in
+    place of ``L eps / d^3``.
 
     Examples
     --------
