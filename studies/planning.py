@@ -27,8 +27,8 @@ def write_replay(errors: pl.DataFrame) -> None:
         "stratified, plug-in",
         "stratified, corrected",
         "stratified, corrected, with peers",
-        "Neyman, corrected",
-        "active bins, corrected",
+        "pps, corrected",
+        "pps, corrected, with peers",
         GRID,
     ]
     parts = [
