@@ -157,8 +157,8 @@ def graded(found: dict[str, tuple[str, LongScore]], grades: dict[str, bool]) -> 
         "## Sem-ECE over claims",
         "",
         f"{len(judged)} claims were judged by hand; {sum(judged.values())} are true. "
-        f"AUROC over claims: {ranked}; with so few claims a difference below 20 points is "
-        "undecided. A claim is a question whose "
+        f"AUROC over claims: {ranked}; so few claims are not enough to rank the scores. "
+        "A claim is a question whose "
         "draws say it or do not. "
         f"Sem1-ECE {100 * result.sem1.value:.1f} points "
         f"({100 * result.sem1.low:.1f} to {100 * result.sem1.high:.1f}), "
