@@ -74,7 +74,7 @@ def test_the_badge_says_how_many_of_the_confidences_it_is_about():
 def test_claims_about_everything_come_first_and_then_the_largest():
     claims = claims_of(plain(document_of("audit")))
     first, second, _ = headline(claims, 3)
-    assert first.startswith("All 2 models")
+    assert first.startswith("Both models")
     assert "by 18 points" in second
 
 
