@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -187,9 +187,12 @@ class Selective:
         score, bad = values[rest], wrong[rest]
         grid = threshold_grid(score)
         reached, errors = error_curve(score, bad, grid)
+        shares = (reached / len(rest)).tolist()
         self.curve_ = [
-            {"threshold": at, "share": count / len(rest), "error": _proportion(k, count)}
-            for at, count, k in zip(grid.tolist(), reached.tolist(), errors.tolist(), strict=True)
+            {"threshold": at, "share": share, "error": error}
+            for at, share, error in zip(
+                grid.tolist(), shares, _proportions(errors, reached), strict=True
+            )
         ]
         given = score >= threshold if threshold is not None else np.zeros(len(rest), dtype=bool)
         count = int(given.sum())
@@ -197,7 +200,7 @@ class Selective:
         self.share_ = Estimate(
             count / len(rest), float(low), float(high), n=len(rest), interval="wilson"
         )
-        self.error_ = _proportion(float(bad[given].sum()), count)
+        self.error_ = _proportions(np.array([bad[given].sum()]), np.array([float(count)]))[0]
         self.labels_needed_, self.more_ = None, []
         if self.certified_ is not None:
             assert self.max_error is not None
@@ -253,13 +256,16 @@ def _with_confidence(features: Any, confidence: Floats) -> pl.DataFrame:
     return pl.concat([own, frame.select(others)], how="horizontal")
 
 
-def _proportion(count: float, n: float) -> Estimate:
-    """Return a share with its exact interval (Clopper and Pearson)."""
-    if n == 0:
-        return Estimate(float("nan"), 0.0, 1.0, n=0, interval="exact")
-    low = float(beta.ppf(0.025, count, n - count + 1)) if count > 0 else 0.0
-    high = float(beta.ppf(0.975, count + 1, n - count)) if count < n else 1.0
-    return Estimate(count / n, low, high, n=int(n), interval="exact")
+def _proportions(count: Floats, n: Floats) -> list[Estimate]:
+    """Return shares with their exact intervals (Clopper and Pearson)."""
+    inside = np.maximum(n, 1.0)
+    low = np.where(count > 0, betaincinv(np.maximum(count, 1.0), n - count + 1, 0.025), 0.0)
+    high = np.where(count < n, betaincinv(count + 1, np.maximum(n - count, 1.0), 0.975), 1.0)
+    value = np.where(n > 0, count / inside, np.nan)
+    return [
+        Estimate(*(float(end) for end in ends), n=int(rows), interval="exact")
+        for *ends, rows in zip(value, low, high, n, strict=True)
+    ]
 
 
 def _mean(values: Floats) -> Estimate:
