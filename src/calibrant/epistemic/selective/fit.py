@@ -263,8 +263,8 @@ def _proportions(count: Floats, n: Floats) -> list[Estimate]:
     high = np.where(count < n, betaincinv(count + 1, np.maximum(n - count, 1.0), 0.975), 1.0)
     value = np.where(n > 0, count / inside, np.nan)
     return [
-        Estimate(*(float(end) for end in ends), n=int(rows), interval="exact")
-        for *ends, rows in zip(value, low, high, n, strict=True)
+        Estimate(float(at), float(start), float(end), n=int(rows), interval="exact")
+        for at, start, end, rows in zip(value, low, high, n, strict=True)
     ]
 
 
