@@ -29,10 +29,10 @@ _INSTRUCTION = re.compile(
     r"|it\sis\s|[\"']){0,3}(?:in)?correct\b"
     rf"|\b(?:you\sare\s(?:now|(?:an?|the)\b.{{0,40}}\b{_ROLE})|act\sas\b.{{0,40}}\b{_ROLE}"
     r"|pretend\s(?:that|to\sbe|you)|new\s(?:task|instructions?)"
-    r"|system\s?(?:prompt|message|:|\])|assistant\s?:|user\s?:|developer\s?:|end\sof\s(?:answer"
+    r"|system\s?(?:prompt|message)|end\sof\s(?:answer"
     rf"|data|input|prompt)|the\s{_ROLE}\s(?:must|should|will|has\sto))\b"
-    # ':' and ']' end no word, so the roles of a chat are listed once more without the boundary.
-    r"|\b(?:system|assistant|user|developer)\s?[:\]]"
+    # A role of a chat begins a sentence; 'the Federal Reserve System: ..' ends a name.
+    r"|(?:^|[>}\]\"'])\W{0,6}(?:system|assistant|user|developer)\s?[:\]]"
     r"|\bverdict\s?(?:[:=]|is\b|must\b|should\b)"
     r"|<\s?/?\s?(?:system|assistant|user|answer|instructions?|im_start|im_end)\b"
     r"|<\|[^|]{0,80}\|>|\[/?INST\]|###\s?(?:instruction|system|response)"
