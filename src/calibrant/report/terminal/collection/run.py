@@ -110,6 +110,10 @@ def _got(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _remarks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts: list[Paragraph | Table] = []
+    if document.get("stopped"):
+        parts.append(
+            Paragraph(f"Stopped: {document['stopped']}. Everything paid for is kept and used.")
+        )
     for finding in document["findings"]:
         parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
     for model, count in document["skipped_second_turns"].items():
