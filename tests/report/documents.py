@@ -268,6 +268,12 @@ KINDS = {
     "report": lambda: {"schema": "calibrant.report/1", "written": ["report.html"]},
     "sem_ece": sem_ece_document,
     "semantics": semantics_document,
+    "serve": lambda: {
+        "schema": "calibrant.serve/1",
+        "source": "policy.json",
+        "results": [{"questions": 201, "cost": 840.0, "answered_by": {"large": 61, "small": 140}}],
+        "claims": [],
+    },
 }
 WITH_FOLDER = {"bench_check": bench_check_document, "study": study_result}
 
