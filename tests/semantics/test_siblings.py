@@ -42,6 +42,7 @@ def test_names_of_one_thing_are_still_accepted(a, b):
     assert told_apart(tuple(a.lower().split()), tuple(a.lower().split())) is None
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_two_hundred_alike_names_of_one_kind(shared_data):
     pairs = chosen(alike_pairs(shared_data, least=0.7))
