@@ -52,17 +52,17 @@ class Exhibit:
 
 EXHIBITS = (
     Exhibit(
-        "audit_3",
+        "audit_three",
         "Audit: MMLU-Pro, 16 models x 3 confidences",
         "Which confidence of which model can be believed?",
-        [f"calibrant audit {MMLU} {ALL_THREE} --resamples 200 --json audit_3.json"],
+        [f"calibrant audit {MMLU} {ALL_THREE} --resamples 200 --json audit_three.json"],
         [],
     ),
     Exhibit(
-        "audit_1",
+        "audit_one",
         "Audit: one model",
         "Is this confidence calibrated, and how sure are we?",
-        ["calibrant audit answers.parquet --json audit_1.json"],
+        ["calibrant audit answers.parquet --json audit_one.json"],
         ["reliability-1"],
         prepare=inputs.pool,
     ),

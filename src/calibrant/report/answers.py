@@ -23,6 +23,7 @@ __all__ = [
     "entry_key",
     "entry_tone",
     "headline",
+    "left_out_models",
     "source_name",
     "warnings_of",
     "whole_entries",
@@ -98,6 +99,16 @@ def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what a reader has to know about the data before any number."""
     found: list[Mapping[str, Any]] = list((document.get("data") or {}).get("warnings") or ())
     return found
+
+
+def left_out_models(document: Mapping[str, Any]) -> set[str]:
+    """Return models that are always or never right: a warning names them, a ranking does not."""
+    return {
+        str(model)
+        for warning in warnings_of(document)
+        if warning["id"] in ("data.never_right", "data.always_right")
+        for model in (warning.get("subject") or {}).get("models") or ()
+    }
 
 
 def headline(claims: Sequence[Claim], most: int) -> list[str]:

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims import Claim
-from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, warnings_of
+from calibrant.report.answers import (
+    claims_by_entry,
+    claims_of,
+    entry_key,
+    entry_tone,
+    headline,
+    left_out_models,
+)
 from calibrant.report.pictures.bars import Bar, bar_chart
 from calibrant.report.pictures.dots import Item, dot_plot
 from calibrant.report.pictures.heat import gap_map
@@ -62,12 +69,7 @@ def _shown(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return groups where there are any, or else whole models; never-right models are said."""
     results: Sequence[Mapping[str, Any]] = document["results"]
     grouped = [entry for entry in results if entry.get("group")]
-    out = {
-        model
-        for warning in warnings_of(document)
-        if warning["id"] in ("data.never_right", "data.always_right")
-        for model in (warning.get("subject") or {}).get("models") or ()
-    }
+    out = left_out_models(document)
     chosen = grouped or [entry for entry in results if not entry.get("group")]
     kept = [e for e in chosen if e["model"] not in out and e["probability"]]
     return kept or [entry for entry in chosen if entry["probability"]]
@@ -152,7 +154,9 @@ def compare_picture(document: Mapping[str, Any]) -> Picture | None:
     if not whole:
         return _old_comparison(document)
     # The first sentence is about this confidence.
-    first = next((claim.subject.get("method") for claim in claims_of(document)), None)
+    claims = claims_of(document)
+    said = next(iter(headline(claims, 1)), None)
+    first = next((claim.subject.get("method") for claim in claims if claim.text == said), None)
     league = next((part for part in whole if part["method"] == first), whole[0])
     rows = [
         Standing(str(entry["model"]), entry["score"], entry["tier"]) for entry in league["entries"]

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.report.pictures.scales import Axis, across, percent, points
 from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
 
-__all__ = ["Item", "dot_plot"]
+__all__ = ["Item", "dot_plot", "panel_words"]
 
 _ROWS_WIDE, _ROWS_NARROW = 26, 20
 _NAME_MOST = 250
@@ -74,11 +74,22 @@ def _wide(
         across(drawing, axis, [(value, percent(value)) for value in shares], top - 6, bottom)
         drawing.text(start + part - 8, top - 12, "gap", "tick", anchor="end")
         if len(panels) > 1:
-            heading = cut_name(panel.replace("_", " "), part - 10)
+            heading = cut_name(panel_words(panel), part - 26, size=14.5)
             drawing.text(start + 6, 14, heading, "strong")
     _rows_of_names(drawing, rows, cut, names, (top, step))
     _marks(drawing, items, rows, panels, (names + 14, part), (top, step))
     return drawing.svg()
+
+
+def panel_words(name: str) -> str:
+    """Return the name of a panel in words: that it is a confidence is said by the picture.
+
+    Examples
+    --------
+    >>> panel_words("verbal_numerical_confidence")
+    'verbal numerical'
+    """
+    return name.removesuffix("_confidence").replace("_", " ")
 
 
 def _rows_of_names(

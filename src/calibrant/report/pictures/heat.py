@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from calibrant.report.pictures.dots import Item
+from calibrant.report.pictures.dots import Item, panel_words
 from calibrant.report.pictures.scales import points
 from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
 
@@ -49,7 +49,7 @@ def _ordered(items: Sequence[Item], name: str) -> list[str]:
 
 
 def _column(drawing: Drawing, name: str, x: float, part: float, top: float, *, wide: bool) -> None:
-    words = name.replace("_", " ")
+    words = panel_words(name)
     if wide or " " not in words:
         drawing.text(x, top - 9, cut_name(words, part - 18), "strong", anchor="middle")
         return

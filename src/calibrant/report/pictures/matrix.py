@@ -41,7 +41,9 @@ def win_matrix(
     drawing = Drawing(width, top + step * len(shown) + 48, label, kind="matrix")
     for number in range(len(shown)):
         x = left + cells * (number + 0.5)
-        drawing.text(x, top - 9, str(number + 1), "tick", anchor="middle")
+        # Where cells are small, every fifth number keeps clear of its neighbours.
+        if cells > 18 or number == 0 or (number + 1) % 5 == 0:
+            drawing.text(x, top - 9, str(number + 1), "tick", anchor="middle")
     names = _names(drawing, shown, (top, step), left, wide=wide)
     if wide and left - names > 90:
         _errors(drawing, shown, (names + 14, left - 22), (top, step), value_title)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.report.answers import claims_by_entry, claims_of, entry_tone
+from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, left_out_models
 from calibrant.report.blocks import Table
 from calibrant.report.terminal._fit import safe_text
 
@@ -85,7 +85,9 @@ def audit_table(document: Mapping[str, Any]) -> Table:
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
-    results: Sequence[Mapping[str, Any]] = document["results"]
+    out = left_out_models(document)
+    every: Sequence[Mapping[str, Any]] = document["results"]
+    results = [entry for entry in every if entry["model"] not in out] or every
     entries = [e for e in results if e.get("group")] or list(results)
     if sort is None:
         return sorted(
