@@ -16,7 +16,7 @@ from documents import KINDS, document_of
 
 pytestmark = pytest.mark.browser
 
-PICTURED = sorted(set(KINDS) - {"analysis", "report"})
+PICTURED = sorted(set(KINDS) - {"analysis", "report", "serve"})
 SCREENS = {"desktop": (1400, 900, 700), "phone": (390, 844, 800)}
 TOP = (
     "const s = [...document.querySelectorAll('.hero-picture svg')]"

@@ -11,7 +11,7 @@ from documents import KINDS, document_of
 from support import ROOT
 
 # Kinds that have nothing to draw.
-WITHOUT = {"analysis", "decide", "demo", "methods", "report"}
+WITHOUT = {"analysis", "decide", "demo", "methods", "report", "serve"}
 GALLERY = ROOT / "docs" / "studies" / "gallery.md"
 
 

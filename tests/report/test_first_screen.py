@@ -6,7 +6,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from documents import KINDS, document_of
 from hostile import MARK, TEXTS, hostile_document
 
 from calibrant.core.document import plain
@@ -15,10 +14,11 @@ from calibrant.report.answers import claims_of, headline, source_name
 from calibrant.report.page.screen import first_screen
 from calibrant.report.pictures import picture_of
 from calibrant.report.pictures.svg import cut_names, standalone
+from documents import KINDS, document_of
 
 OLD = Path(__file__).parent / "old"
 # Lists of what was done: there is nothing to see in them.
-WITHOUT_PICTURE = {"analysis", "report"}
+WITHOUT_PICTURE = {"analysis", "report", "serve"}
 WORDS_BEFORE_PICTURE = 60
 
 

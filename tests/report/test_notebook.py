@@ -4,13 +4,13 @@ import pickle
 from html.parser import HTMLParser
 
 import pytest
-from documents import KINDS, document_of
 from hostile import hostile_document
 
 import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.report.result import Result
+from documents import KINDS, document_of
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +82,21 @@ def test_a_result_goes_through_pickle(result):
     again = pickle.loads(pickle.dumps(result))  # noqa: S301
     assert again.to_dict() == result.to_dict()
     assert again.kind == "audit"
+
+
+def test_the_notebook_of_the_documentation_runs_and_shows_pictures():
+    """Every code cell is run again, in order; what it stored last time had a picture."""
+    import json
+
+    from support import ROOT
+
+    cells = json.loads((ROOT / "docs" / "notebooks" / "results.ipynb").read_text())["cells"]
+    names = {}
+    for cell in (cell for cell in cells if cell["cell_type"] == "code"):
+        exec("".join(cell["source"]), names)
+    stored = "".join(
+        "".join(output["data"].get("text/html", ()))
+        for cell in cells
+        for output in cell.get("outputs", ())
+    )
+    assert stored.count("<svg") == 2
