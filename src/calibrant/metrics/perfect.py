@@ -133,7 +133,7 @@ def calibration_test(
 
     With the confidences as probabilities, the number of right answers in each bin has a known
     law, and so has the ECE. `expected` answers what a perfect model would show at this n: an ECE
-    below it is no evidence of miscalibration. The p-value is computed from that law, so it has
+    below it does not speak against calibration. The p-value is computed from that law, so it has
     no Monte-Carlo error, and small ones are told apart down to 1e-10, the least value given:
     many tests may be corrected for each other. Rows are taken as independent.
 

@@ -74,7 +74,7 @@ _PRECISION = {
 
 def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
     cells = tuple((row["step"], *(_cell(row[name]) for name in fields.values())) for row in rows)
-    return Table(("what is verified", *fields), cells, title=title)
+    return Table(("what is checked", *fields), cells, title=title)
 
 
 def _cell(value: float | int | None) -> str:
