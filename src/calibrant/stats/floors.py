@@ -196,7 +196,7 @@ def le_cam_constant(error_rate: float, *, labels: int = _REFERENCE_LABELS) -> fl
     """Return c1 of the bound ``c1 sqrt(eps / m)``, exact from the binomial laws.
 
     The bound is ``max over d of (d / 2) (1 - TV)``, where TV is the total variation between
-    Binomial(m, eps) and Binomial(m, eps + d): the calibrated world and the one that is
+    Binomial(m, eps) and Binomial(m, eps + d): the calibrated world and the one
     that says d too much. It is computed, not approximated, and divided by ``sqrt(eps / m)``.
     As m grows it tends to ``0.340 sqrt(1 - eps)``; the published table is for m = 1,000.
 
