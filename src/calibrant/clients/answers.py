@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from calibrant.clients.logprobs import refusal
 from calibrant.clients.protocol import Completion, Request, Usage
+from calibrant.clients.spelling import MISSPELT, spells
 from calibrant.clients.tokens import Alternatives, TokenLogprobs
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
@@ -147,9 +148,12 @@ def _completion(
         shortened = logprobs.without_last()
         if shortened:
             logprobs, end = shortened, logprobs.values[-1]
+    text = message.content or message.refusal or ""
     refused = refusal(logprobs) if logprobs else None
+    if logprobs and refused is None and not spells(logprobs.tokens, text, stop=request.stop):
+        refused = MISSPELT
     return Completion(
-        text=message.content or message.refusal or "",
+        text=text,
         finish_reason=choice.finish_reason or "unknown",
         usage=usage,
         logprobs=logprobs if refused is None else None,

@@ -10,6 +10,7 @@ from calibrant.clients.capabilities import adjusted
 from calibrant.clients.http import MOST_BYTES, HttpClient
 from calibrant.clients.logprobs import refusal
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
+from calibrant.clients.spelling import MISSPELT, spells
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 __all__ = ["GeminiClient"]
@@ -144,10 +145,14 @@ def _completion(
 ) -> Completion:
     parts = (candidate.get("content") or {}).get("parts") or []
     logprobs = _logprobs(candidate) if request.logprobs else None
+    text = "".join(part.get("text", "") for part in parts if not part.get("thought"))
     refused = refusal(logprobs) if logprobs else None
+    tokens = [entry.token for entry in logprobs or ()]
+    if tokens and refused is None and not spells(tokens, text, stop=request.stop):
+        refused = MISSPELT
     reason = candidate.get("finishReason") or "unknown"
     return Completion(
-        text="".join(part.get("text", "") for part in parts if not part.get("thought")),
+        text=text,
         finish_reason=FINISH.get(reason, reason.lower()),
         usage=usage,
         logprobs=logprobs if refused is None else None,
