@@ -191,7 +191,8 @@ def main() -> None:
         "Every kind of page, from real data: the first screen on a desktop, in the dark and on a "
         "phone, then its further charts. Each document is made by the commands shown; `$DATA` is "
         "the folder of real data, files without it are parts of it in another form. "
-        "[The design note](../../design/report.md) says what each screen is for and what was cut."
+        "The design note (`design/report.md` in the repository) says what each screen is for and "
+        "what was cut."
     )
     PLACE.mkdir(parents=True, exist_ok=True)
     window = browser()
