@@ -1,0 +1,95 @@
+"""Pages of the Python reference, made when the site is built: every public name, none by hand."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+FOLDER = "reference/python"
+# Packages by what a reader looks for; the order is that of the menu.
+PACKAGES = {
+    "calibrant": "Verbs, results, errors",
+    "calibrant.metrics": "Metrics",
+    "calibrant.confidence": "Confidence methods",
+    "calibrant.semantics": "Meanings and grades",
+    "calibrant.comparison": "Comparison",
+    "calibrant.epistemic": "Groups, decisions, cascades",
+    "calibrant.planning": "Labels, plans, monitors",
+    "calibrant.report": "Results and pages",
+    "calibrant.documents": "Typed documents",
+    "calibrant.records": "Tables, studies, logs",
+    "calibrant.sources": "Question sets",
+    "calibrant.collect": "Asking models",
+    "calibrant.clients": "Endpoints",
+    "calibrant.integrations": "Other tools",
+    "calibrant.stats": "Statistics on arrays",
+}
+_INTRODUCTION = "Import from `{0}`; the heading names the module that holds the code.\n"
+
+
+def public_names(package: str) -> dict[str, str]:
+    """Return the public names of a package, each with the place of its definition.
+
+    A package without a list of its own offers the lists of its modules.
+    """
+    module = importlib.import_module(package)
+    if not getattr(module, "__all__", None):
+        return {
+            f"{info.name.rpartition('.')[2]}.{name}": place
+            for info in pkgutil.iter_modules(module.__path__, f"{package}.")
+            for name, place in public_names_of(importlib.import_module(info.name)).items()
+        }
+    return public_names_of(module)
+
+
+def public_names_of(module: ModuleType) -> dict[str, str]:
+    """Return the public names of a module that are not modules themselves."""
+    values = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    return {
+        name: _place(module, name, value)
+        for name, value in values.items()
+        if not inspect.ismodule(value) and not name.startswith("__")
+    }
+
+
+def _place(module: ModuleType, name: str, value: Any) -> str:
+    """Return where a name is defined; data has no such mark, so its module is looked for."""
+    home, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if qualified and home and home.startswith("calibrant") and "<" not in qualified:
+        return f"{home}.{qualified}"
+    return f"{_home_of_data(module, name)}.{name}"
+
+
+def _home_of_data(module: ModuleType, name: str) -> str:
+    """Return the module below this one whose text gives the name its value."""
+    package = module.__name__
+    places = getattr(module, "__path__", None)
+    found = pkgutil.walk_packages(places, f"{package}.") if places else ()
+    for info in found:
+        below = importlib.import_module(info.name)
+        text = inspect.getsource(below)
+        if any(line.startswith((f"{name} =", f"{name}:")) for line in text.splitlines()):
+            return info.name
+    return package
+
+
+def page_of(package: str) -> str:
+    """Return the page of a package as Markdown."""
+    lines = [f"# {PACKAGES[package]}\n", _INTRODUCTION.format(package)]
+    for name, place in public_names(package).items():
+        lines.append(f"## {name}\n\n::: {place}\n    options:\n      heading_level: 3\n")
+    return "\n".join(lines)
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add a page per package."""
+    for package in PACKAGES:
+        name = f"{FOLDER}/{package}.md"
+        files.append(File.generated(config, name, content=page_of(package)))
+    return files

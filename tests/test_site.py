@@ -1,0 +1,80 @@
+"""The site builds without a warning, code is code, and the reference leaves no public name out."""
+
+import html
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import ROOT
+
+pytest.importorskip("mkdocstrings")
+import mkdocs_hooks
+
+SOURCES = sorted((ROOT / "docs").rglob("*.md"))
+OPENING = re.compile(r"^```", re.MULTILINE)
+BLOCK = re.compile(r'<div class="(?:language-\w+ )?highlight">')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+def page(site: Path, source: str) -> str:
+    path = Path(source)
+    place = path.parent if path.stem == "index" else path.with_suffix("")
+    return (site / place / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_every_fence_is_a_block_of_code(site):
+    for source in SOURCES:
+        name = str(source.relative_to(ROOT / "docs"))
+        text = source.read_text(encoding="utf-8")
+        shown = page(site, name)
+        fences = len(OPENING.findall(text))
+        assert fences % 2 == 0, f"{name}: a fence is not closed"
+        blocks = len(BLOCK.findall(shown)) + shown.count('<pre class="')
+        assert blocks >= fences // 2, f"{name}: {fences // 2} fences, {blocks} blocks of code"
+        prose = re.sub(r"<(pre|code)\b.*?</\1>", "", shown, flags=re.DOTALL)
+        assert "```" not in prose, f"{name}: a fence is shown as text"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", mkdocs_hooks.PACKAGES)
+def test_every_public_name_is_in_the_reference(site, package):
+    shown = html.unescape(page(site, f"{mkdocs_hooks.FOLDER}/{package}.md"))
+    headings = set(re.findall(r'<h2 id="[^"]*">(?:<code>)?([\w.]+)', shown))
+    bodies = shown.count('class="doc doc-object')
+    names = mkdocs_hooks.public_names(package)
+    assert names
+    assert set(names) <= headings
+    assert bodies >= len(names)
+
+
+def test_every_public_package_has_a_page_in_the_menu():
+    import calibrant
+
+    modules = {
+        f"calibrant.{name}"
+        for name in calibrant.__all__
+        if type(getattr(calibrant, name)).__name__ == "module"
+    }
+    assert modules <= set(mkdocs_hooks.PACKAGES)
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for package in mkdocs_hooks.PACKAGES:
+        assert f"{mkdocs_hooks.FOLDER}/{package}.md\n" in menu
