@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.debiased import ece_debiased
     from calibrant.metrics.discrimination import auprc, auroc
     from calibrant.metrics.estimates import DEFAULT, PROBABILITY_METRICS, metric_estimates
+    from calibrant.metrics.estimators.classifier import CalibratedClassifier
+    from calibrant.metrics.estimators.display import ReliabilityDisplay
     from calibrant.metrics.gap import confidence_gap
     from calibrant.metrics.perfect import CalibrationTest, calibration_test, spiegelhalter_z
     from calibrant.metrics.recalibration import CALIBRATORS, calibrator_from_dict, cross_fitted
@@ -71,6 +73,8 @@ else:
             ".debiased": ("ece_debiased",),
             ".discrimination": ("auprc", "auroc"),
             ".estimates": ("DEFAULT", "PROBABILITY_METRICS", "metric_estimates"),
+            ".estimators.classifier": ("CalibratedClassifier",),
+            ".estimators.display": ("ReliabilityDisplay",),
             ".gap": ("confidence_gap",),
             ".perfect": ("CalibrationTest", "calibration_test", "spiegelhalter_z"),
             ".recalibration": ("CALIBRATORS", "calibrator_from_dict", "cross_fitted"),
@@ -101,6 +105,7 @@ __all__ = [
     "PROBABILITY_METRICS",
     "BetaCalibrator",
     "BrierParts",
+    "CalibratedClassifier",
     "CalibrationTest",
     "Calibrator",
     "Corp",
@@ -109,6 +114,7 @@ __all__ = [
     "PlattCalibrator",
     "ReliabilityBins",
     "ReliabilityCurve",
+    "ReliabilityDisplay",
     "SemEce",
     "TemperatureCalibrator",
     "VerEce",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from scipy import special
 
 from calibrant.core import InputError
 from calibrant.metrics.binned import bin_statistics
+from calibrant.metrics.estimators.base import Calibrator
 from calibrant.metrics.inputs import check, check_bins, check_choice
 from calibrant.stats.isotonic import distinct_sums, isotonic_fit
 from calibrant.stats.logistic import logistic_fit
@@ -25,69 +26,6 @@ __all__ = [
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
-
-
-class Calibrator:
-    """A map from scores to probabilities: the constructor stores, `fit` computes.
-
-    Fitted names end in ``_``. `to_dict` gives plain data that `calibrator_from_dict` reads
-    again.
-    """
-
-    name: ClassVar[str]
-    options: ClassVar[tuple[str, ...]] = ()
-    fitted: ClassVar[tuple[str, ...]] = ()
-
-    def fit(
-        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Self:
-        """Fit the map; outcomes are 0, 1 or grades between."""
-        raise NotImplementedError
-
-    def predict(self, confidence: ArrayLike) -> FloatArray:
-        """Return the recalibrated probabilities."""
-        if not all(hasattr(self, name) for name in self.fitted):
-            raise InputError(f"{type(self).__name__} is not fitted yet", hint="call fit first")
-        values = np.asarray(confidence, dtype=np.float64)
-        if values.ndim != 1 or not np.isfinite(values).all():
-            raise InputError("confidence is one column of finite numbers")
-        return self._map(values)
-
-    def transform(self, confidence: ArrayLike) -> FloatArray:
-        """Return the recalibrated probabilities (the same as `predict`)."""
-        return self.predict(confidence)
-
-    def _map(self, values: FloatArray) -> FloatArray:
-        raise NotImplementedError
-
-    def fresh(self) -> Self:
-        """Return an unfitted calibrator with the same options."""
-        return type(self)(**{name: getattr(self, name) for name in self.options})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options and, where fitted, the fitted values as plain data."""
-        plain: dict[str, Any] = {"calibrator": self.name}
-        for name in (*self.options, *self.fitted):
-            if hasattr(self, name):
-                value = getattr(self, name)
-                plain[name] = value.tolist() if isinstance(value, np.ndarray) else value
-        return plain
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return the calibrator that `to_dict` described."""
-        if data.get("calibrator") != cls.name:
-            raise InputError(f"this is no {cls.name} calibrator: {data.get('calibrator')!r}")
-        made = cls(**{name: data[name] for name in cls.options if name in data})
-        for name in cls.fitted:
-            if name in data:
-                value = data[name]
-                setattr(made, name, np.asarray(value) if isinstance(value, list) else value)
-        return made
-
-    def __repr__(self) -> str:
-        options = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.options)
-        return f"{type(self).__name__}({options})"
 
 
 def _logits(values: FloatArray, edge: float) -> FloatArray:
@@ -137,9 +75,7 @@ class TemperatureCalibrator(Calibrator):
     def __init__(self, *, edge: float = 1e-6) -> None:
         self.edge = edge
 
-    def fit(
-        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Self:
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Find the temperature with the least log loss, between 0.01 and 100."""
         c, y, w = _doubles(confidence, correct, weights)
         self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
@@ -159,7 +95,6 @@ class TemperatureCalibrator(Calibrator):
         else:
             root = low if slope(low) < 0 else high
         self.temperature_ = math.exp(root)
-        return self
 
     def _map(self, values: FloatArray) -> FloatArray:
         _check_unit(values, self.name)
@@ -202,9 +137,7 @@ class PlattCalibrator(Calibrator):
         self.edge = edge
         self.penalty = penalty
 
-    def fit(
-        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Self:
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Fit slope and intercept by likelihood."""
         check_choice("scale", self.scale, ("auto", "logit", "score"))
         c, y, w = _doubles(confidence, correct, weights, probability=self.scale == "logit")
@@ -215,7 +148,6 @@ class PlattCalibrator(Calibrator):
         features = self._feature(c)[:, None]
         self.intercept_, slope = logistic_fit(features, y, w, self.penalty)
         self.slope_ = float(slope[0])
-        return self
 
     def _feature(self, values: FloatArray) -> FloatArray:
         return _logits(values, self.edge) if self.scale_ == "logit" else values
@@ -257,9 +189,7 @@ class BetaCalibrator(Calibrator):
         self.edge = edge
         self.penalty = penalty
 
-    def fit(
-        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Self:
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Fit two slopes and an intercept by likelihood."""
         c, y, w = _doubles(confidence, correct, weights)
         self.moved_ = int((np.minimum(c, 1 - c) < _check_edge(self.edge)).sum())
@@ -275,7 +205,6 @@ class BetaCalibrator(Calibrator):
             if not (slopes > 0).any():
                 self.intercept_ = _base_logit(y, w)
         self.slopes_ = slopes
-        return self
 
     def _features(self, values: FloatArray) -> FloatArray:
         bounded = np.clip(values, self.edge, 1 - self.edge)
@@ -306,9 +235,7 @@ class IsotonicCalibrator(Calibrator):
     name = "isotonic"
     fitted = ("scores_", "rates_")
 
-    def fit(
-        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Self:
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Fit the step function."""
         data = check(confidence, correct, weights, probability=False).present()
         sums = distinct_sums(*data)
@@ -318,7 +245,6 @@ class IsotonicCalibrator(Calibrator):
         keep[1:-1] = (rates[1:-1] != rates[:-2]) | (rates[1:-1] != rates[2:])
         self.scores_ = sums.confidence[keep]
         self.rates_ = rates[keep]
-        return self
 
     def _map(self, values: FloatArray) -> FloatArray:
         return np.interp(values, self.scores_, self.rates_)
@@ -352,9 +278,7 @@ class HistogramCalibrator(Calibrator):
         self.bins = bins
         self.strategy = strategy
 
-    def fit(
-        self, confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Self:
+    def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         """Fit the mean outcome of each bin."""
         check_bins(self.bins)
         check_choice("strategy", self.strategy, ("width", "mass"))
@@ -371,7 +295,6 @@ class HistogramCalibrator(Calibrator):
             rates.append(float(rate))
         self.edges_ = np.array(edges)
         self.rates_ = np.array([*rates, self.base_] if edges[-1] < 1 else rates)
-        return self
 
     def _map(self, values: FloatArray) -> FloatArray:
         _check_unit(values, self.name)

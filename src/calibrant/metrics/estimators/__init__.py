@@ -1,0 +1,1 @@
+"""Calibration in the manners of scikit-learn: base class, classifier and display."""
