@@ -9,13 +9,30 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from calibrant.clients.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.logprobs import refusal
+from calibrant.clients.odd_answers import (
+    MOST_RAW,
+    MOST_TEXT,
+    bounded_text,
+    loose_json,
+    short_name,
+    text_of,
+    token_count,
+)
 from calibrant.clients.protocol import Completion, Request, Usage
 from calibrant.clients.spelling import MISSPELT, spells
 from calibrant.clients.tokens import Alternatives, TokenLogprobs
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
-__all__ = ["Answer", "parse_answer", "read_answer", "typed_answer", "without_choices"]
+__all__ = [
+    "Answer",
+    "loose_answer",
+    "parse_answer",
+    "read_answer",
+    "typed_answer",
+    "without_choices",
+]
 
 NO_FORM = "the answer has not the form of a chat completion"
 
@@ -68,8 +85,10 @@ class Answer(msgspec.Struct):
 
     choices: list[Choice] | None = None
     usage: dict[str, Any] | None = None
-    model: str | None = None
+    model: Any = None
     id: Any = None
+    odd: str | None = None
+    raw: str | None = None
 
 
 _decoder = msgspec.json.Decoder(Answer)
@@ -87,8 +106,60 @@ def parse_answer(raw: bytes) -> Answer | str:
     """
     try:
         return _decoder.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return str(error)
+
+
+def loose_answer(raw: bytes, form: str) -> Answer | None:
+    """Return what can be read of an answer of an odd form, with the raw text; None if nothing.
+
+    Examples
+    --------
+    >>> parts = b'{"choices": [{"message": {"content": [{"type": "text", "text": "Paris"}]}}]}'
+    >>> loose_answer(parts, "content is a list").choices[0].message.content
+    'Paris'
+    """
+    try:
+        body = loose_json(raw)
+    except ValueError:
+        return None
+    found = body.get("choices") if isinstance(body, Mapping) else None
+    choices = [_loose_choice(one) for one in found] if isinstance(found, list) else []
+    if not choices or any(choice is None for choice in choices):
+        return None
+    usage = body.get("usage")
+    return Answer(
+        choices=[choice for choice in choices if choice is not None],
+        usage=usage if isinstance(usage, dict) else None,
+        model=body.get("model"),
+        id=body.get("id"),
+        odd=form,
+        raw=bounded_text(raw[: 4 * MOST_RAW].decode("utf-8", "replace"), MOST_RAW),
+    )
+
+
+def _loose_choice(choice: Any) -> Choice | None:
+    """Return a choice that has a text in any form; its log-probs only where they are sound."""
+    if not isinstance(choice, Mapping):
+        return None
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else message
+    if content is None:
+        content = choice.get("text")
+    text = text_of(content)
+    if text is None:
+        return None
+    try:
+        logprobs = msgspec.convert(choice.get("logprobs"), Logprobs | None)
+    except (msgspec.ValidationError, RecursionError):
+        logprobs = None
+    index, finish = choice.get("index"), choice.get("finish_reason")
+    return Choice(
+        Reply(text),
+        index if isinstance(index, int) else 0,
+        logprobs,
+        short_name(finish),
+    )
 
 
 def typed_answer(answer: Mapping[str, Any]) -> Answer:
@@ -112,16 +183,19 @@ def read_answer(
     if len(choices) > 1:
         choices = sorted(choices, key=lambda choice: choice.index or 0)[: request.n]
     usage = answer.usage or {}
-    try:
-        logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
-        usages = _read_usages(usage, logprobs, one_choice_counted=one_choice_counted)
-        total = int(usage.get("completion_tokens") or 0)
-    except (TypeError, ValueError) as error:
-        raise TransientClientError(f"{NO_FORM}: {type(error).__name__}: {error}") from None
+    logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
+    usages, estimated = _read_usages(
+        usage, logprobs, choices, request, one_choice_counted=one_choice_counted
+    )
+    total = token_count(usage.get("completion_tokens")) or 0
     completions = [
         _completion(answer, request, latency_s, *parts, position)
         for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
     ]
+    if estimated:
+        completions = [replace(one, usage_estimated=estimated) for one in completions]
+    if answer.raw is not None:
+        completions[0] = replace(completions[0], raw=answer.raw)
     if not one_choice_counted:
         return completions
     return [
@@ -149,6 +223,11 @@ def _completion(
         if shortened:
             logprobs, end = shortened, logprobs.values[-1]
     text = message.content or message.refusal or ""
+    odd = answer.odd
+    if len(text) > MOST_TEXT:
+        odd = f"a text of more than {MOST_TEXT:,} characters, of which the first are kept"
+    if odd is not None:
+        text = bounded_text(text)
     refused = refusal(logprobs) if logprobs else None
     if logprobs and refused is None and not spells(logprobs.tokens, text, stop=request.stop):
         refused = MISSPELT
@@ -157,14 +236,15 @@ def _completion(
         finish_reason=choice.finish_reason or "unknown",
         usage=usage,
         logprobs=logprobs if refused is None else None,
-        model=answer.model,
-        request_id=answer.id,
+        model=short_name(answer.model),
+        request_id=short_name(answer.id),
         seed=None if request.seed is None else request.seed + position,
         native_n=request.n > 1,
         latency_s=round(latency_s, 4),
         sampler=request.sampler,
         logprobs_refused=refused,
         end_logprob=end if refused is None else None,
+        odd=odd,
     )
 
 
@@ -205,7 +285,7 @@ def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
     elif found.tokens is not None and found.token_logprobs is not None:
         tokens, values, shown = found.tokens, found.token_logprobs, found.top_logprobs
         if not len(tokens) == len(values) == len(shown or tokens):
-            raise ValueError("the columns of the log-probs differ in length")
+            return None  # columns of different lengths: nobody knows which is whose
         tops = Alternatives.joined([_alternatives(top or {}) for top in shown or ()])
     else:
         return None
@@ -222,27 +302,50 @@ def _alternatives(top: Mapping[str, float]) -> list[Alternative]:
 def _read_usages(
     usage: Mapping[str, Any],
     logprobs: list[TokenLogprobs | None],
+    choices: list[Choice],
+    request: Request,
     *,
     one_choice_counted: bool,
-) -> list[Usage]:
+) -> tuple[list[Usage], str | None]:
     """Share the tokens of a call among its draws: the prompt is paid once.
 
     Where log-probs show how long each draw is, that is its share; otherwise shares are equal
-    and only their sum means anything.
+    and only their sum means anything. A count that is missing or impossible is estimated from
+    the text; the second value says so.
     """
     count = len(logprobs)
-    prompt = int(usage.get("prompt_tokens") or 0)
-    total = int(usage.get("completion_tokens") or 0)
-    if count == 1 and not one_choice_counted and total:
-        return [Usage(prompt, total)]
-    if one_choice_counted:
-        total *= count
+    prompt = token_count(usage.get("prompt_tokens"))
+    total = token_count(usage.get("completion_tokens"))
+    estimated = None
+    if prompt is None or total is None:
+        estimated = _why_estimated(usage, ("prompt_tokens", "completion_tokens"))
+    if prompt is None:
+        prompt = prompt_tokens_estimate(request)
     lengths = [len(entries) if entries else None for entries in logprobs]
-    shares = [total // count + (position < total % count) for position in range(count)]
     known = [length for length in lengths if length is not None]
-    if len(known) == count and (one_choice_counted or sum(known) == total or not total):
-        shares = known
-    return [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
+    if total is None:
+        shares = [
+            length if length is not None else _tokens_of(choice)
+            for length, choice in zip(lengths, choices, strict=True)
+        ]
+    else:
+        if one_choice_counted:
+            total *= count
+        shares = [total // count + (position < total % count) for position in range(count)]
+        if len(known) == count and (one_choice_counted or sum(known) == total or not total):
+            shares = known
+    usages = [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
+    return usages, estimated
+
+
+def _tokens_of(choice: Choice) -> int:
+    return completion_tokens_estimate(choice.message.content or choice.message.refusal or "")
+
+
+def _why_estimated(usage: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    wrong = [name for name in names if usage.get(name) is not None]
+    wrong = [name for name in wrong if token_count(usage[name]) is None]
+    return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
 
 
 def without_choices(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.clients.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.capabilities import adjusted
 from calibrant.clients.http import MOST_BYTES, HttpClient
+from calibrant.clients.odd_answers import bounded_text, short_name, text_of, token_count
 from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
 from calibrant.core.errors import TransientClientError
 
@@ -75,25 +77,53 @@ class AnthropicClient(HttpClient):
 
 
 def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> Completion:
-    try:
-        usage = answer["usage"]
-        cached = (usage.get("cache_creation_input_tokens") or 0) + (
-            usage.get("cache_read_input_tokens") or 0
-        )
-        reason = answer.get("stop_reason") or "unknown"
-        return Completion(
-            text="".join(
-                block["text"] for block in answer["content"] if block.get("type") == "text"
-            ),
-            finish_reason=FINISH.get(reason, reason),
-            usage=Usage(usage["input_tokens"] + cached, usage["output_tokens"]),
-            model=answer.get("model"),
-            request_id=answer.get("id"),
-            native_n=False,
-            latency_s=round(latency_s, 4),
-            sampler=request.sampler,
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise TransientClientError(
-            f"the answer has not the form of a message: {type(error).__name__}: {error}"
-        ) from None
+    blocks = answer.get("content")
+    text = None if blocks == [] else text_of(_spoken(blocks))
+    if text is None and blocks != []:
+        raise TransientClientError("the answer has not the form of a message: it has no content")
+    usage, estimated = _usage(answer.get("usage"), request, text or "")
+    reason = short_name(answer.get("stop_reason")) or "unknown"
+    return Completion(
+        text=bounded_text(text or ""),
+        finish_reason=FINISH.get(reason, reason),
+        usage=usage,
+        model=short_name(answer.get("model")),
+        request_id=short_name(answer.get("id")),
+        native_n=False,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        usage_estimated=estimated,
+        odd=None if isinstance(blocks, list) else "content is no list of blocks",
+    )
+
+
+def _spoken(blocks: Any) -> Any:
+    """Return the blocks that are part of the answer: neither thoughts nor calls of tools."""
+    if not isinstance(blocks, list):
+        return blocks
+    return [
+        block
+        for block in blocks
+        if not isinstance(block, Mapping) or block.get("type", "text") == "text"
+    ]
+
+
+def _usage(found: Any, request: Request, text: str) -> tuple[Usage, str | None]:
+    """Return the tokens, and why they are an estimate where they are one."""
+    usage = found if isinstance(found, Mapping) else {}
+    prompt = token_count(usage.get("input_tokens"))
+    completion = token_count(usage.get("output_tokens"))
+    cached = sum(
+        token_count(usage.get(name)) or 0
+        for name in ("cache_creation_input_tokens", "cache_read_input_tokens")
+    )
+    if prompt is not None and completion is not None:
+        return Usage(prompt + cached, completion), None
+    if prompt is None:
+        prompt = prompt_tokens_estimate(request)
+    if completion is None:
+        completion = completion_tokens_estimate(text)
+    given = any(usage.get(name) is not None for name in ("input_tokens", "output_tokens"))
+    return Usage(prompt + cached, completion), (
+        "impossible counts of tokens" if given else "no count of tokens"
+    )

@@ -102,7 +102,8 @@ class Finding:
     """Something the endpoint does that a reader of the results must know.
 
     `kind` is a short name (``draws-not-independent``, ``logprobs-refused``,
-    ``model-changed``, ``fewer-choices``, ``seed-ignored``, ``endpoint-left-out``), `message` a
+    ``model-changed``, ``fewer-choices``, ``seed-ignored``, ``endpoint-left-out``,
+    ``usage-estimated``, ``answers-odd``, ``ledger-rows-refilled``), `message` a
     sentence, `count` how often it was seen.
     """
 

@@ -10,7 +10,12 @@ from calibrant.clients.asks import Caps, Price
 from calibrant.clients.protocol import Request, Usage
 from calibrant.core.errors import BudgetError
 
-__all__ = ["Budget", "Reservation", "prompt_tokens_estimate"]
+__all__ = [
+    "Budget",
+    "Reservation",
+    "completion_tokens_estimate",
+    "prompt_tokens_estimate",
+]
 
 BYTES_PER_TOKEN = 3
 TOKENS_PER_MESSAGE = 8
@@ -29,6 +34,17 @@ def prompt_tokens_estimate(request: Request) -> int:
         TOKENS_PER_MESSAGE + -(-len(message.content.encode()) // BYTES_PER_TOKEN)
         for message in request.messages
     )
+
+
+def completion_tokens_estimate(text: str) -> int:
+    """Return about how many tokens a text has, rather too many than too few.
+
+    Examples
+    --------
+    >>> completion_tokens_estimate("Paris"), completion_tokens_estimate("")
+    (2, 0)
+    """
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 @dataclass(slots=True)

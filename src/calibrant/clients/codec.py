@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from calibrant.clients.odd_answers import short_name
 from calibrant.clients.protocol import Completion, Request, Usage
 from calibrant.clients.tokens import Alternatives, TokenLogprobs
 
@@ -83,6 +84,9 @@ def encode_completion(completion: Completion) -> bytes:
         body["refused"] = completion.logprobs_refused
     if completion.served_by is not None:
         body["served_by"] = completion.served_by
+    for name in ("usage_estimated", "odd", "raw"):
+        if (value := getattr(completion, name)) is not None:
+            body[name] = value
     return orjson.dumps(body)
 
 
@@ -120,6 +124,9 @@ class StoredCompletion(msgspec.Struct):
     refused: str | None = None
     served_by: str | None = None
     end: float | None = None
+    usage_estimated: str | None = None
+    odd: str | None = None
+    raw: str | None = None
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -137,7 +144,8 @@ def decode_completion(payload: bytes) -> Completion:
         usage=Usage(*body.usage),
         logprobs=logprobs,
         model=body.model,
-        request_id=body.request_id,
+        # Ledgers of before hold ids of any form.
+        request_id=short_name(body.request_id),
         seed=body.seed,
         native_n=body.native_n,
         latency_s=body.latency_s,
@@ -145,6 +153,9 @@ def decode_completion(payload: bytes) -> Completion:
         logprobs_refused=body.refused,
         served_by=body.served_by,
         end_logprob=body.end,
+        usage_estimated=body.usage_estimated,
+        odd=body.odd,
+        raw=body.raw,
     )
 
 

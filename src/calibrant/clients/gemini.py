@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from calibrant.clients.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.capabilities import adjusted
 from calibrant.clients.http import MOST_BYTES, HttpClient
 from calibrant.clients.logprobs import refusal
+from calibrant.clients.odd_answers import bounded_text, short_name, text_of, token_count
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
 from calibrant.clients.spelling import MISSPELT, spells
 from calibrant.core.errors import PermanentClientError, TransientClientError
@@ -111,13 +113,17 @@ def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> list
         raise TransientClientError("the answer holds no candidates")
     try:
         usage = answer.get("usageMetadata") or {}
-        prompt = int(usage.get("promptTokenCount") or 0)
-        total = int(usage.get("candidatesTokenCount") or 0) + int(
-            usage.get("thoughtsTokenCount") or 0
-        )
+        prompt = token_count(usage.get("promptTokenCount"))
+        spoken = token_count(usage.get("candidatesTokenCount"))
+        total = (spoken or 0) + (token_count(usage.get("thoughtsTokenCount")) or 0)
+        estimated = prompt is None or (spoken is None and not total)
+        if prompt is None:
+            prompt = prompt_tokens_estimate(request)
+        if estimated and not total:
+            total = sum(completion_tokens_estimate(_text(one)) for one in candidates)
         count = len(candidates)
         shares = [total // count + (position < total % count) for position in range(count)]
-        ordered = sorted(candidates, key=lambda item: item.get("index", 0))[: request.n]
+        ordered = sorted(candidates, key=_index)[: request.n]
         return [
             _completion(
                 answer,
@@ -126,6 +132,7 @@ def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> list
                 request,
                 latency_s,
                 position,
+                "no usable count of tokens" if estimated else None,
             )
             for position, candidate in enumerate(ordered)
         ]
@@ -142,34 +149,53 @@ def _completion(
     request: Request,
     latency_s: float,
     position: int,
+    estimated: str | None,
 ) -> Completion:
-    parts = (candidate.get("content") or {}).get("parts") or []
     logprobs = _logprobs(candidate) if request.logprobs else None
-    text = "".join(part.get("text", "") for part in parts if not part.get("thought"))
+    text = _text(candidate)
     refused = refusal(logprobs) if logprobs else None
     tokens = [entry.token for entry in logprobs or ()]
     if tokens and refused is None and not spells(tokens, text, stop=request.stop):
         refused = MISSPELT
-    reason = candidate.get("finishReason") or "unknown"
+    reason = short_name(candidate.get("finishReason")) or "unknown"
     return Completion(
         text=text,
         finish_reason=FINISH.get(reason, reason.lower()),
         usage=usage,
         logprobs=logprobs if refused is None else None,
-        model=answer.get("modelVersion"),
-        request_id=answer.get("responseId"),
+        model=short_name(answer.get("modelVersion")),
+        request_id=short_name(answer.get("responseId")),
         seed=None if request.seed is None else request.seed + position,
         native_n=request.n > 1,
         latency_s=round(latency_s, 4),
         sampler=request.sampler,
         logprobs_refused=refused,
+        usage_estimated=estimated,
     )
+
+
+def _text(candidate: Mapping[str, Any]) -> str:
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, Mapping) else content
+    return bounded_text(text_of(parts) or "")
+
+
+def _index(candidate: Mapping[str, Any]) -> int:
+    index = candidate.get("index")
+    return index if isinstance(index, int) else 0
 
 
 def _logprobs(candidate: Mapping[str, Any]) -> tuple[TokenLogprob, ...] | None:
     result = candidate.get("logprobsResult")
     if not result:
         return None
+    try:
+        return _tokens(result)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None  # the answer is paid for: its text is kept without them
+
+
+def _tokens(result: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     chosen = result["chosenCandidates"]
     tops = result.get("topCandidates") or [{}] * len(chosen)
     return tuple(

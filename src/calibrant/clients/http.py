@@ -16,6 +16,7 @@ import orjson
 from msgspec.structs import replace
 
 from calibrant.clients.capabilities import check_request
+from calibrant.clients.odd_answers import loose_json
 from calibrant.clients.protocol import (
     Capabilities,
     Completion,
@@ -207,8 +208,8 @@ class HttpClient:
 
     def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
         try:
-            answer = orjson.loads(raw)
-        except orjson.JSONDecodeError:
+            answer = _loads(raw)
+        except ValueError:
             kind = headers.get("Content-Type", "no content type")
             quote = self._quote(raw) or "nothing"
             raise TransientClientError(
@@ -229,7 +230,7 @@ class HttpClient:
         text = raw.decode("utf-8", "replace")
         found = self._finder.found_in(text)
         if not found and "\\" in text:
-            found = any(self._finder.found_in(part) for part in _texts(orjson.loads(raw)))
+            found = any(self._finder.found_in(part) for part in _texts(_loads(raw)))
         if found:
             raise EndpointRefusedError(
                 "the endpoint repeats the API key in its answer; the answer was not stored"
@@ -262,12 +263,12 @@ class HttpClient:
         """Return the endpoint's own words, short, on one line and without the key."""
         text = raw[: 4 * LONGEST_QUOTE].decode("utf-8", "replace")
         try:
-            error = orjson.loads(raw).get("error")
+            error = _loads(raw).get("error")
             if error:
                 text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
                 code = error.get("code") or error.get("type") if isinstance(error, dict) else None
                 text = f"{text} ({code})" if code else text
-        except (orjson.JSONDecodeError, AttributeError):
+        except (ValueError, AttributeError):
             pass
         text = " ".join(self._clean(text).split())
         return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
@@ -294,6 +295,14 @@ def _endpoint_name(base_url: str) -> str:
         )
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+
+
+def _loads(raw: bytes) -> Any:
+    """Return JSON, also where it is too deep or its numbers too large for the quick reader."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return loose_json(raw)
 
 
 def _texts(value: Any) -> Iterator[str]:

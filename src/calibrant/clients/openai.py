@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.clients.answers import Answer, parse_answer, read_answer, without_choices
+from calibrant.clients.answers import (
+    Answer,
+    loose_answer,
+    parse_answer,
+    read_answer,
+    without_choices,
+)
 from calibrant.clients.capabilities import PRESETS, Preset, adjusted, check_request
 from calibrant.clients.http import MOST_BYTES, HttpClient
 from calibrant.clients.protocol import Completion, Request
@@ -80,6 +86,9 @@ class OpenAIClient(HttpClient):
     def _parse(self, raw: bytes, headers: Mapping[str, str]) -> Answer:
         """Return the answer, or say in which way it is none."""
         answer = parse_answer(raw)
+        if isinstance(answer, str):
+            # It is paid for whatever its form: what can be read of it is kept.
+            answer = loose_answer(raw, answer) or answer
         if isinstance(answer, Answer) and answer.choices:
             self._check_no_key(raw)
             return answer

@@ -138,6 +138,10 @@ class Completion(Struct, frozen=True):
     end_logprob
         Log-probability of the end token, where the endpoint shows it. Without it the product of
         the others is the probability of a prefix.
+    usage_estimated
+        Why `usage` is an estimate from the text; None where the endpoint counted.
+    odd, raw
+        What is odd about the form of the answer, and the answer as it came, shortened.
     """
 
     text: str
@@ -153,6 +157,9 @@ class Completion(Struct, frozen=True):
     logprobs_refused: str | None = None
     served_by: str | None = None
     end_logprob: float | None = None
+    usage_estimated: str | None = None
+    odd: str | None = None
+    raw: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

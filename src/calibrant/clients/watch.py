@@ -64,6 +64,9 @@ class Watch:
     fewer_choices: int = 0
     seed_ignored: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    estimated: Counter[str] = field(default_factory=Counter)
+    odd: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0
 
     def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
         """Take note of the draws of one ask."""
@@ -71,6 +74,10 @@ class Watch:
         for draw in draws:
             if draw.completion.model is not None:
                 self.models.setdefault(ask.request.model, Counter())[draw.completion.model] += 1
+            if draw.completion.usage_estimated is not None:
+                self.estimated[draw.completion.usage_estimated] += 1
+            if draw.completion.odd is not None:
+                self.odd[draw.completion.odd] += 1
             if ask.request.logprobs:
                 self._see_logprobs(draw.completion)
                 self.new_asked += not draw.cached
@@ -142,6 +149,7 @@ class Watch:
                 "log-probs asked for",
                 self.missing_logprobs,
             )
+        yield from self._odd_findings()
         if self.seed_ignored:
             yield Finding(
                 "seed-ignored",
@@ -160,6 +168,29 @@ class Watch:
                 "fewer-choices",
                 "the endpoint gave fewer choices than asked for; the rest was asked for again",
                 self.fewer_choices,
+            )
+
+    def _odd_findings(self) -> Iterator[Finding]:
+        if self.estimated:
+            yield Finding(
+                "usage-estimated",
+                f"the tokens of {self.estimated.total()} draws are estimated from the text "
+                f"({self.estimated.most_common(1)[0][0]}); caps count the estimate",
+                self.estimated.total(),
+            )
+        if self.odd:
+            yield Finding(
+                "answers-odd",
+                f"{self.odd.total()} answers were odd in form and are kept "
+                f"({self.odd.most_common(1)[0][0]})",
+                self.odd.total(),
+            )
+        if self.unreadable:
+            yield Finding(
+                "ledger-rows-refilled",
+                f"{self.unreadable} draws of the ledger had no readable answer and were asked "
+                "for again",
+                self.unreadable,
             )
 
 

@@ -1,0 +1,140 @@
+"""Answers of an odd form are paid for like any other: what can be read of them is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "MOST_NESTING",
+    "MOST_RAW",
+    "MOST_TEXT",
+    "bounded_text",
+    "loose_json",
+    "short_name",
+    "text_of",
+    "token_count",
+]
+
+MOST_NESTING = 64
+"""Levels of JSON that are read; what lies deeper is left out."""
+MOST_TEXT = 2_000_000
+"""Characters of one draw that are kept."""
+MOST_RAW = 200_000
+"""Characters of an odd answer that are kept as they came."""
+MOST_NAME = 200
+MOST_TOKENS = 1_000_000_000
+"""No call has more tokens: a larger count is a mistake of the endpoint."""
+# A text that never ends is one piece: the time grows with the length, whatever comes.
+_PIECES = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_THOUGHTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
+
+
+def loose_json(raw: bytes) -> Any:
+    """Return JSON whatever its depth and the size of its numbers; raise ValueError if it is none.
+
+    Examples
+    --------
+    >>> loose_json(b'{"text": "Paris", "more": ' + b"[" * 999 + b"]" * 999 + b"}")["text"]
+    'Paris'
+    >>> loose_json(b'{"id": ' + b"9" * 5000 + b"}")["id"]
+    inf
+    """
+    text = _without_depth(raw).decode("utf-8", "replace")
+    return json.loads(text, parse_int=_number)
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) < 19 else float(digits)
+
+
+def _without_depth(raw: bytes) -> bytes:
+    """Return the JSON with null in place of what is nested too deeply."""
+    kept, depth, start = [], 0, 0
+    for piece in _PIECES.finditer(raw):
+        sign = piece.group()
+        if sign in b"[{":
+            depth += 1
+            if depth == MOST_NESTING + 1:
+                kept.append(raw[start : piece.start()] + b"null")
+        elif sign in b"]}":
+            depth -= 1
+            if depth == MOST_NESTING:
+                start = piece.end()
+    return b"".join(kept) + raw[start:] if kept else raw
+
+
+def text_of(content: Any) -> str | None:
+    """Return the text of a message in any of the usual forms, None where there is none.
+
+    Examples
+    --------
+    >>> text_of([{"type": "text", "text": "Par"}, {"type": "text", "text": "is"}])
+    'Paris'
+    >>> text_of({"city": "Paris"})
+    '{"city": "Paris"}'
+    """
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [_part(part) for part in content]
+        return "".join(part for part in parts if part is not None)
+    return _part(content)
+
+
+def _part(part: Any) -> str | None:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        if part.get("thought") or str(part.get("type")) in _THOUGHTS:
+            return None
+        for name in ("text", "content", "value"):
+            if isinstance(part.get(name), str):
+                return str(part[name])
+    return None if part is None else json.dumps(part, ensure_ascii=False)
+
+
+def bounded_text(text: str, most: int = MOST_TEXT) -> str:
+    """Return the text as far as it is kept, without halves of characters."""
+    text = text[:most]
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8", "replace")
+
+
+def short_name(value: Any) -> str | None:
+    """Return an id or a model's name as a short text, however the endpoint writes it.
+
+    Examples
+    --------
+    >>> short_name("call-1"), short_name(["a", 1]), short_name(None)
+    ('call-1', '["a", 1]', None)
+    >>> len(short_name("x" * 1_000_000))
+    141
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        try:
+            value = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            value = type(value).__name__
+    if len(value) <= MOST_NAME:
+        return bounded_text(value)
+    # Two long names that begin alike stay two names.
+    digest = hashlib.blake2b(value.encode("utf-8", "replace"), digest_size=10).hexdigest()
+    return bounded_text(value[:118]) + "..." + digest
+
+
+def token_count(value: Any) -> int | None:
+    """Return a number of tokens; None where it is missing, negative or beyond any call.
+
+    Examples
+    --------
+    >>> [token_count(value) for value in (12, 12.0, "12", None, -3, 1e30, True)]
+    [12, 12, None, None, None, None, None]
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value <= MOST_TOKENS else None
