@@ -179,6 +179,7 @@ NEEDED = {
     "report": ["plan.json"],
     "methods": [],
     "demo": [],
+    "init": ["new-study"],
     "models list": [],
     "models fetch": [],
 }  # fmt: skip

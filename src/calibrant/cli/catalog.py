@@ -20,6 +20,10 @@ class Entry(NamedTuple):
 
 
 VERBS: dict[str, Entry] = {
+    "init": Entry(
+        "calibrant.workflows.init:init",
+        "Write a commented study.toml with five questions, ready to change and run.",
+    ),
     "demo": Entry(
         "calibrant.workflows.demo:demo",
         "Run the whole chain on a small real model and write a report.",

@@ -223,6 +223,10 @@ def _supplied(verb: Verb, *, quiet: bool) -> Iterator[dict[str, Any]]:
             from calibrant.cli.alarms import announce
 
             more[name] = announce
+        elif kind == "confirmation":
+            from calibrant.cli.confirmation import agreed
+
+            more[name] = agreed
     bars = [name for name, kind in verb.supplied.items() if kind == "progress"]
     if not bars:
         yield more

@@ -132,7 +132,8 @@ class BudgetConfig:
     """Caps of the whole study, all its runs together.
 
     `when` says what a cap does: ``refuse`` sends nothing unless the most that the study can cost
-    fits; ``stop`` sends until the next call could break the cap.
+    fits; ``stop`` sends until the next call could break the cap. A command asks before it spends
+    more than `ask_above` dollars.
     """
 
     max_cost: float | None = None
@@ -140,6 +141,7 @@ class BudgetConfig:
     max_calls: int | None = None
     when: str = "refuse"
     prices: Path | None = None
+    ask_above: float | None = None
 
     @property
     def capped(self) -> bool:
@@ -385,6 +387,7 @@ def _budget(table: Settings, folder: Path) -> BudgetConfig:
         max_calls=table.whole("max_calls", None),
         when=table.text("when", "refuse", choices=("refuse", "stop")),
         prices=None if prices is None else folder / prices,
+        ask_above=table.real("ask_above", None, low=0.0),
     )
     table.finish()
     return config

@@ -124,7 +124,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """An argument that the command line supplies by itself: ``progress``, ``alarms``."""
+    """An argument that the command line fills in: ``progress``, ``alarms``, ``confirmation``."""
 
     by: str
 

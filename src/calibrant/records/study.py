@@ -56,7 +56,11 @@ class Study:
     def config(self) -> dict[str, Any]:
         """The parsed ``study.toml``."""
         if not self.config_path.is_file():
-            raise InputError("a study has a study.toml", source=str(self.path))
+            raise InputError(
+                "no study found: there is no study.toml",
+                source=str(self.path),
+                hint=f"create one with `calibrant init {self.path}`",
+            )
         try:
             return tomllib.loads(self.config_path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -50,6 +50,7 @@ from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import Engine
 from calibrant.verbs.audit import audit
 from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
+from calibrant.workflows.spending import check_consent, paid_models, spending_question
 from calibrant.workflows.study_page import write_study_page
 
 __all__ = ["run"]
@@ -72,7 +73,11 @@ def run(
     *,
     dry_run: Annotated[bool, Option("Say what would be sent and what it can cost.")] = False,
     retry_failures: Annotated[bool, Option("Ask again for what was set aside for good.")] = False,
+    yes: Annotated[
+        bool, Option("Ask nothing before calls whose cost is unknown or above budget.ask_above.")
+    ] = False,
     watch: Annotated[Watch | None, Supplied("progress")] = None,
+    confirm: Annotated[Callable[[str], bool] | None, Supplied("confirmation")] = None,
     engine: Engine = None,
 ) -> RunResult:
     """Ask models what a study wants to know, and score and audit the answers.
@@ -88,8 +93,12 @@ def run(
         Say what would be sent and what it can cost at most, and send nothing.
     retry_failures
         Ask again for what earlier runs set aside for good.
+    yes
+        Ask nothing before calls whose cost is unknown or above ``budget.ask_above``.
     watch
         Is told about progress.
+    confirm
+        Is asked before such calls. Without it, as usual in Python, nobody is asked.
     engine
         Share out clustering and grading by rules, and Sem-ECE: ``local`` (threads), ``ray`` or
         ``ray://HOST:PORT``. The tables and documents are the same. Not with a judge or
@@ -111,7 +120,14 @@ def run(
     prepared = _prepare(config, questions, clients)
     with _ledger(folder, dry_run=dry_run) as ledger:
         expected, collected = asyncio.run(
-            _ask(prepared, ledger, dry_run=dry_run, retry_failures=retry_failures, watch=watch)
+            _ask(
+                prepared,
+                ledger,
+                dry_run=dry_run,
+                retry_failures=retry_failures,
+                watch=watch,
+                confirm=None if yes else confirm,
+            )
         )
     document = _document(prepared, expected, dry_run=dry_run)
     if collected is not None:
@@ -207,6 +223,7 @@ async def _ask(
     dry_run: bool,
     retry_failures: bool,
     watch: Watch | None,
+    confirm: Callable[[str], bool] | None,
 ) -> tuple[Forecast | None, Collected | None]:
     study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
     budget = prepared.config.budget
@@ -218,6 +235,13 @@ async def _ask(
             return expected, None
         if expected is not None:
             check_budget(prepared.config, expected, ledger)
+        paid = paid_models(prepared.config)
+        if confirm is not None and paid:
+            ahead = expected or forecast(*study, extract=_extract, prices=prepared.prices)
+            question = spending_question(ahead, paid=paid, limit=budget.ask_above)
+            if question is not None:
+                source = str(prepared.config.folder / "study.toml")
+                check_consent(question, confirm(question), source=source)
         return expected, await collect(
             *study,
             extract=_extract,

@@ -1,0 +1,89 @@
+"""`init`: a folder to begin with: a commented study.toml and five questions, or example logs."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated
+
+from calibrant.core.errors import InputError
+from calibrant.core.output import writing
+from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.inputs.provenance import document_head
+from calibrant.report.result import Result
+
+__all__ = ["init"]
+
+_EXAMPLES = "calibrant.workflows.examples"
+
+
+@verb(example="calibrant init my-study", outputs=("json",))
+def init(
+    folder: Annotated[
+        str | Path,
+        Option(
+            "Folder to fill; it is made where it is missing.",
+            metavar="FOLDER",
+            group=OUTPUT,
+            argument=True,
+            place="folder",
+        ),
+    ],
+    *,
+    logs: Annotated[
+        bool, Option("Write example logs of other tools instead: Inspect, lm-eval, uqlm and more.")
+    ] = False,
+) -> Result:
+    """Write a commented ``study.toml`` and five example questions, to change and run.
+
+    A file that is there is never written over.
+
+    Parameters
+    ----------
+    folder
+        Folder to fill; it is made where it is missing.
+    logs
+        Write example logs of other tools instead: Inspect, lm-eval, uqlm, LM-Polygraph.
+
+    Returns
+    -------
+    Result
+        Document ``calibrant.init/1``: the files, and what to type next.
+    """
+    target = Path(folder)
+    examples = resources.files(_EXAMPLES)
+    chosen = examples / ("logs" if logs else "study")
+    names = sorted(entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
+    for name in names:
+        if (target / name).exists():
+            raise InputError(
+                f"there is a {name} already, and it is not written over",
+                source=str(target),
+                hint="name another folder",
+            )
+    with writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            _copy(chosen / name, target / name)
+    next_step = f"calibrant audit {target}/inspect.eval" if logs else f"calibrant run {target}"
+    return Result(
+        {
+            **document_head("init", None),
+            "folder": str(target),
+            "files": [str(target / name) for name in names],
+            "next": next_step,
+        }
+    )
+
+
+def _copy(source: Traversable, target: Path) -> None:
+    """Copy a file or a folder of the package, wherever the package lies."""
+    if source.is_dir():
+        target.mkdir()
+        for entry in source.iterdir():
+            _copy(entry, target / entry.name)
+        return
+    with source.open("rb") as read, target.open("wb") as write:
+        shutil.copyfileobj(read, write)

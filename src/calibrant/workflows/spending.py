@@ -1,0 +1,110 @@
+"""What a study is about to spend, and whether somebody has to agree to it first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from calibrant.collect import Forecast, ModelConfig, StudyConfig
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+
+__all__ = ["check_consent", "paid_models", "spending_question"]
+
+# Servers that people run themselves; on this machine nobody sends a bill for them.
+_OWN_SERVERS = ("vllm", "llamacpp", "ollama")
+_THIS_MACHINE = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+
+
+def paid_models(config: StudyConfig) -> frozenset[str]:
+    """Return the models that may cost money: not embedded, replayed, or served on this machine.
+
+    Parameters
+    ----------
+    config
+        The study.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from calibrant.collect import parse_config
+    >>> models = [{"name": "here", "client": "embedded"}, {"name": "gpt", "client": "openai"}]
+    >>> config = parse_config({"questions": "q.jsonl", "models": models},
+    ...                       folder=Path("study"), source="study.toml")
+    >>> sorted(paid_models(config))
+    ['gpt']
+    """
+    judge = config.semantics.judge
+    models = [*config.models, *([] if judge is None else [judge])]
+    return frozenset(model.name for model in models if not _costs_nothing(model))
+
+
+def _costs_nothing(model: ModelConfig) -> bool:
+    if model.client in _OWN_SERVERS:
+        given = model.options.get("base_url", _THIS_MACHINE[0])
+        addresses = [given] if isinstance(given, str) else list(given)
+        return all(str(address).startswith(_THIS_MACHINE) for address in addresses)
+    return model.client in ("embedded", "replay")
+
+
+def spending_question(
+    expected: Forecast, *, paid: Collection[str], limit: float | None = None
+) -> str | None:
+    """Return the question to ask before money is spent, or None where none is needed.
+
+    Parameters
+    ----------
+    expected
+        What is still to be sent.
+    paid
+        Models that may cost money.
+    limit
+        Dollars up to which nobody is asked; None: a known cost is never asked about.
+
+    Examples
+    --------
+    >>> from calibrant.collect.forecast import ForecastRow
+    >>> row = ForecastRow("gpt", "verb", "verb", 200, 0, 200, 9000, 4000, 2.5)
+    >>> print(spending_question(Forecast((row,)), paid=["gpt"], limit=1.0))
+    This study sends up to 200 calls (13,000 tokens) to gpt. They cost at most $2.50, and the
+    study asks above $1.00. Send them?
+    >>> spending_question(Forecast((row,)), paid=["gpt"], limit=5.0) is None
+    True
+    """
+    rows = [row for row in expected.rows if row.calls and row.model in paid]
+    if not rows:
+        return None
+    names = ", ".join(dict.fromkeys(row.model for row in rows))
+    calls = sum(row.calls for row in rows)
+    tokens = sum(row.prompt_tokens + row.completion_tokens for row in rows)
+    sends = f"This study sends up to {calls:,} calls ({tokens:,} tokens) to {names}"
+    unpriced = list(dict.fromkeys(row.model for row in rows if row.cost is None))
+    if unpriced:
+        return f"{sends}. The price of {', '.join(unpriced)} is unknown. Send them?"
+    cost = sum(row.cost for row in rows if row.cost is not None)
+    if limit is None or cost <= limit:
+        return None
+    return (
+        f"{sends}. They cost at most ${cost:,.2f}, and the study asks above ${limit:,.2f}. "
+        "Send them?"
+    )
+
+
+def check_consent(question: str, answer: bool, *, source: str) -> None:
+    """Refuse to go on where nobody agreed.
+
+    Parameters
+    ----------
+    question
+        What was asked.
+    answer
+        Whether somebody agreed.
+    source
+        The study file.
+    """
+    if not answer:
+        said = question.removesuffix(" Send them?")
+        raise InputError(
+            f"nothing was sent. {said}",
+            source=source,
+            hint=Hint("use {yes} to send them, or {dry_run} to see the plan first"),
+        )

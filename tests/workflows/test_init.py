@@ -1,0 +1,135 @@
+"""`init` writes what can be run at once, and `run` asks before it spends money."""
+
+import os
+import pty
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+
+import pytest
+
+from calibrant.collect import parse_config
+from calibrant.collect.forecast import Forecast, ForecastRow
+from calibrant.core.errors import InputError
+from calibrant.records import Study
+from calibrant.sources import load_questions
+from calibrant.workflows.init import init
+from calibrant.workflows.run import run
+from calibrant.workflows.spending import paid_models, spending_question
+from collect.endpoint import Oracle
+from collect.studies import write_study
+from support import CALIBRANT, call
+
+ROW = ForecastRow("gpt", "verb", "verb", 200, 0, 200, 9000, 4000, 2.5)
+
+
+def test_a_new_study_is_ready_to_run(tmp_path):
+    done = call("init", tmp_path / "first")
+    assert done.returncode == 0, done.stderr
+    assert "calibrant run" in done.stdout
+    assert load_questions(tmp_path / "first" / "questions.jsonl").height == 5
+    plan = run(tmp_path / "first", dry_run=True)["plan"]["total"]
+    assert plan["calls"] > 0
+    assert plan["cost"] == 0.0
+
+
+def test_settings_that_are_commented_out_are_settings(tmp_path):
+    init(tmp_path / "first")
+    text = (tmp_path / "first" / "study.toml").read_text()
+    notes = ("# [[", '# name = "mini', "# client", "# model", "# api_key_env", "# max_cost")
+    lines = [
+        line.removeprefix("# ") if line.startswith(notes) else line for line in text.splitlines()
+    ]
+    config = parse_config(tomllib.loads("\n".join(lines)), folder=tmp_path, source="study.toml")
+    assert [model.name for model in config.models] == ["small", "mini"]
+    assert (config.budget.ask_above, config.budget.max_cost) == (1.0, 10.0)
+
+
+def test_nothing_is_written_over(tmp_path):
+    init(tmp_path / "first")
+    (tmp_path / "first" / "study.toml").write_text("mine")
+    done = call("init", tmp_path / "first")
+    assert done.returncode == 2
+    assert "not written over" in done.stderr
+    assert (tmp_path / "first" / "study.toml").read_text() == "mine"
+
+
+def test_a_missing_study_says_how_to_make_one(tmp_path):
+    with pytest.raises(InputError, match="calibrant init"):
+        _ = Study(tmp_path / "nope").config
+
+
+def test_who_is_asked_about():
+    free = replace(ROW, model="small", cost=0.0)
+    unknown = replace(ROW, cost=None)
+    assert spending_question(Forecast((free,)), paid=["gpt"], limit=0.0) is None
+    assert spending_question(Forecast((ROW,)), paid=["gpt"]) is None
+    assert spending_question(Forecast((ROW,)), paid=["gpt"], limit=2.5) is None
+    assert "$2.50" in spending_question(Forecast((ROW, free)), paid=["gpt"], limit=2.49)
+    assert "price of gpt is unknown" in spending_question(Forecast((unknown,)), paid=["gpt"])
+    held = replace(unknown, calls=0)
+    assert spending_question(Forecast((held,)), paid=["gpt"]) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "costs"),
+    [
+        ({"client": "embedded"}, False),
+        ({"client": "replay", "ledger": "l.sqlite"}, False),
+        ({"client": "vllm"}, False),
+        ({"client": "vllm", "base_url": "http://127.0.0.1:9/v1"}, False),
+        ({"client": "vllm", "base_url": ["http://127.0.0.1:9/v1", "https://far.example/v1"]}, True),
+        ({"client": "openai", "base_url": "http://127.0.0.1:9/v1"}, True),
+        ({"client": "anthropic"}, True),
+    ],
+)
+def test_which_models_may_cost_money(tmp_path, model, costs):
+    values = {"questions": "q.jsonl", "models": [{"name": "it", **model}]}
+    config = parse_config(values, folder=tmp_path, source="study.toml")
+    assert (paid_models(config) == {"it"}) is costs
+
+
+@pytest.fixture
+def paid(tmp_path):
+    """A study at an endpoint whose price is unknown."""
+    with Oracle() as oracle:
+        folder = write_study(tmp_path / "study", oracle.url, extra='methods = ["verb"]')
+        text = (folder / "study.toml").read_text().replace('"vllm"', '"openai"')
+        (folder / "study.toml").write_text(text)
+        yield oracle, folder
+
+
+def test_without_a_terminal_nothing_is_sent_until_somebody_says_yes(paid, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    oracle, folder = paid
+    command = [CALIBRANT, "run", folder, "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 2, done.stderr
+    assert "The price of oracle is unknown" in done.stderr
+    assert "--yes" in done.stderr
+    assert oracle.calls == []
+    done = subprocess.run([*command, "--yes"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert oracle.calls
+    # All draws are held: there is nothing left to ask about.
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_on_a_terminal_a_person_is_asked(paid, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    oracle, folder = paid
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [CALIBRANT, "run", folder], stdin=other, stdout=subprocess.DEVNULL, stderr=other
+    )
+    os.close(other)
+    shown = b""
+    while b"[y/N]" not in shown:
+        shown += os.read(main, 4096)
+    os.write(main, b"n\n")
+    assert process.wait(60) == 2
+    os.close(main)
+    assert oracle.calls == []
