@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from calibrant.metrics.estimators.classifier import CalibratedClassifier
     from calibrant.metrics.estimators.display import ReliabilityDisplay
     from calibrant.metrics.gap import confidence_gap
+    from calibrant.metrics.named.binary import (
+        LogLossParts,
+        adaptive_ece,
+        ks_calibration_error,
+        log_loss_calibration,
+        log_loss_decomposition,
+        log_loss_refinement,
+        mce,
+        rms_calibration_error,
+    )
+    from calibrant.metrics.named.multiclass import classwise_ece, top_label_ece
     from calibrant.metrics.perfect import CalibrationTest, calibration_test, spiegelhalter_z
     from calibrant.metrics.recalibration import CALIBRATORS, calibrator_from_dict, cross_fitted
     from calibrant.metrics.resampling import (
@@ -76,6 +87,17 @@ else:
             ".estimators.classifier": ("CalibratedClassifier",),
             ".estimators.display": ("ReliabilityDisplay",),
             ".gap": ("confidence_gap",),
+            ".named.binary": (
+                "LogLossParts",
+                "adaptive_ece",
+                "ks_calibration_error",
+                "log_loss_calibration",
+                "log_loss_decomposition",
+                "log_loss_refinement",
+                "mce",
+                "rms_calibration_error",
+            ),
+            ".named.multiclass": ("classwise_ece", "top_label_ece"),
             ".perfect": ("CalibrationTest", "calibration_test", "spiegelhalter_z"),
             ".recalibration": ("CALIBRATORS", "calibrator_from_dict", "cross_fitted"),
             ".resampling": (
@@ -111,6 +133,7 @@ __all__ = [
     "Corp",
     "HistogramCalibrator",
     "IsotonicCalibrator",
+    "LogLossParts",
     "PlattCalibrator",
     "ReliabilityBins",
     "ReliabilityCurve",
@@ -120,6 +143,7 @@ __all__ = [
     "VerEce",
     "accuracy",
     "accuracy_at_coverage",
+    "adaptive_ece",
     "auprc",
     "aurc",
     "auroc",
@@ -129,6 +153,7 @@ __all__ = [
     "brier_decomposition",
     "calibration_test",
     "calibrator_from_dict",
+    "classwise_ece",
     "confidence_gap",
     "corp",
     "cross_fitted",
@@ -136,18 +161,25 @@ __all__ = [
     "e_aurc",
     "ece",
     "ece_debiased",
+    "ks_calibration_error",
     "log_loss",
+    "log_loss_calibration",
+    "log_loss_decomposition",
+    "log_loss_refinement",
     "mcb",
+    "mce",
     "mean_confidence",
     "metric_estimates",
     "over_confidence",
     "paired_gap",
     "reliability_bins",
     "reliability_curve",
+    "rms_calibration_error",
     "sem_ece",
     "smooth_ece",
     "smooth_ece_bandwidth",
     "spiegelhalter_z",
+    "top_label_ece",
     "unc",
     "under_confidence",
     "ver_ece",

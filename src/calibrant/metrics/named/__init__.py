@@ -1,0 +1,1 @@
+"""Calibration metrics that papers and leaderboards ask for by name."""

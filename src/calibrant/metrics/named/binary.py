@@ -1,0 +1,218 @@
+"""Named calibration errors of a confidence and an outcome: RMS, MCE, adaptive ECE, KS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core import InputError
+from calibrant.metrics.binned import ece
+from calibrant.metrics.inputs import check
+from calibrant.metrics.scoring import log_loss
+from calibrant.stats.isotonic import distinct_sums, isotonic_fit
+
+__all__ = [
+    "LogLossParts",
+    "adaptive_ece",
+    "ks_calibration_error",
+    "log_loss_calibration",
+    "log_loss_decomposition",
+    "log_loss_refinement",
+    "mce",
+    "rms_calibration_error",
+]
+
+
+def rms_calibration_error(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bin_size: int = 100,
+    weights: ArrayLike | None = None,
+) -> float:
+    """Return the root mean square calibration error, in [0, 1]; 0 is best.
+
+    The error that Humanity's Last Exam reports: rows are sorted by confidence, bins hold about
+    `bin_size` rows each, and squared gaps are averaged over rows. Two details differ from the
+    script of that benchmark: it leaves out the last bin, and it tears equal confidences apart
+    in the order of the file. Here every row counts, and equal confidences stay together.
+
+    Parameters
+    ----------
+    confidence, correct, weights
+        As for `ece`.
+    bin_size
+        Rows per bin; fewer rows than that make one bin.
+
+    References
+    ----------
+    Hendrycks, Mazeika, Dietterich (2019), 'Deep anomaly detection with outlier exposure';
+    Phan et al. (2025), 'Humanity's Last Exam'.
+
+    Examples
+    --------
+    >>> round(rms_calibration_error([0.9] * 100 + [0.6] * 100, [1] * 100 + [0] * 100), 4)
+    0.4301
+    """
+    if bin_size < 1:
+        raise InputError(f"bin_size is at least 1, got {bin_size!r}")
+    data = check(confidence, correct, weights).present()
+    # Whole weights are repetitions and count as rows; other weights only shift the balance.
+    repeated = data.weights is not None and bool((data.weights % 1 == 0).all())
+    bins = max(int(data.total if repeated else data.rows) // bin_size, 1)
+    return ece(confidence, correct, bins=bins, strategy="mass", norm="l2", weights=weights)
+
+
+def mce(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> float:
+    """Return the maximum calibration error: the largest gap of any bin, in [0, 1]; 0 is best.
+
+    One row alone in a bin can decide it, so it is large on little data however good the model.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht (2015), 'Obtaining well calibrated probabilities using Bayesian
+    binning'.
+
+    Examples
+    --------
+    >>> round(mce([0.9, 0.9, 0.1, 0.1], [1, 1, 1, 0], bins=10), 3)
+    0.4
+    """
+    return ece(confidence, correct, bins=bins, norm="max", weights=weights)
+
+
+def adaptive_ece(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: int = 15,
+    weights: ArrayLike | None = None,
+) -> float:
+    """Return the ECE over bins that hold equally many rows, in [0, 1]; 0 is best.
+
+    References
+    ----------
+    Nguyen, O'Connor (2015), 'Posterior calibration and exploratory analysis for natural language
+    processing models'.
+
+    Examples
+    --------
+    >>> round(adaptive_ece([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0], bins=2), 3)
+    0.15
+    """
+    return ece(confidence, correct, bins=bins, strategy="mass", weights=weights)
+
+
+def ks_calibration_error(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> float:
+    """Return the Kolmogorov-Smirnov calibration error, in [0, 1]; 0 is best.
+
+    The largest difference between the summed confidences and the summed outcomes of all rows up
+    to some confidence, divided by the number of rows. It needs no bins.
+
+    References
+    ----------
+    Gupta et al. (2021), 'Calibration of neural networks using splines'.
+
+    Examples
+    --------
+    >>> round(ks_calibration_error([0.9, 0.9, 0.5, 0.5], [1, 0, 1, 0]), 3)
+    0.2
+    """
+    sums = distinct_sums(*check(confidence, correct, weights).present())
+    apart = np.cumsum(sums.weight * sums.confidence - sums.outcome)
+    return float(np.abs(apart).max() / sums.weight.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class LogLossParts:
+    """Parts of the log loss: ``log_loss = calibration + refinement``.
+
+    ``refinement = uncertainty - discrimination`` is what recalibration cannot mend.
+    """
+
+    log_loss: float
+    calibration: float
+    refinement: float
+    discrimination: float
+    uncertainty: float
+
+
+def log_loss_decomposition(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> LogLossParts:
+    """Split the log loss into what recalibration could mend and what it could not.
+
+    The confidences are recalibrated by isotonic regression, which has the least log loss of
+    all rising maps. `refinement` is the log loss afterwards, `calibration` the rest; it is
+    biased upwards on little data, and infinite where a certain answer is wrong.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), 'Stable reliability diagrams for probabilistic
+    classifiers'.
+
+    Examples
+    --------
+    >>> parts = log_loss_decomposition([0.9] * 4, [1, 1, 0, 0])
+    >>> round(parts.calibration, 3), round(parts.refinement, 3), round(parts.discrimination, 3)
+    (0.511, 0.693, 0.0)
+    """
+    data = check(confidence, correct, weights).present()
+    sums = distinct_sums(*data)
+    fitted = isotonic_fit(sums.weight, sums.outcome)
+    total = float(sums.weight.sum())
+    mean = float(sums.outcome.sum()) / total
+    whole = log_loss(*data[:2], weights=data.weights)
+    refinement = _entropy(sums.weight, sums.outcome, fitted) / total
+    uncertainty = _entropy(sums.weight, sums.outcome, np.full(fitted.size, mean)) / total
+    return LogLossParts(
+        log_loss=whole,
+        calibration=max(whole - refinement, 0.0),
+        refinement=refinement,
+        discrimination=max(uncertainty - refinement, 0.0),
+        uncertainty=uncertainty,
+    )
+
+
+def _entropy(weight: np.ndarray, right: np.ndarray, rate: np.ndarray) -> float:
+    """Return the summed log loss; a rate of 0 or 1 fits its rows exactly and costs nothing."""
+    inside = (rate > 0) & (rate < 1)
+    p, hits = rate[inside], right[inside]
+    misses = weight[inside] - hits
+    return float(-(hits @ np.log(p) + misses @ np.log1p(-p)))
+
+
+def log_loss_calibration(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> float:
+    """Return the part of the log loss that recalibration could mend; 0 is best.
+
+    Examples
+    --------
+    >>> round(log_loss_calibration([0.9] * 4, [1, 1, 0, 0]), 3)
+    0.511
+    """
+    return log_loss_decomposition(confidence, correct, weights=weights).calibration
+
+
+def log_loss_refinement(
+    confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None
+) -> float:
+    """Return the log loss that remains after recalibration; 0 is best.
+
+    Examples
+    --------
+    >>> round(log_loss_refinement([0.9] * 4, [1, 1, 0, 0]), 3)
+    0.693
+    """
+    return log_loss_decomposition(confidence, correct, weights=weights).refinement
