@@ -57,6 +57,7 @@ class Job:
     calls_left: int = 0
     new: dict[int, LedgeredDraw] = field(default_factory=dict)
     problem: Problem | None = None
+    refilled: bool = False
 
 
 @dataclass(slots=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
 from calibrant.records.ledger import Claim, DrawRow, Ledger
+from calibrant.records.ledger_repair import ledger_error
 
 __all__ = ["GroupCommit"]
 
@@ -147,9 +150,13 @@ class GroupCommit:
             else:
                 ledger.commit()
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits
-            ledger.rollback()
+            with suppress(sqlite3.Error):  # a damaged file cannot be rolled back either
+                ledger.rollback()
+            told = error
+            if isinstance(error, sqlite3.Error):
+                told = ledger_error(error, ledger.path)
             for then in waiting:
-                then(None, error)
+                then(None, told)
             return
         for then, result in zip(waiting, results, strict=True):
             then(result, None)

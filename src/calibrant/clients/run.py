@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.calls import Call, Caller, Job, split_draws
 from calibrant.clients.codec import decode_completion
@@ -282,11 +284,34 @@ class Run:
         if len(draws) < job.ask.draws:
             for stored in self._ledger.draws([job.request_id], below=job.ask.draws):
                 if stored.draw not in draws:
-                    completion = decode_completion(stored.payload)
+                    try:
+                        completion = decode_completion(stored.payload)
+                    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                        job.problem = job.problem or _unreadable(stored.draw)
+                        continue
                     draws[stored.draw] = LedgeredDraw(stored.draw, completion, True, stored.cost)
                     self._of.counts["cached"] += 1
+        if len(draws) < job.ask.draws and job.problem is None and self._refill(job):
+            return
         ordered = tuple(draws[index] for index in sorted(draws))
         problem = job.problem if len(ordered) < job.ask.draws else None
         if problem or len(ordered) == job.ask.draws:
             self._ready.append(Outcome(job.ask, ordered, problem))
             self._news.set()
+
+    def _refill(self, job: Job) -> bool:
+        """Ask again for draws that the ledger notes without an answer; return whether it does."""
+        if job.refilled or self._stopped or self._error is not None or self._ledger.read_only:
+            return False
+        lost = self._ledger.without_answer(job.request_id, below=job.ask.draws)
+        if not lost:
+            return False
+        job.refilled = True
+        self._of.watch.unreadable += len(lost)
+        self._ledger.ask_again(job.request_id, lost)
+        self._spawn(self._start(job, lost))
+        return True
+
+
+def _unreadable(draw: int) -> Problem:
+    return Problem("permanent", f"the ledger's answer of draw {draw} cannot be read: repair it")

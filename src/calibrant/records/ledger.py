@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from calibrant.core.errors import SchemaError
+from calibrant.core.errors import InputError, SchemaError
 from calibrant.records.ledger_lookup import LedgerLookup
+from calibrant.records.ledger_repair import ledger_error
 from calibrant.records.ledger_schema import (
     SCHEMA_VERSION,
     TABLES,
@@ -90,6 +91,7 @@ class Ledger(LedgerLookup):
         self._counter = 0
         self._others: set[int] | None = None
         self._durable: bool | None = None
+        self._lost = {}
 
     # -- opening and closing ---------------------------------------------------------------
 
@@ -108,6 +110,9 @@ class Ledger(LedgerLookup):
             self._prepare(db)
         except sqlite3.DatabaseError as error:
             db.close()
+            told = ledger_error(error, self.path)
+            if isinstance(told, InputError):
+                raise told from None
             raise SchemaError(f"not a ledger: {error}", source=str(self.path)) from None
         except BaseException:
             db.close()
@@ -237,7 +242,8 @@ class Ledger(LedgerLookup):
         for request_id, draw in self._db.execute(
             f"SELECT request_id, draw FROM draws WHERE request_id IN ({marks})", ids
         ):
-            taken.setdefault(request_id, set()).add(draw)
+            if draw not in self._lost.get(request_id, _NOTHING):
+                taken.setdefault(request_id, set()).add(draw)
         if self._others:
             for request_id, draws in self.claimed_by_id(ids).items():
                 taken.setdefault(request_id, set()).update(draws)
@@ -288,6 +294,22 @@ class Ledger(LedgerLookup):
         """Write draws and return how many were new; see `keep_all`."""
         return self._add([rows])[0]
 
+    def ask_again(self, request_id: int, draws: Sequence[int]) -> None:
+        """Take these draws, whose answers are not in the file, for missing; see `add_draws`."""
+        self._lost.setdefault(request_id, set()).update(draws)
+
+    def _refill(self, rows: Sequence[DrawRow]) -> None:
+        """Write the answers of draws that are noted without one."""
+        for row in rows:
+            lost = self._lost.get(row.request_id, set())
+            if row.draw in lost:
+                self._db.execute(
+                    "INSERT OR IGNORE INTO payloads SELECT id, ? FROM draws "
+                    "WHERE request_id = ? AND draw = ?",
+                    (row.payload, row.request_id, row.draw),
+                )
+                lost.discard(row.draw)
+
     def _add(self, groups: Sequence[Sequence[DrawRow]]) -> list[int]:
         now = time.time()
         rows = [row for group in groups for row in group]
@@ -316,6 +338,8 @@ class Ledger(LedgerLookup):
         )
         if cursor.rowcount == len(rows):
             return [len(group) for group in groups]
+        if self._lost:
+            self._refill(rows)
         ends = list(accumulate(len(group) for group in groups))
         query = "SELECT COUNT(*) FROM draws WHERE id >= ? AND id < ?"
         return [

@@ -6,8 +6,10 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from calibrant.records.ledger_repair import ledger_error
 from calibrant.records.ledger_schema import (
     Attempt,
     Failure,
@@ -27,8 +29,10 @@ LIVE_FOR_S = 60.0
 class LedgerLookup:
     """The reading half of a ledger; it sees what is committed and never waits for a writer."""
 
+    path: Path
     _reader: sqlite3.Connection
     _session: int | None
+    _lost: dict[int, set[int]]
 
     def find(self, keys: Sequence[LedgerKey]) -> list[int | None]:
         """Return the ids of requests that the ledger knows, None for the others."""
@@ -48,7 +52,18 @@ class LedgerLookup:
         query = "SELECT request_id, draw FROM draws WHERE request_id IN ({})"
         for request_id, draw in self._in_batches(query, request_ids):
             held.setdefault(request_id, set()).add(draw)
+        for request_id in self._lost.keys() & held.keys():
+            held[request_id] -= self._lost[request_id]
         return held
+
+    def without_answer(self, request_id: int, *, below: int) -> list[int]:
+        """Return the draws of a request that are noted but whose answer is not in the file."""
+        rows = self._reader.execute(
+            "SELECT d.draw FROM draws d LEFT JOIN payloads p ON p.id = d.id "
+            "WHERE d.request_id = ? AND d.draw < ? AND p.id IS NULL ORDER BY d.draw",
+            (request_id, below),
+        )
+        return [draw for (draw,) in rows]
 
     def claimed_by_id(self, request_ids: Sequence[int]) -> dict[int, set[int]]:
         """Return the draw indices that other live sessions are asking for right now."""
@@ -170,7 +185,10 @@ class LedgerLookup:
         for start in range(0, len(values), BATCH):
             batch = values[start : start + BATCH]
             marks = ",".join("?" * len(batch))
-            yield from (db or self._reader).execute(query.format(marks), batch)
+            try:
+                yield from (db or self._reader).execute(query.format(marks), batch)
+            except sqlite3.Error as error:
+                raise ledger_error(error, self.path) from error
 
     def _live_sessions(self, *, others: bool = True) -> set[int]:
         rows = self._reader.execute(
