@@ -115,7 +115,7 @@ def test_a_row_without_a_model_is_refused_by_every_verb(verb, tmp_path):
 def test_an_import_lists_the_row_without_a_model(tmp_path):
     path = tmp_path / "given.csv"
     path.write_text(with_cell("model", ""))
-    done = run(app, ["import", str(path)])
+    done = run(app, ["import", str(path), "--full"])
     assert done.exit_code == 0
     assert "59 rows were read" in done.output
     assert "the row names no model (model_missing)" in done.output

@@ -95,7 +95,7 @@ class VerbCommand(click.Command):
         # Loaded after the verb has begun to read: it takes a while.
         from calibrant.cli.emit import emit, failures_of
 
-        emit(result, outputs)
+        emit(result, outputs, available=self.outputs)
         failures = failures_of(result, outputs.get("fail_if") or [])
         if failures:
             raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))

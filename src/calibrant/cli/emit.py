@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from calibrant.report.result import Result
 __all__ = ["emit", "failures_of"]
 
 _VIEW = ("full", "top", "sort")
+_MORE = {"full": "--full", "html": "--html page.html", "json": "--json out.json"}
 
 
 class _Console(Console):
@@ -26,7 +27,7 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def emit(result: Result, outputs: Mapping[str, Any]) -> None:
+def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[str]) -> None:
     """Do what the output options say, and print the result where JSON does not go there.
 
     Parameters
@@ -36,6 +37,8 @@ def emit(result: Result, outputs: Mapping[str, Any]) -> None:
     outputs
         The output options given: json, html, junit, fail_if; full, top and sort are handed to
         the tables as they are.
+    available
+        The output options that the command has: no other is offered.
     """
     json, html, junit = (outputs.get(name) for name in ("json", "html", "junit"))
     if html is not None:
@@ -52,7 +55,8 @@ def emit(result: Result, outputs: Mapping[str, Any]) -> None:
         result.to_json(json)
     console = _Console()
     view = {name: outputs[name] for name in _VIEW if name in outputs}
-    for block in terminal_blocks(result.to_dict(), width=console.width, **view):
+    more = "   ".join(words for name, words in _MORE.items() if name in available)
+    for block in terminal_blocks(result.to_dict(), width=console.width, more=more, **view):
         console.print(block)
     for path in (json, html):
         if path is not None:

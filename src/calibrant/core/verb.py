@@ -198,7 +198,8 @@ class Verb:
     example
         A command that shows it.
     outputs
-        The output options of its command: json, html, fail_if, junit, full, top, sort.
+        The output options of its command: json, html, fail_if, junit. What a terminal shows of
+        the result has options too: every command has full, those with a page have top and sort.
     checks
         What the command may be asked to fail for.
     resumable
@@ -216,7 +217,8 @@ class Verb:
     ) -> None:
         self.function = function
         self.example = example
-        self.outputs = outputs
+        view = ("full", "top", "sort") if "html" in outputs else ("full",)
+        self.outputs = (*outputs, *view)
         self.checks = checks
         self.resumable = resumable
         self.signature = inspect.signature(function)

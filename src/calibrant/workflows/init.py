@@ -73,7 +73,7 @@ def init(
             **document_head("init", None),
             "folder": str(target),
             "files": [str(target / name) for name in names],
-            "next": next_step,
+            "next": [next_step],
         }
     )
 

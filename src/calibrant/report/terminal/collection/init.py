@@ -14,5 +14,5 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph]:
     """Return the files and the next step."""
     return [
         *(Paragraph(f"Written: {name}") for name in document["files"]),
-        Paragraph(f"Next: {document['next']}", strong=True),
+        *(Paragraph(f"Next: {command}", strong=True) for command in document["next"]),
     ]
