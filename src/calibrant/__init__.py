@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from calibrant import clients as clients
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from calibrant.verbs.methods import methods as methods
     from calibrant.verbs.monitor import monitor as monitor
     from calibrant.verbs.plan import plan as plan
+    from calibrant.workflows.event_loop import arun as arun
     from calibrant.workflows.report import report as write_report
     from calibrant.workflows.run import run as run
 else:
@@ -84,6 +85,7 @@ else:
             ".verbs.methods": ("methods",),
             ".verbs.monitor": ("monitor",),
             ".verbs.plan": ("plan",),
+            ".workflows.event_loop": ("arun",),
             ".workflows.report": ("report as write_report",),
             ".workflows.run": ("run",),
             ".clients": (),
@@ -110,6 +112,7 @@ __all__ = [
     "Result",
     "SchemaError",
     "__version__",
+    "arun",
     "audit",
     "bench_check",
     "bench_evaluate",
