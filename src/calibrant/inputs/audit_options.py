@@ -26,6 +26,8 @@ class AuditOptions:
         Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
     unlimited_draws
         As for `audit`.
+    named_metrics
+        Metrics that were asked for by name, beside those of every audit.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class AuditOptions:
     seed: int = 0
     meaning_bins: int = 10
     unlimited_draws: bool = False
+    named_metrics: tuple[str, ...] = ()
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -77,5 +80,6 @@ class AuditOptions:
             "resamples": self.resamples,
             "recalibrate": self.recalibrate,
             "by": list(self.by),
+            **({"metrics": list(self.named_metrics)} if self.named_metrics else {}),
             **table_settings({**self.rules, **self.columns}),
         }

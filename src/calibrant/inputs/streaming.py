@@ -24,7 +24,7 @@ __all__ = ["STREAM_ROWS", "Streamed", "is_large", "is_streamed", "staged", "sum_
 STREAM_ROWS = 5_000_000
 STREAM_BYTES = 512 * 1024**2
 # What needs all rows of a question, a model or a table at once.
-_IN_MEMORY = ("weights", "recalibrate", "graded", "repeats")
+_IN_MEMORY = ("weights", "recalibrate", "graded", "repeats", "metrics")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.core.verb import INPUT, Option, verb
@@ -95,6 +96,15 @@ def audit(
             metavar="NAME",
         ),
     ] = None,
+    metrics: Annotated[
+        Sequence[str],
+        Option(
+            "Add metrics by name: rms_calibration_error, mce, adaptive_ece, "
+            "ks_calibration_error, log_loss_calibration, log_loss_refinement.",
+            metavar="A,B,..",
+            kind="names",
+        ),
+    ] = (),
     on_invalid: OnInvalidByInput = None,
     graded: Graded = False,
     scale: Scale = "fraction",
@@ -141,6 +151,10 @@ def audit(
     recalibrate
         Recalibrate each (model, method) first, cross-fitted: temperature, platt, isotonic, beta
         or histogram. Needed for scores that are not probabilities.
+    metrics
+        Metrics to add by name, under ``named_metrics`` of each block: rms_calibration_error, mce,
+        adaptive_ece, ks_calibration_error, log_loss_calibration, log_loss_refinement. Beside each
+        stands what a perfectly calibrated model would show on as many rows.
     on_invalid, graded, scale, repeats
         Rules for the rows, see `calibrant.records.load_scores`. By default a table stops at the
         first row that breaks a rule, and a study, where refusals and unreadable confidences are
@@ -185,6 +199,7 @@ def audit(
         bins=15 if bins is None else bins,
         meaning_bins=10 if bins is None else bins,
         unlimited_draws=unlimited_draws,
+        named_metrics=_checked_metrics(metrics),
         level=level,
         resamples=resamples,
         recalibrate=recalibrate,
@@ -195,7 +210,13 @@ def audit(
         engine=engine,
         seed=seed,
     )
-    whole = {"weights": weights, "recalibrate": recalibrate, "graded": graded, "repeats": repeats}
+    whole = {
+        "weights": weights,
+        "recalibrate": recalibrate,
+        "graded": graded,
+        "repeats": repeats,
+        "metrics": metrics,
+    }
     if any(given is not None for given in (samples, reference, references)):
         from calibrant.inputs.samples import SampleColumns
         from calibrant.inputs.samples.judge import JudgeChoice
@@ -214,3 +235,12 @@ def audit(
     from calibrant.verbs.audit_document import audit_document
 
     return audit_document(source, options, margin)
+
+
+def _checked_metrics(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    # Loaded here: most audits add none.
+    from calibrant.metrics.named.audited import check_named
+
+    return check_named(names)

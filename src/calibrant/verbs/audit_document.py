@@ -18,6 +18,7 @@ from calibrant.claims.sem_ece import meaning_claims
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
+from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
 from calibrant.inputs.engines import LocalEngine
@@ -94,6 +95,8 @@ def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[
         "probability": block.probability,
         "metrics": metrics,
     }
+    if options.named_metrics and block.probability:
+        entry["named_metrics"] = _named_metrics(found, block, options)
     if block.shares is not None:
         entry["effective_n"] = block.effective
     if block.errors:
@@ -105,6 +108,14 @@ def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[
     undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
     few = [unequal_note(block.effective)] if block.shares is not None else []
     return {**entry, "notes": [*sorted(undefined), *few, *found.notes]}
+
+
+def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dict[str, Any]:
+    # Loaded here, and with a stream of its own: what was not asked for changes nothing.
+    from calibrant.metrics.named.audited import named_values
+
+    stream = named_stream(options.seed, "named metrics", *map(str, found.keys.values()))
+    return named_values(block, options.named_metrics, stream)
 
 
 def _reliability(block: RowBlock | CellBlock, rng: np.random.Generator) -> dict[str, Any]:

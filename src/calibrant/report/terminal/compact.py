@@ -18,6 +18,7 @@ from calibrant.report.answers import badge_of, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.next_step import next_step
 from calibrant.report.terminal._fit import safe_text
+from calibrant.report.terminal.evidence.audit import NAMED_TITLE
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table, cut_cells
 from calibrant.report.titles import title_line
 
@@ -103,7 +104,7 @@ def _table(
     sort: str | None,
 ) -> list[Text]:
     if kind_of(document) == "audit" and document["results"]:
-        return audit_lines(document, width, top=top, sort=sort)
+        return [*audit_lines(document, width, top=top, sort=sort), *_asked(document, blocks, width)]
     table = short_table(document, blocks)
     if table is None:
         return []
@@ -115,6 +116,18 @@ def _table(
     if cut > 0:
         drawn.append(Text(f" … {cut:,} more (--top {len(table.rows)})", style="dim"))
     return drawn
+
+
+def _asked(
+    document: Mapping[str, Any], blocks: Sequence[Paragraph | Table], width: int
+) -> list[Text]:
+    """Return the table of the metrics that were asked for by name: who asks wants to see them."""
+    if not any(entry.get("named_metrics") for entry in document["results"]):
+        return []
+    tables = (block for block in blocks if isinstance(block, Table))
+    table = next(block for block in tables if block.title == NAMED_TITLE)
+    rows = tuple(tuple(map(safe_text, row)) for row in table.rows[:_ROWS])
+    return [Text(), *_fitted(replace(table, rows=rows), width)]
 
 
 def short_table(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table]) -> Table | None:

@@ -11,7 +11,9 @@ from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.terminal.evidence.semantic import semantic_tables
 
-__all__ = ["blocks"]
+__all__ = ["NAMED_TITLE", "blocks"]
+
+NAMED_TITLE = "Metrics asked for by name"
 
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
@@ -36,6 +38,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ranking = [entry for entry in results if not entry["probability"]]
     if calibrated:
         parts += [_calibration(document, calibrated), _scores(document, calibrated)]
+    named = [entry for entry in results if entry.get("named_metrics")]
+    if named:
+        parts.append(_named_metrics(document, named))
     if ranking:
         parts.append(_ranking(document, ranking))
     verified = [entry for entry in results if entry.get("verification")]
@@ -100,6 +105,28 @@ def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -
         rows,
         title="Scores and ranking",
         note="Brier, log loss and AURC: lower is better. AUROC: higher is better, 0.5 is chance.",
+    )
+
+
+def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+    rows = tuple(
+        (
+            _place(entry),
+            name,
+            *(
+                "-" if found[key] is None else number_cell(found[key])
+                for key in ("value", "calibrated_mean", "calibrated_high")
+            ),
+        )
+        for entry in entries
+        for name, found in entry["named_metrics"].items()
+    )
+    return Table(
+        (_subject(document), "metric", "value", "if calibrated", "at most"),
+        rows,
+        title=NAMED_TITLE,
+        note="If calibrated: mean, and upper end, of what a calibrated model shows on these rows.",
+        labels=2,
     )
 
 
