@@ -99,8 +99,8 @@ def single_cases():
     return [
         Case(words, ((f"--{parameter.word}", value),))
         for words, command in commands()
-        # It serves until somebody stops it.
-        if words != "label serve"
+        # These serve until somebody stops them.
+        if words not in ("label serve", "serve", "view")
         for parameter in parameters(command).values()
         if not parameter.option.argument
         for value in values_of(parameter)
