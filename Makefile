@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
 PURELIB := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 
-.PHONY: demo test quick lint types imports tests weights browser frameworks bench simulate studies docs clean
+.PHONY: demo test quick lint types imports tests weights browser frameworks bench simulate studies docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/calibrant demo --out demo
@@ -82,5 +82,21 @@ studies: $(VENV)/.test
 docs: $(VENV)/.test
 	$(BIN)/mkdocs build --strict
 
+# Wheel and source package, checked; then the wheel alone, in a new environment outside this folder:
+# the demo, and every example of the documentation.
+FRESH := $(or $(TMPDIR),/tmp)/calibrant-dist
+dist: $(VENV)/.test
+	rm -rf dist $(FRESH)
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(FRESH)
+	$(FRESH)/bin/python -m pip install --quiet --disable-pip-version-check pytest \
+		"$$(ls -d $(CURDIR)/dist/*.whl)[notebook,scale,bench-data,math]"
+	mkdir -p $(FRESH)/tests && cp -r README.md docs $(FRESH)/
+	cp tests/support.py tests/test_docs.py $(FRESH)/tests/
+	cd $(FRESH) && bin/calibrant demo --recorded --out demo
+	cd $(FRESH) && CALIBRANT_DATA=$${CALIBRANT_DATA:-$(CURDIR)/../shared/data} \
+		bin/python -m pytest -q -c /dev/null --rootdir $(FRESH) tests/test_docs.py
+
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(FRAMEWORKS) site dist .pytest_cache .mypy_cache .ruff_cache
