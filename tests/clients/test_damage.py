@@ -145,7 +145,7 @@ def test_a_sound_ledger_is_not_touched(bought):
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     path = tmp_path / "ledger.sqlite"
     path.write_bytes(b"not a database, but some text that is long enough" * 100)
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match="not a ledger"):
         Ledger(path)
     with pytest.raises(InputError, match="no ledger to repair"):
         repair_ledger(tmp_path / "none.sqlite")

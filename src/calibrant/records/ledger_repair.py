@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
-from calibrant.records.ledger_schema import SCHEMA_VERSION, TABLES, statements
+from calibrant.records.ledger_schema import SCHEMA_VERSION, TABLES, is_running, statements
 
 __all__ = ["Repair", "ledger_error", "repair_ledger"]
 
 _SAVED = ("sessions", "requests", "attempts", "attempt_ends", "payloads", "draws", "failures")
 _KEYS = {"attempt_ends": "attempt_id"}
-_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _CHUNK = 500
 _LAST = 2**62
 _MOST_TRIES = 50_000
@@ -43,6 +45,15 @@ class Repair:
     lost: int = 0
     backup: Path | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a part of a document."""
+        return {
+            "problems": self.problems,
+            "draws": self.draws,
+            "lost": self.lost,
+            "backup": None if self.backup is None else str(self.backup),
+        }
+
 
 def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
     """Return what to tell about an error of the file; the error itself where it is another one."""
@@ -53,11 +64,15 @@ def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
             source=str(path),
             hint="free some space and run it again; it goes on where it stopped",
         )
-    if code in _DAMAGED:
-        return InputError(
-            "the ledger is damaged",
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        other = code == sqlite3.SQLITE_NOTADB
+        return SchemaError(
+            f"not a ledger: {error}" if other else "the ledger is damaged",
             source=str(path),
-            hint=Hint("see {call}", call=Call("run", path.parent, repair=True)),
+            hint=Hint(
+                "{call} keeps a copy and saves every answer that can be read",
+                call=Call("run", path.parent, repair=True),
+            ),
         )
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
         return InputError(
@@ -87,6 +102,7 @@ def repair_ledger(path: str | Path) -> Repair:
     path = Path(path)
     if not path.is_file():
         raise InputError("there is no ledger to repair", source=str(path))
+    _check_nobody_writes(path)
     found = Repair(_problems(path))
     if not found.problems:
         found.draws, found.lost = _count(path)
@@ -108,6 +124,27 @@ def _open(path: Path, mode: str = "ro") -> sqlite3.Connection:
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=5.0
     )
+
+
+def _check_nobody_writes(path: Path) -> None:
+    """Refuse while a run is under way: its draws would go to a file that is being replaced."""
+    db = _open(path)
+    try:
+        rows = db.execute(
+            "SELECT pid FROM sessions WHERE ended_at IS NULL AND host = ? AND pid <> ?",
+            (socket.gethostname(), os.getpid()),
+        ).fetchall()
+    except sqlite3.DatabaseError:
+        return  # too damaged to be written to
+    finally:
+        db.close()
+    at_work = [pid for (pid,) in rows if is_running(pid)]
+    if at_work:
+        raise InputError(
+            f"process {at_work[0]} is using the ledger",
+            source=str(path),
+            hint="wait until that run has ended, or end it",
+        )
 
 
 def _problems(path: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,12 +42,14 @@ from calibrant.inputs.candidates import candidate_scores, consistency_candidates
 from calibrant.inputs.engines import engine_named
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
+from calibrant.records.ledger_repair import repair_ledger
 from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import Engine
 from calibrant.verbs.audit import audit
+from calibrant.workflows.event_loop import run_to_end
 from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
 from calibrant.workflows.spending import check_consent, paid_models, spending_question
 from calibrant.workflows.study_page import write_study_page
@@ -73,6 +74,10 @@ def run(
     *,
     dry_run: Annotated[bool, Option("Say what would be sent and what it can cost.")] = False,
     retry_failures: Annotated[bool, Option("Ask again for what was set aside for good.")] = False,
+    repair: Annotated[
+        bool,
+        Option("First check the ledger; save what can be read of a damaged one, keep a copy."),
+    ] = False,
     yes: Annotated[
         bool, Option("Ask nothing before calls whose cost is unknown or above budget.ask_above.")
     ] = False,
@@ -93,6 +98,9 @@ def run(
         Say what would be sent and what it can cost at most, and send nothing.
     retry_failures
         Ask again for what earlier runs set aside for good.
+    repair
+        First check the ledger. Of a damaged one a copy is kept and every answer that can be
+        read is saved; the others are asked for again.
     yes
         Ask nothing before calls whose cost is unknown or above ``budget.ask_above``.
     watch
@@ -118,8 +126,9 @@ def run(
     check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
+    repaired = repair_ledger(folder.ledger_path) if repair else None
     with _ledger(folder, dry_run=dry_run) as ledger:
-        expected, collected = asyncio.run(
+        expected, collected = run_to_end(
             _ask(
                 prepared,
                 ledger,
@@ -130,6 +139,8 @@ def run(
             )
         )
     document = _document(prepared, expected, dry_run=dry_run)
+    if repaired is not None:
+        document["repair"] = repaired.to_dict()
     if collected is not None:
         document |= _digest(folder, prepared, collected, engine)
         folder.write_result("run", document)

@@ -16,14 +16,31 @@ _FAILURES_SHOWN = 5
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what a person wants to know before or after a run."""
     if document["dry_run"]:
-        return [*_plan(document), *_unavailable(document)]
+        return [*_repaired(document), *_plan(document), *_unavailable(document)]
     place = Paragraph(f"Tables, results and report.html are in {document['study']}.")
     return [
+        *_repaired(document),
         *_got(document),
         *_remarks(document),
         *_scores(document),
         *_not_scored(document),
         place,
+    ]
+
+
+def _repaired(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    repair = document.get("repair")
+    if repair is None:
+        return []
+    if repair["backup"] is None:
+        text = f"The ledger is sound: all {repair['draws']:,} answers can be read."
+        return [Paragraph(text, strong=True)]
+    return [
+        Paragraph(
+            f"The ledger was damaged: {repair['draws']:,} answers are saved, {repair['lost']:,} "
+            f"could not be read and are asked for again. The old file is {repair['backup']}.",
+            strong=True,
+        )
     ]
 
 
