@@ -9,6 +9,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.records.convert.deepeval import is_deepeval, read_deepeval
 from calibrant.records.convert.helm import is_helm, read_helm
 from calibrant.records.convert.inspect_log import is_inspect_archive, is_inspect_json, read_inspect
 from calibrant.records.convert.json_text import load_json
@@ -18,6 +19,7 @@ from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.openai_batch import is_openai_batch, read_openai_batch
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.convert.polygraph import is_polygraph, read_polygraph
+from calibrant.records.convert.promptfoo import is_promptfoo, is_promptfoo_row, read_promptfoo
 from calibrant.records.convert.tables import is_table, is_uqlm, read_plain_table, read_uqlm
 
 __all__ = ["READERS", "Reader", "read_log", "recognise"]
@@ -43,6 +45,8 @@ READERS: dict[str, Reader] = {
         Reader("helm", "HELM run folder", read_helm),
         Reader("openai-batch", "batch output of an OpenAI-style endpoint", read_openai_batch),
         Reader("hle", "judged answers in the manner of HLE", read_judged),
+        Reader("promptfoo", "results of promptfoo (.json or .jsonl)", read_promptfoo),
+        Reader("deepeval", "test run of DeepEval", read_deepeval),
         Reader("lm-polygraph", "saved manager of LM-Polygraph", read_polygraph),
         Reader("uqlm", "result table of uqlm", read_uqlm),
         Reader("table", "table of confidences and outcomes", read_plain_table),
@@ -71,6 +75,10 @@ def recognise(path: str | Path) -> Reader | None:
         return READERS["inspect"]
     if is_judged(text):
         return READERS["hle"]
+    if is_promptfoo(text):
+        return READERS["promptfoo"]
+    if is_deepeval(text):
+        return READERS["deepeval"]
     row = _first_row(place)
     return None if row is None else _reader_of_row(row)
 
@@ -92,6 +100,8 @@ def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
 def _reader_of_row(row: Mapping[str, Any]) -> Reader | None:
     if is_lm_eval(row):
         return READERS["lm-eval"]
+    if is_promptfoo_row(row):
+        return READERS["promptfoo"]
     if is_openai_batch(row):
         return READERS["openai-batch"]
     return None

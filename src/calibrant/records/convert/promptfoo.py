@@ -1,0 +1,151 @@
+"""Results of promptfoo, as ``promptfoo eval -o out.json`` and ``-o out.jsonl`` write them.
+
+A test passes or fails by its assertions, and that is the grade. A test without assertions passes
+by default: it has no grade. A confidence is the probability of the reply's tokens (``logProbs`` of
+the provider), or a number that the provider left in its metadata as ``confidence``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.records.convert.json_text import json_lines, load_json
+from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text, finite_number
+from calibrant.records.convert.options import ReadOptions
+
+__all__ = ["is_promptfoo", "is_promptfoo_row", "read_promptfoo"]
+
+KIND = "promptfoo"
+_ERROR = 2
+"""`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""
+
+
+def is_promptfoo(head: bytes) -> bool:
+    """Return whether the beginning of a file is that of promptfoo's results in JSON."""
+    return b'"evalId"' in head and b'"results"' in head and b'"prompts"' in head
+
+
+def is_promptfoo_row(row: Mapping[str, Any]) -> bool:
+    """Return whether a jsonl file that begins with this row holds promptfoo's results."""
+    return "promptIdx" in row and "testIdx" in row and "gradingResult" in row
+
+
+def read_promptfoo(path: Path, options: ReadOptions) -> ForeignLog:
+    """Read results; repeats of a test are draws of one question."""
+    builder = LogBuilder(KIND, str(path))
+    draws: Counter[tuple[str, str]] = Counter()
+    rows = list(_rows(path, builder))
+    several = len({row.get("promptIdx") for _, row in rows}) > 1
+    for place, row in rows:
+        try:
+            _add(builder, row, draws, options, several)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            builder.problem(place, f"not the layout of a result: {error!r}")
+    if not draws:
+        first = next(iter(builder.problems), None)
+        why = "it holds no results" if first is None else f"{first.place}: {first.reason}"
+        raise InputError(f"no result can be read; {why}", source=str(path))
+    return builder.finish()
+
+
+def _rows(path: Path, builder: LogBuilder) -> Iterator[tuple[str, dict[str, Any]]]:
+    with path.open("rb") as file:
+        first = file.readline()
+    try:
+        one_per_line = is_promptfoo_row(load_json(first))
+    except (ValueError, TypeError):
+        one_per_line = False
+    if one_per_line:
+        for number, row in json_lines(path, builder):
+            yield f"line {number}", row
+        return
+    try:
+        document = load_json(path.read_bytes())
+    except ValueError as error:
+        raise InputError(
+            f"the JSON of promptfoo is cut or damaged: {error}",
+            source=str(path),
+            hint="write it again: promptfoo export eval EVAL_ID -o FILE.json",
+        ) from None
+    results = document.get("results") or {}
+    stats = results.get("stats") or {}
+    counts = [stats.get(name) for name in ("successes", "failures", "errors")]
+    known = [count for count in counts if isinstance(count, int)]
+    if len(known) == len(counts):
+        builder.expected, builder.expected_unit = sum(known), "draws"
+    for number, row in enumerate(results.get("results") or ()):
+        yield f"result {number + 1}", row
+
+
+def _add(
+    builder: LogBuilder,
+    row: Mapping[str, Any],
+    draws: Counter[tuple[str, str]],
+    options: ReadOptions,
+    several_prompts: bool,
+) -> None:
+    question = json.dumps(row.get("vars") or {}, sort_keys=True, ensure_ascii=False)
+    provider = row["provider"]
+    name = provider if isinstance(provider, str) else provider.get("label") or provider["id"]
+    model = f"{name} (prompt {row['promptIdx']})" if several_prompts else str(name)
+    key = {"question_id": question, "model": model, "draw": draws[question, model]}
+    draws[question, model] += 1
+    builder.question(question_id=question, text=_text(row), kind="open")
+    response = row.get("response") or {}
+    if row.get("failureReason") == _ERROR or response.get("error"):
+        why = response.get("error") or row.get("error")
+        builder.problem(f"{question}, draw {key['draw']}", f"the call failed: {why!r:.120}")
+        return
+    correct, reason = _grade(row, options.grade)
+    said = as_text(response.get("output")) or ""
+    tokens = _token_logprobs(response)
+    usage = response.get("tokenUsage") or {}
+    builder.draw(
+        **key,
+        text=said if options.texts else None,
+        answer=said,
+        correct=correct,
+        reason=reason,
+        grader="assertions",
+        token_logprobs=tokens,
+        prompt_tokens=usage.get("prompt"),
+        completion_tokens=usage.get("completion"),
+    )
+    if response.get("cached"):
+        builder.note("some replies come from promptfoo's cache: repeats of those are copies")
+    score = {**key, "answer": said, "correct": correct}
+    if tokens and max(tokens) <= 0.0:
+        mean = math.fsum(tokens) / len(tokens)
+        builder.score(**score, method="perplexity", confidence=math.exp(mean))
+    stated = finite_number((response.get("metadata") or {}).get("confidence"))
+    if stated is not None:
+        builder.score(**score, method="stated", confidence=options.fraction(stated))
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    return str((row.get("prompt") or {}).get("raw") or "")
+
+
+def _grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None, str | None]:
+    graded = row.get("gradingResult") or {}
+    if name is not None:
+        value = finite_number((row.get("namedScores") or {}).get(name))
+        return (value, None) if value is not None else (None, f"no score named {name!r}")
+    if not graded.get("componentResults"):
+        # promptfoo lets a test without assertions pass; nobody looked at the answer.
+        return None, "the test has no assertion"
+    return float(bool(row["success"])), None
+
+
+def _token_logprobs(response: Mapping[str, Any]) -> list[float] | None:
+    values = response.get("logProbs")
+    if not isinstance(values, list) or not values:
+        return None
+    numbers = [finite_number(value) for value in values]
+    return None if None in numbers else [float(value) for value in numbers if value is not None]
