@@ -125,7 +125,7 @@ def test_scores_that_are_no_probability_are_refused_until_recalibrated():
 def test_label_free_input_is_refused_with_the_reason_and_the_next_step(tmp_path):
     frame = pl.DataFrame({"confidence": [0.5, 0.6]})
     for table in (frame, frame.with_columns(correct=pl.lit(None, dtype=pl.Float64))):
-        with pytest.raises(UnavailableError, match="calibrant label next"):
+        with pytest.raises(UnavailableError, match="label_next"):
             cal.audit(table)
     frame.write_csv(tmp_path / "t.csv")
     done = run("audit", tmp_path / "t.csv")
@@ -196,8 +196,8 @@ def test_degenerate_data_give_an_exact_answer_or_say_undefined(case):
         ("confidence,correct\n85%,1\n", "(confidence = '85%')"),
         ("confidence;correct\n0,85;1\n", "(confidence = '0,85')"),
         ("confidence,correct\n0.5,right\n", "(correct = 'right')"),
-        ("confidence,outcome\n0.5,1\n", "without labels"),
-        ("confidence,outcome\n0.5,1\n", "name it with --correct (there are: confidence, outcome)"),
+        ("confidence,verdict_of_mine\n0.5,1\n", "without labels"),
+        ("confidence,mine\n0.5,1\n", "column with --correct (there are: confidence, mine)"),
         ("confidenc,correct\n0.5,1\n", "did you mean 'confidenc'"),
     ],
 )
@@ -264,7 +264,7 @@ def test_recalibration_turns_any_score_into_a_probability(name, tmp_path):
     pl.DataFrame({"logit": score, "correct": right}).write_csv(path)
     entry = cal.audit(path, confidence="logit", recalibrate=name, resamples=20)["results"][0]
     assert entry["probability"]
-    assert entry["verdict"]["calibration"] == "no-evidence"
+    assert entry["verdict"]["calibration"] == "undecided"
     assert abs(entry["metrics"]["mean_confidence"]["value"] - right.mean()) < 0.02
     outside = int(((score < 0) | (score > 1)).sum())
     assert any(f"{outside} of the scores of logit lie outside" in note for note in entry["notes"])

@@ -1,4 +1,8 @@
-"""No labels, no claim: why a label-free 'calibration' number is refused."""
+"""Data without a single label is refused, with what to do about it.
+
+A calibrated model and one that is wrong by a constant can state the same confidences. So every
+number without labels is wrong for one of them (The Verification Tax, theorem 7).
+"""
 
 from __future__ import annotations
 
@@ -12,15 +16,9 @@ from calibrant.core.hints import Call, Hint
 
 __all__ = ["NO_LABELS_REASON", "require_labels"]
 
-NO_LABELS_REASON = (
-    "calibration cannot be estimated without labels: a perfectly calibrated model and one that "
-    "is wrong by a constant produce the same confidences, so every label-free number errs by at "
-    "least min(L, 1)/2 on one of them, however many rows there are (The Verification Tax, "
-    "Theorem 7)"
-)
+NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
 NO_LABELS_HINT = Hint(
-    "label a small batch: `{next}`, fill the column `correct`, then `{add}`; a judge's verdicts "
-    "are noisy labels: give them as {judge} beside a few gold labels",
+    "label a small batch: `{next}`, fill the column `correct`, then `{add}`",
     next=Call("label next", "TABLE", out="batch.csv"),
     add=Call("label add", "TABLE", "batch.csv"),
 )
@@ -46,7 +44,7 @@ def require_labels(
     >>> require_labels(None)
     Traceback (most recent call last):
     ...
-    calibrant.core.errors.UnavailableError: calibration cannot be estimated without labels: ...
+    calibrant.core.errors.UnavailableError: without labels nobody can tell ...
     """
     if correct is not None:
         values = np.asarray(correct, dtype=np.float64)
@@ -57,10 +55,10 @@ def require_labels(
             f"there is no column 'correct', and {NO_LABELS_REASON}",
             source=source,
             hint=Hint(
-                "if another column holds the outcomes, name it with {correct} (there are: {0}); "
-                "if none does, ",
+                "name that column with {correct} (there are: {0}); without one, label a batch: "
+                "`{next}`",
                 ", ".join(columns),
-            )
-            + NO_LABELS_HINT,
+                next=Call("label next", "TABLE", out="batch.csv"),
+            ),
         )
     raise UnavailableError(NO_LABELS_REASON, source=source, hint=NO_LABELS_HINT)
