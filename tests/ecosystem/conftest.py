@@ -4,6 +4,7 @@ import pytest
 
 # These run inside the frameworks' own environment, not here.
 collect_ignore = [
+    "deepeval_run.py",
     "export_to_tools.py",
     "helm_run.py",
     "inspect_tasks.py",

@@ -183,13 +183,13 @@ def test_classes_are_split_where_the_log_grades_them_differently(inspect_log, tm
 def test_another_version_goes_to_inspects_own_reader(inspect_log, tmp_path, monkeypatch):
     log = json.loads(inspect_log.with_suffix(".json").read_text())
     path = tmp_path / "later.json"
-    path.write_text(json.dumps(log | {"version": 3}))
+    path.write_text(json.dumps(log | {"version": 4}))
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
-    with pytest.raises(InputError, match=r"version 2.*got 3"):
+    with pytest.raises(InputError, match=r"versions 2 and 3 .*got 4"):
         read_log(path)
     theirs = types.ModuleType("inspect_ai.log")
     samples = [types.SimpleNamespace(model_dump=lambda mode, s=s: s) for s in log["samples"]]
-    head = {key: value for key, value in log.items() if key != "samples"}
+    head = {key: value for key, value in log.items() if key != "samples"} | {"version": 4}
     theirs.read_eval_log = lambda _: types.SimpleNamespace(
         samples=samples, model_dump=lambda mode, exclude: head
     )

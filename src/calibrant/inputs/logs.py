@@ -12,14 +12,16 @@ import polars as pl
 from calibrant.confidence import score_table
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
+from calibrant.records import Study
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log, recognise
 
-__all__ = ["ForeignTables", "foreign_tables", "is_foreign", "tables_of"]
+__all__ = ["ForeignTables", "foreign_tables", "is_foreign", "logs_in", "tables_of"]
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 _UNIT = ["question_id", "model"]
 _FROM_REPEATS = ["consistency", "first_run_consistency"]
 _PROBLEMS_NAMED = 10
+_LOG_ENDINGS = frozenset({".eval", ".json", ".jsonl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class ForeignTables:
 def is_foreign(data: Any) -> bool:
     """Return whether the data is a path, or a list of paths, of a foreign log."""
     if isinstance(data, str | Path):
-        return recognise(data) is not None
+        return recognise(data) is not None or bool(logs_in(data))
     if not isinstance(data, list | tuple) or not data:
         return False
     found = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
@@ -102,6 +104,40 @@ def is_foreign(data: Any) -> bool:
             ),
         )
     return all(found)
+
+
+def logs_in(folder: str | Path) -> list[Path]:
+    """Return the logs of one tool in a folder and its sub-folders, sorted by name.
+
+    None where the path is no folder, a study, or a folder of parquet files: that is a table. Files
+    that are no log, such as totals beside samples, are passed over; logs of several tools are
+    refused, because one folder is read as one evaluation.
+    """
+    place = Path(folder)
+    if not place.is_dir() or Study.is_study(place) or next(place.rglob("*.parquet"), None):
+        return []
+    found: dict[str, list[Path]] = {}
+    for file in sorted(place.rglob("*")):
+        if file.suffix in _LOG_ENDINGS and file.is_file():
+            kind = _kind_of_file(file)
+            if kind is not None:
+                found.setdefault(kind, []).append(file)
+    if len(found) > 1:
+        told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
+        raise InputError(
+            f"the folder holds logs of several tools: {told}",
+            source=str(folder),
+            hint="give the logs of one tool, file by file or in a folder of their own",
+        )
+    return next(iter(found.values()), [])
+
+
+def _kind_of_file(file: Path) -> str | None:
+    try:
+        reader = recognise(file)
+    except InputError:
+        return None
+    return None if reader is None else reader.kind
 
 
 def foreign_tables(
@@ -121,7 +157,10 @@ def foreign_tables(
     """
     if not is_foreign(data):
         return None
-    paths = [data] if isinstance(data, str | Path) else list(data)
+    if isinstance(data, str | Path):
+        paths: list[Any] = [data] if recognise(data) is not None else logs_in(data)
+    else:
+        paths = list(data)
     tables = tables_of([read_log(path, options=options) for path in paths])
     return tables if ranked or not tables.ranking else _probabilities(tables)
 

@@ -13,7 +13,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.output import check_output, check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
-from calibrant.inputs.logs import ForeignTables, tables_of
+from calibrant.inputs.logs import ForeignTables, logs_in, tables_of
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
 from calibrant.report.typed import ImportResult
@@ -124,7 +124,8 @@ def import_logs(
     roles = {"confidence": confidence, "correct": correct, "model": model}
     roles |= {"method": method, "question": question, "answer": answer}
     columns = {**(columns or {}), **{k: name for k, name in roles.items() if name is not None}}
-    paths = [logs] if isinstance(logs, str | Path) else list(logs)
+    given = [logs] if isinstance(logs, str | Path) else list(logs)
+    paths = [path for one in given for path in (logs_in(one) or [Path(one)])]
     options = ReadOptions(grade=grade, filter=filter, scale=scale, columns=columns)
     read = [read_log(path, kind=kind, options=options) for path in paths]
     _require_use_of_filter(filter, read)

@@ -26,8 +26,9 @@ __all__ = [
 ]
 
 KIND = "inspect"
-VERSION = 2
-"""The version of the log format that this reader knows."""
+VERSIONS = (2, 3)
+"""Versions of the log format that this reader knows: 3 pools messages of events, which are not
+read here; input, output, scores and metadata of a sample are as in 2."""
 
 
 def read_inspect(path: Path, options: ReadOptions) -> ForeignLog:
@@ -52,12 +53,16 @@ def read_inspect_with_framework(path: Path, options: ReadOptions) -> ForeignLog:
     module = optional_import(
         "inspect_ai.log", extra="inspect", purpose="logs in a format of another version"
     )
-    log = module.read_eval_log(str(path))
+    try:
+        log = module.read_eval_log(str(path))
+    except ValueError as error:
+        told = str(error).partition("\n")[0]
+        raise InputError(f"Inspect cannot read the log: {told}", source=str(path)) from None
     head = log.model_dump(mode="json", exclude={"samples"})
     builder = LogBuilder(KIND, str(path))
-    _add_all(
-        builder, head, (sample.model_dump(mode="json") for sample in log.samples or []), options
-    )
+    samples = (sample.model_dump(mode="json") for sample in log.samples or [])
+    # Inspect has brought the samples into the layout of its own version, whatever the file's is.
+    _add_all(builder, {**head, "version": VERSIONS[0]}, samples, options)
     return builder.finish()
 
 
@@ -116,10 +121,11 @@ def _read_json(path: Path, options: ReadOptions) -> ForeignLog:
 def _add_all(
     builder: LogBuilder, head: Mapping[str, Any], samples: Any, options: ReadOptions
 ) -> None:
-    version = head.get("version", VERSION)
-    if version != VERSION:
+    version = head.get("version", VERSIONS[0])
+    if version not in VERSIONS:
+        known = " and ".join(map(str, VERSIONS))
         raise _OtherVersion(
-            f"this reader knows version {VERSION} of Inspect's logs, got {version!r}",
+            f"this reader knows versions {known} of Inspect's logs, got {version!r}",
             source=builder.source,
             hint="pip install 'calibrant[inspect]'; Inspect's own reader is then used",
         )
@@ -159,9 +165,14 @@ def _note_missing(
     status = head.get("status")
     if status not in (None, "success"):
         builder.note(f"the evaluation ended with status {status!r}")
+    total = (head.get("results") or {}).get("total_samples")
+    if isinstance(total, int) and total != len(seen):
+        builder.note(f"its results are those of {total:,} samples; {len(seen):,} could be read")
     ids = (spec.get("dataset") or {}).get("sample_ids")
     epochs = (spec.get("config") or {}).get("epochs") or 1
     if not ids:
+        if isinstance(total, int):
+            builder.expected, builder.expected_unit = total, "draws"
         return
     builder.expected, builder.expected_unit = len(ids) * epochs, "draws"
     if builder.expected == len(seen):

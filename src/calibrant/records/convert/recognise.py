@@ -16,6 +16,7 @@ from calibrant.records.convert.json_text import load_json
 from calibrant.records.convert.judged import is_judged, read_judged
 from calibrant.records.convert.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.records.convert.log import ForeignLog
+from calibrant.records.convert.not_logs import refuse_stand_in
 from calibrant.records.convert.openai_batch import is_openai_batch, read_openai_batch
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.convert.polygraph import is_polygraph, read_polygraph
@@ -57,7 +58,8 @@ READERS: dict[str, Reader] = {
 def recognise(path: str | Path) -> Reader | None:
     """Return the reader of a foreign log, or None where the path is no log that is known.
 
-    Only the content counts, not the name. Tables are no logs: verbs read them as they are.
+    Only the content counts, not the name. Tables are no logs: verbs read them as they are. A file
+    that only stands for another (a Git LFS pointer, totals without samples) is refused.
     """
     place = Path(path)
     if is_helm(place):
@@ -69,6 +71,7 @@ def recognise(path: str | Path) -> Reader | None:
     if head.startswith(b"PK\x03\x04"):
         return _reader_of_archive(place)
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    refuse_stand_in(place, text)
     if not text.startswith(b"{"):
         return None
     if is_inspect_json(text):

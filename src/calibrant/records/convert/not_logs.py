@@ -1,0 +1,41 @@
+"""Files that stand where a log should be: a pointer, or totals without samples."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from calibrant.core.errors import InputError
+
+__all__ = ["refuse_stand_in"]
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
+_TOTALS = (b'"results"', b'"configs"', b'"versions"', b'"higher_is_better"')
+
+
+def refuse_stand_in(path: Path, head: bytes) -> None:
+    """Say in one line what a file is that only stands for a log.
+
+    Parameters
+    ----------
+    path
+        The file.
+    head
+        Its beginning.
+    """
+    if head.startswith(_POINTER):
+        size = _SIZE.search(head)
+        told = f" ({int(size[1]):,} bytes)" if size else ""
+        raise InputError(
+            f"this is a Git LFS pointer, not the file itself{told}",
+            source=str(path),
+            hint="fetch the file first: git lfs pull",
+        )
+    if head.startswith(b"{") and all(word in head for word in _TOTALS):
+        raise InputError(
+            "this file of lm-eval holds totals only, no samples",
+            source=str(path),
+            hint="run lm_eval with its option log_samples, and give the samples_*.jsonl or "
+            "their folder",
+        )

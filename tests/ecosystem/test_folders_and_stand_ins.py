@@ -1,0 +1,123 @@
+"""Folders of logs read as one, files that only stand for a log, and the interim Inspect layout."""
+
+import json
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.core.errors import InputError
+from calibrant.inputs.logs import logs_in
+from calibrant.records.convert import read_log, recognise
+from calibrant.verbs.import_logs import import_logs
+from ecosystem import frameworks
+from support import shared_data_folder
+
+HERE = Path(__file__).parent
+FIXTURES = HERE / "fixtures"
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+def blocks(document):
+    return {(b["model"], b["method"]): b["metrics"] for b in document["results"]}
+
+
+def test_a_folder_of_lm_eval_is_its_files(tmp_path):
+    files = sorted((FIXTURES / "lm_eval").glob("samples_*.jsonl"))
+    assert len(files) == 3
+    # lm-eval writes a folder per model, with the totals beside the samples.
+    place = tmp_path / "out" / "model"
+    shutil.copytree(FIXTURES / "lm_eval", place)
+    assert [path.name for path in logs_in(tmp_path)] == [path.name for path in files]
+    whole = cal.audit(tmp_path / "out", resamples=20)
+    assert blocks(whole) == blocks(cal.audit(files, resamples=20))
+    import_logs(tmp_path / "out", tmp_path / "study")
+    assert blocks(cal.audit(tmp_path / "study", resamples=20)) == blocks(whole)
+
+
+def test_a_folder_of_inspect_logs(tmp_path):
+    shutil.copy(FIXTURES / "inspect.eval", tmp_path / "a.eval")
+    assert blocks(cal.audit(tmp_path, resamples=20)) == blocks(
+        cal.audit(FIXTURES / "inspect.eval", resamples=20)
+    )
+    shutil.copy(FIXTURES / "inspect.eval", tmp_path / "b.eval")
+    with pytest.raises(InputError, match="is there twice"):
+        cal.audit(tmp_path)
+
+
+def test_a_folder_of_two_tools_is_refused(tmp_path):
+    shutil.copy(FIXTURES / "inspect.eval", tmp_path)
+    shutil.copy(FIXTURES / "deepeval.json", tmp_path)
+    with pytest.raises(InputError, match="several tools: 1 of deepeval, 1 of inspect"):
+        cal.audit(tmp_path)
+
+
+def test_a_folder_of_parquet_stays_a_table(tmp_path):
+    table = pl.DataFrame({"confidence": [0.9, 0.6, 0.7], "correct": [1, 0, 1]})
+    table.write_parquet(tmp_path / "part.parquet")
+    assert cal.audit(tmp_path, resamples=20)["results"][0]["n"] == 3
+    shutil.copy(FIXTURES / "deepeval.json", tmp_path)
+    assert logs_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.jsonl", "t.eval"])
+def test_a_pointer_is_named(tmp_path, name):
+    path = tmp_path / name
+    path.write_text(POINTER)
+    for action in (cal.audit, read_log, cal.compare):
+        with pytest.raises(InputError, match=r"Git LFS pointer.*12,345 bytes.*\n.*git lfs pull"):
+            action(path)
+
+
+def test_totals_without_samples_are_named():
+    (path,) = (FIXTURES / "lm_eval").glob("results_*.json")
+    with pytest.raises(InputError, match=r"totals only, no samples\n.*samples_\*\.jsonl"):
+        cal.audit(path)
+
+
+def test_the_interim_inspect_layout_is_read():
+    path = shared_data_folder() / "logs" / "inspect" / "interim_version_3.eval"
+    log = read_log(path)
+    assert log.draws.select("question_id", "answer", "correct").rows() == [("0", "done", 0.0)]
+    assert (log.expected, log.notes) == (1, ())
+
+
+@frameworks.needed
+def test_the_interim_layout_is_what_inspect_reads(tmp_path):
+    path = shared_data_folder() / "logs" / "inspect" / "interim_version_3.eval"
+    script = HERE / "read_with_inspect.py"
+    frameworks.run("python", script, path, cwd=tmp_path, home=tmp_path)
+    ours = read_log(path)
+    for table in ("questions", "draws", "scores"):
+        theirs = pl.read_parquet(tmp_path / f"{path.name}.{table}.parquet")
+        assert theirs.equals(getattr(ours, table)), table
+
+
+def test_the_log_says_how_many_samples_its_results_have(tmp_path):
+    log = json.loads((FIXTURES / "inspect.json").read_text())
+    assert log["results"]["total_samples"] == 12
+    told = "its results are those of 12 samples; 9 could be read"
+    assert not any("its results" in note for note in read_log(FIXTURES / "inspect.json").notes)
+    log["samples"] = log["samples"][:9]
+    log["eval"]["dataset"].pop("sample_ids")
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps(log))
+    found = read_log(path)
+    assert found.expected == 12
+    assert told in found.notes
+
+
+def test_every_shared_log_is_read_or_refused_in_one_line():
+    logs = shared_data_folder() / "logs"
+    for folder in sorted((logs / "helm").iterdir()):
+        assert recognise(folder).kind == "helm"
+        with pytest.raises(InputError, match="placeholder"):
+            cal.audit(folder)
+    plain = logs / "simple_evals" / "gpqa_60.jsonl"
+    with pytest.raises(InputError, match="no column 'confidence'"):
+        cal.audit(plain)
+    nested = logs / "simple_evals" / "nested_classifier_150.jsonl"
+    with pytest.raises(InputError, match="no column 'correct'"):
+        cal.audit(nested, confidence="classifier.confidence")
