@@ -144,7 +144,7 @@ def test_errors_of_a_served_query(answered, policy):
 
 def test_bad_fits_are_refused(answered):
     features, said, right = answered
-    with pytest.raises(InputError, match="fewer than the split needs"):
+    with pytest.raises(InputError, match="groups need at least"):
         Cascade(MODELS).fit(
             features[:50],
             {m: said[m][:50] for m in MODELS},

@@ -96,7 +96,7 @@ def test_every_recalibration_can_be_used(name, exact):
 
 def test_bad_input_is_refused():
     x, f, y = draw(200, np.random.default_rng(0))
-    with pytest.raises(InputError, match="fewer than the split needs"):
+    with pytest.raises(InputError, match="groups need at least"):
         TreeGroupingLoss().fit(x[:60], f[:60], y[:60])
     with pytest.raises(InputError, match="rarer outcome"):
         TreeGroupingLoss().fit(x, f, np.r_[1.0, np.zeros(199)])

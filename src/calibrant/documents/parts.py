@@ -105,7 +105,7 @@ class Resolution(Part, frozen=True, kw_only=True):
 
 
 class Verification(Part, frozen=True, kw_only=True):
-    """What this number of labels can show at all."""
+    """How precise these labels let you be."""
 
     labels: int
     error_rate: EstimateEntry

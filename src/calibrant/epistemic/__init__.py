@@ -1,4 +1,4 @@
-"""Where confidence is wrong, what it costs, when to defer and where to answer alone."""
+"""Where confidence is wrong, what it costs, when to ask someone else, when to answer alone."""
 
 from calibrant.epistemic.deferral.answers import Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Cascade, Choice, Step, choose

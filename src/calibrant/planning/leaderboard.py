@@ -49,7 +49,7 @@ def leaderboard(
     share
         Size of the resamples behind the instability, as a share of the questions.
     seed
-        The same seed gives the same bytes.
+        The same input and seed give the same file.
 
     Returns
     -------

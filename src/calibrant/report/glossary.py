@@ -21,8 +21,7 @@ GLOSSARY: dict[str, Term] = {
     "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
     "verdict": Term(
         "What the tests show after the correction for their number: over or under confident, "
-        "miscalibrated (without a clear direction), or no evidence, which is no proof of "
-        "calibration.",
+        "miscalibrated (without a clear direction), or undecided.",
         page="audit",
     ),
     "accuracy": Term("Share of right answers.", "sum(correct) / n", "metrics"),

@@ -43,7 +43,7 @@ def provenance_table(documents: Sequence[Mapping[str, Any]]) -> Table:
         ("part", "calibrant", "source", "input (SHA-256)", "seed", "settings", "rows left out"),
         rows,
         title="Where the numbers come from",
-        note="The same inputs, settings and seed give the same bytes. A digest is shown by its "
+        note="The same inputs, settings and seed give the same file. A digest is shown by its "
         f"first {_DIGITS_SHOWN} digits; the documents below have all of it.",
         labels=7,
     )

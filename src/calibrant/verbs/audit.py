@@ -168,7 +168,7 @@ def audit(
         ``local`` and a smaller one is read into memory; the document says which under
         ``reading``.
     seed
-        The same seed gives the same bytes.
+        The same input and seed give the same file.
 
     Returns
     -------

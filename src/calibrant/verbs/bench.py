@@ -115,7 +115,7 @@ def bench_mace(
     per_k
         Questions per domain and k; the result says where the facts give fewer.
     seed
-        The same input and seed give the same bytes.
+        The same input and seed give the same file.
     triples
         Files or folders of facts. Math needs none; Language and Region have shipped facts.
     domain_files

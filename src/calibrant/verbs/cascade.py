@@ -1,4 +1,4 @@
-"""`cascade`: when to defer to a larger model, and what it costs."""
+"""`cascade`: when to ask a larger model or a person, and what it costs."""
 
 from __future__ import annotations
 

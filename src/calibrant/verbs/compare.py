@@ -128,7 +128,7 @@ def compare(
         the candidate-aligned view. The document does not depend on the engine and says under
         ``reading`` which way was taken.
     seed
-        The same seed gives the same bytes.
+        The same input and seed give the same file.
 
     Returns
     -------

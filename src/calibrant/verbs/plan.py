@@ -181,7 +181,7 @@ def plan(
     confidence, correct, model, method, question, on_invalid
         Column names and rules of the table, see `calibrant.records.load_scores`.
     seed
-        The same seed gives the same bytes.
+        The same input and seed give the same file.
 
     Returns
     -------

@@ -68,8 +68,7 @@ def three_parts(
     needed = int(np.ceil(2 * min_samples_leaf / shares[FITTING]))
     if len(correct) < needed:
         raise InputError(
-            f"{len(correct)} rows are fewer than the split needs: a tree with two leaves of "
-            f"{min_samples_leaf} rows on {shares[FITTING]:.0%} of the rows takes {needed}",
+            f"groups need at least {needed} labelled questions; there are {len(correct)}",
             hint="label more rows, or lower min_samples_leaf",
         )
     part = split_rows(correct, shares, rng, units=units)

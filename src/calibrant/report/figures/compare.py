@@ -18,7 +18,7 @@ _STATES = {
     "type": "nominal",
     "title": None,
     "scale": {
-        "domain": ["same order", "order turns round", "not told apart"],
+        "domain": ["same order", "order turns round", "undecided"],
         "range": [FIRST, SECOND, GREY],
     },
     "legend": {"orient": "top"},
@@ -86,8 +86,8 @@ def _scatter(document: Mapping[str, Any]) -> Figure:
         "gaps",
         "What is left of each gap at equal accuracy",
         "Each point is a pair. In the shaded quadrants the order of the two models turns round "
-        "once accuracy is matched; grey points are not told apart by these labels, with all pairs "
-        "counted. Lines: intervals of each aligned gap alone.",
+        "once accuracy is matched; grey points are undecided, corrected for all pairs. Lines: "
+        "intervals of each aligned gap alone.",
         spec,
     )
 
@@ -108,7 +108,7 @@ def _point(pair: Mapping[str, Any]) -> dict[str, Any]:
 
 def _state(pair: Mapping[str, Any]) -> str:
     if pair["better"]["da"] is None:
-        return "not told apart"
+        return "undecided"
     return "order turns round" if pair["reversal"]["da"] else "same order"
 
 

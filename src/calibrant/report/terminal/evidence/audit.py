@@ -22,7 +22,7 @@ _PLACES_NAMED = 3
 _FLOORS = "Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'."
 # With a space, so that narrow columns break between the words.
 _WORDS = {
-    "no-evidence": "no evidence",
+    "no-evidence": "undecided",
     "over-confident": "over confident",
     "under-confident": "under confident",
 }

@@ -88,7 +88,7 @@ def _tiers(league: Mapping[str, Any]) -> Table:
         rows,
         title=f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
         note="Score: skill at equal accuracy; a constant confidence has 0, a perfect one 1. Models "
-        "of one tier are not told apart.",
+        "of one tier are undecided among each other.",
         main=True,
     )
 

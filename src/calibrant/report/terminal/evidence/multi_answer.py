@@ -45,7 +45,8 @@ def _verdict(entries: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) 
     part = best["mixes"][-1]
     text = f"{model}: on the mix {_mix(widest)} {best['method']} has "
     if len(ranked) > 1:
-        text += f"the largest AUROC of {len(ranked)} methods, and so a flattered one: "
+        text += f"the largest AUROC of {len(ranked)} methods "
+        text += "(picking the largest makes it look better): "
     else:
         text += "an AUROC of "
     text += f"{estimate_cell(part['auroc'])}, n = {part['n']:,}."
