@@ -19,7 +19,7 @@ from calibrant.inputs.raw_scores import with_way_out
 from calibrant.planning import require_labels
 from calibrant.records import Scores, Study, load_scores, scan_table, source_name
 from calibrant.records.columns import guessed_column, with_fields
-from calibrant.records.tables import collect, column_names
+from calibrant.records.tables import collect, column_names, plain_array
 
 __all__ = ["has_no_scores", "is_array", "is_study", "load_rows", "require_usable", "rules_of"]
 
@@ -138,7 +138,7 @@ def _log_rows(log: ForeignTables, **options: Any) -> Scores:
 
 
 def _arrays(data: Any, outcomes: Any) -> dict[str, Any]:
-    arrays = {"confidence": np.asarray(data), "correct": np.asarray(outcomes)}
+    arrays = {"confidence": plain_array(data), "correct": plain_array(outcomes)}
     shapes = {name: array.shape for name, array in arrays.items()}
     if shapes["confidence"] != shapes["correct"] or arrays["correct"].ndim != 1:
         raise InputError(

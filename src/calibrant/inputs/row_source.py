@@ -32,6 +32,7 @@ from calibrant.metrics import PlattCalibrator, calibrator_from_dict, cross_fitte
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import Block, Scores
 from calibrant.records.convert import ReadOptions
+from calibrant.records.tables import plain_array
 
 __all__ = ["row_source"]
 
@@ -119,7 +120,7 @@ def _raw_scores(data: Any, options: AuditOptions) -> dict[str, int]:
     if options.recalibrate is None:
         return {}
     return scores_outside(
-        {"confidence": np.asarray(data)} if is_array(data) else data,
+        {"confidence": plain_array(data)} if is_array(data) else data,
         confidence=options.columns["confidence"],
         method=options.columns["method"],
         scale=options.scale,

@@ -155,6 +155,9 @@ _SCORE_HINT = (
 
 def _numbers(name: str, values: ArrayLike) -> Array:
     try:
+        if isinstance(values, np.ma.MaskedArray):
+            # Under a mask lies anything: a masked value is a missing one.
+            values = np.ma.filled(values.astype(np.float64), np.nan)
         array = np.asarray(values)
     except ValueError:
         raise InputError(f"{name} is one column of numbers, got rows of unequal length") from None

@@ -110,7 +110,7 @@ def parquet_files(source: str | Path) -> list[str]:
     text = str(source)
     if is_url(text):
         return _url_files(text)
-    if any(mark in text for mark in "*?["):
+    if any(mark in text for mark in "*?[") and not Path(text).exists():
         found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())
     elif Path(text).is_dir():
         found = sorted(str(path) for path in Path(text).rglob("*.parquet"))

@@ -20,7 +20,7 @@ def file_format(path: Path) -> str:
             return "parquet"
     with gzip.open(path) if head[:2] == _GZIP else path.open("rb") as file:
         try:
-            text = file.read(65_536).lstrip(b"\xef\xbb\xbf \t\r\n")
+            text = _as_utf8(file.read(65_536)).lstrip(b"\xef\xbb\xbf \t\r\n")
         except (OSError, EOFError) as error:
             raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
     if not text:
@@ -35,18 +35,26 @@ def column_separator(path: Path) -> str:
     with path.open("rb") as file:
         zipped = file.read(2) == _GZIP
     with gzip.open(path) if zipped else path.open("rb") as file:
-        return separator_of(file.readline(65_536).decode(errors="replace"))
+        line = _as_utf8(file.read(65_536)).lstrip(b"\r\n").splitlines()
+        return separator_of(line[0].decode(errors="replace") if line else "")
+
+
+def _as_utf8(head: bytes) -> bytes:
+    """Return the start of a text in UTF-8, also where its first two bytes say UTF-16."""
+    if head[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+        return head
+    return head[: len(head) // 2 * 2].decode("utf-16", "replace").encode()
 
 
 def separator_of(header: str) -> str:
-    """Return which of comma, tab and semicolon is the most frequent in the header.
+    """Return which of comma, tab, semicolon and bar is the most frequent in the header.
 
     Examples
     --------
     >>> separator_of("confidence;correct"), separator_of("confidence")
     (';', ',')
     """
-    return max(",\t;", key=header.count)
+    return max(",\t;|", key=header.count)
 
 
 def is_study(path: str | Path) -> bool:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
 from calibrant.core.naming import IN_MEMORY
-from calibrant.records.formats import column_separator, file_format
+from calibrant.records.formats import file_format
+from calibrant.records.text_tables import scan_text_table
 
 __all__ = [
     "column_names",
     "file_format",
+    "plain_array",
     "read_table",
     "scan_table",
     "scan_text_table",
@@ -54,7 +58,7 @@ def scan_table(source: Any) -> pl.LazyFrame:
     if isinstance(source, pl.DataFrame):
         return source.lazy()
     if isinstance(source, Mapping):
-        return pl.DataFrame(dict(source)).lazy()
+        return _from_columns(source)
     # Loaded here: most tables are files, and it takes longer to load than they do.
     import narwhals as nw
 
@@ -66,6 +70,40 @@ def scan_table(source: Any) -> pl.LazyFrame:
         ) from None
     polars: pl.DataFrame = frame.to_polars()
     return polars.lazy()
+
+
+def plain_array(values: Any) -> Any:
+    """Return values as an array; masked ones are missing, not what lies under the mask.
+
+    Examples
+    --------
+    >>> plain_array(np.ma.masked_array([0.5, 0.9], mask=[False, True]))
+    array([0.5, nan])
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return np.asarray(values)
+    kind = np.float64 if values.dtype.kind in "biuf" else object
+    return np.ma.filled(values.astype(kind), np.nan if kind is np.float64 else None)
+
+
+def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
+    masked = np.ma.MaskedArray
+    columns = {
+        name: plain_array(values) if isinstance(values, masked) else values
+        for name, values in source.items()
+    }
+    try:
+        return pl.DataFrame(columns).lazy()
+    except (PolarsError, TypeError, ValueError, OverflowError) as error:
+        sizes = {
+            name: len(values)
+            for name, values in columns.items()
+            if hasattr(values, "__len__") and not isinstance(values, str)
+        }
+        if len(set(sizes.values())) > 1:
+            told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+            raise InputError(f"the columns of a table have equal lengths, got {told}") from None
+        raise InputError(f"the columns make no table: {error}") from None
 
 
 def read_table(source: Any, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -101,7 +139,7 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
 
 
 def _scan_path(path: Path) -> pl.LazyFrame:
-    if any(mark in str(path) for mark in "*?["):
+    if any(mark in str(path) for mark in "*?[") and not path.exists():
         return _scan_parquet(path)
     if not path.exists():
         raise InputError("there is no such file", source=str(path), hint="check the path")
@@ -117,18 +155,14 @@ def _scan_path(path: Path) -> pl.LazyFrame:
             return scan_text_table(path)
         if kind == "json":
             return pl.read_json(path, infer_schema_length=None).lazy()
-        return pl.scan_ndjson(path, infer_schema_length=None)
+        return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
     except PolarsError as error:
         raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
 
 
-def scan_text_table(path: Path) -> pl.LazyFrame:
-    """Return a lazy view of a csv or tsv file; all rows are looked at before a type is chosen."""
-    return pl.scan_csv(path, separator=column_separator(path), infer_schema_length=None)
-
-
 def _scan_parquet(path: Path) -> pl.LazyFrame:
     try:
-        return pl.scan_parquet(path)
+        # What exists is meant as it is written: names may hold brackets.
+        return pl.scan_parquet(path, glob=not path.is_file() and "[" not in path.name)
     except (PolarsError, OSError) as error:
         raise InputError(f"the parquet data cannot be read: {error}", source=str(path)) from None
