@@ -214,7 +214,9 @@ Resamples: TypeAlias = Annotated[
 ]
 Recalibration: TypeAlias = Annotated[
     str,
-    Option("platt, isotonic, beta or temperature.", metavar="NAME", group=ADVANCED),
+    Option(
+        "How to recalibrate: platt, isotonic, beta or temperature.", metavar="NAME", group=ADVANCED
+    ),
 ]
 Residuals: TypeAlias = Annotated[
     str,

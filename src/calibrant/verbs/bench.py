@@ -44,7 +44,7 @@ def bench_mace(
     domains: Annotated[
         Sequence[str] | None,
         Option(
-            "award, office, region, math, river, language. [default: math]",
+            "Domains: award, office, region, math, river, language; math by default.",
             metavar="A,B,..",
             kind="names",
             cli="domain",

@@ -66,7 +66,7 @@ def bench_evaluate(
     mixes: Sequence[Sequence[int]] | None = None,
     reference: Annotated[
         str | None,
-        Option("Method that others are tested against. [default: sca]", metavar="NAME"),
+        Option("Method that others are tested against; sca by default.", metavar="NAME"),
     ] = None,
     tune: Annotated[
         Sequence[str],

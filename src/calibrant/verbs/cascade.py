@@ -96,7 +96,7 @@ def cascade(
     decision: Annotated[
         str,
         Option(
-            "answer: the outcome grades each model's own answer; class: it is the outcome itself.",
+            "What the outcome is: the grade of each model's own answer, or the class itself.",
             metavar="answer|class",
             choices=("answer", "class"),
         ),
@@ -120,7 +120,8 @@ def cascade(
     strategies: Annotated[
         Sequence[str] | None,
         Option(
-            "value, risk, risk_shrunk, risk_boosting, calibration, confidence, router, router_knn.",
+            "Ways to decide, compared: value, risk, risk_shrunk, risk_boosting, calibration, "
+            "confidence, router, router_knn.",
             metavar="A,B,..",
             kind="names",
         ),

@@ -96,13 +96,16 @@ def plan(
         Option("Steepness of a pipeline's stages; inf if jumpy.", metavar="L,L,..", group=ADVANCED),
     ] = (),
     preset: Annotated[
-        str | None, Option("eu-ai-act, nist-ai-rmf or fda-samd.", metavar="NAME")
+        str | None,
+        Option("Settings of a rule book: eu-ai-act, nist-ai-rmf or fda-samd.", metavar="NAME"),
     ] = None,
     drift: Annotated[
         float | None,
         Option("Drift of the calibration error per unit of time.", metavar="RATE", max=1e6),
     ] = None,
-    per: Annotated[str, Option("hour, day, week, month or year.", metavar="UNIT")] = "month",
+    per: Annotated[
+        str, Option("Unit of time: hour, day, week, month or year.", metavar="UNIT")
+    ] = "month",
     start: Annotated[
         dt.date | str | None,
         Option("Day of the verification: when it expires.", metavar="DATE", kind="date"),
