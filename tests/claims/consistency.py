@@ -3,6 +3,7 @@
 import re
 
 WORDS = {"audit.over_confident": 1, "audit.under_confident": -1}
+UNDEFINED = re.compile(r"\bnan\b|\bNone\b(?! of)|\binf\b")
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
 
@@ -33,7 +34,7 @@ def _numbers(claim):
 def _text(claim):
     if claim["text"] != claim["text"].strip() or not claim["text"].endswith("."):
         yield f"{claim['id']}: no sentence: {claim['text']!r}"
-    if any(word in claim["text"] for word in ("nan", "None", "inf ")):
+    if UNDEFINED.search(claim["text"]):
         yield f"{claim['id']}: {claim['text']}"
     if claim["outcome"] == "equivalent" and claim["id"] in WORDS:
         margin = f"{100 * claim['margin']:g}"

@@ -95,6 +95,7 @@ def test_mmlu_pro_names_the_data_problems_then_the_finding(shared_data):
     document = cal.audit(
         shared_data / "scores" / "mmlu_pro_16_models.parquet",
         confidence="logit_perplexity_confidence",
+        answer="extracted_answer",
         on_invalid="drop",
         resamples=20,
     )

@@ -50,7 +50,7 @@ LONG = {
 }
 QUICK = {
     "--resamples": "20",
-    "--random-splits": "1",
+    "--random-splits": "2",
     "--items": "20",
     "--per-k": "1",
 }
@@ -155,6 +155,9 @@ def prepare(folder):
     )
     line = '{"question_id": "q0", "text": "?", "references": [["x"]], "kind": "open"}\n'
     (folder / "study" / "q.jsonl").write_text(line)
+    rows = [("q0", "x", "x"), ("q0", "x", "y"), ("q1", "z", "z"), ("q1", "z", "z")]
+    names = ["question_id", "reference", "answer"]
+    pl.DataFrame(rows, schema=names, orient="row").write_csv(folder / "samples.csv")
     (folder / "bytes.bin").write_bytes(bytes(range(256)) * 4)
     (folder / "empty.csv").write_text("")
     (folder / "half.json").write_text('{"schema": "calibrant.audit/1", ')
@@ -168,6 +171,8 @@ NEEDED = {
     "groups": ["scores.csv", "--features", "topic"],
     "cascade": ["scores.csv", "--models", "small,large", "--price", "1,8", "--features", "topic",
                 "--strategies", "confidence", "--random-splits", "2"],
+    "decide": ["scores.csv", "--max-error", "0.3", "--only-model", "small"],
+    "grade": ["samples.csv"],
     "plan": ["--precision", "0.1", "--error-rate", "0.1"],
     "label next": ["open.csv", "--out", "next.csv"],
     "label add": ["open.csv", "batch.csv", "--out", "added.csv"],

@@ -165,7 +165,6 @@ SHARED = {
     "--embed",
     "--embed-dimensions",
     "--recalibration",
-    "--costs",
 }
 
 

@@ -78,7 +78,7 @@ VERBS = {
 def test_a_document_names_its_input_by_digest(kind, table):
     document = VERBS[kind](table).to_dict()
     assert set(document) >= HEAD | {"settings", "dropped"}
-    assert document["schema"] == f"calibrant.{kind}/1"
+    assert document["schema"] == f"calibrant.{kind}/{2 if kind == 'monitor' else 1}"
     assert document["version"] == cal.__version__
     assert document["source"] == str(table)
     assert document["input"] == [digest(table)]

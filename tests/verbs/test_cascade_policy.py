@@ -48,17 +48,16 @@ def saved(table, path, tolerance):
 
 
 def share_of_the_small_one(policy):
-    features = {"hard": np.arange(4)}
-    said = {name: np.full(4, 0.7) for name in MODELS}
-    return np.mean(policy.route_batch(features, said).chosen == 0)
+    routes = [policy.route({"hard": hard}, {"small": 0.7}) for hard in range(4)]
+    return np.mean([found.action == "answer" for found in routes])
 
 
 def test_the_tolerance_given_is_the_one_that_is_saved(table, tmp_path):
     told, policy = saved(table, tmp_path / "policy.json", 0.3)
     assert told["tolerance"] == 0.3
     assert told["chosen"] == "given"
-    assert policy.tolerance == 0.3
-    assert json.loads((tmp_path / "policy.json").read_bytes())["tolerance"] == 0.3
+    assert set(policy.dials) == {0.3}
+    assert json.loads((tmp_path / "policy.json").read_bytes())["dials"] == [0.3, 0.3]
 
 
 def test_a_larger_tolerance_asks_the_large_model_less_often(table, tmp_path):
@@ -89,11 +88,9 @@ def test_a_saved_policy_decides_as_the_one_in_memory(table, tmp_path):
 
 def test_without_a_tolerance_one_is_chosen_and_said_how(table, tmp_path):
     told, policy = saved(table, tmp_path / "policy.json", None)
-    assert told["chosen"] in (
-        "cheapest setting as accurate as the largest model",
-        "most accurate setting",
-    )
-    assert policy.tolerance == told["tolerance"]
+    assert told["chosen"] == "cheapest that is accurate enough"
+    assert told["tolerance"] in policy.dials
+    assert told["promise"]["accuracy"]["low"] > 0.9
 
 
 @pytest.mark.parametrize("tolerance", [-0.1, float("nan"), float("inf")])

@@ -114,8 +114,11 @@ def _read_text(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:
         packed = file.read(4) == _XLSX
     if packed:
-        sheet = _workbooks().load_workbook(path, read_only=True, data_only=True).active
-        rows = [[None if v is None else str(v) for v in row] for row in sheet.values]
+        book = _workbooks().load_workbook(path, read_only=True, data_only=True)
+        try:
+            rows = [[None if v is None else str(v) for v in row] for row in book.active.values]
+        finally:
+            book.close()
         if not rows:
             raise InputError("the workbook is empty", source=str(path))
         names = [str(name) for name in rows[0]]
@@ -188,8 +191,8 @@ def add_batch(
                 source=source,
                 row=entry.row,
                 hint=Hint(
-                    "label the batch that {0} wrote for this very table",
-                    Call("label next", "TABLE"),
+                    "label the batch that {call} wrote for this very table",
+                    call=Call("label next", "TABLE"),
                 ),
             )
         if entry.item in seen:
