@@ -308,10 +308,11 @@ def _lead(one: Reached, other: Reached, target: Target) -> float:
 
 
 def _reason(other: Mix, mix: Mix, winner: str) -> str:
-    gap, extra = mix.accuracy - other.accuracy, other.cost / mix.cost - 1
+    gap, extra = other.accuracy - mix.accuracy, other.cost / mix.cost - 1
+    dear, good = ("more" if size > 0 else "less" for size in (extra, gap))
     return (
-        f"{STRATEGIES.get(winner, 'always one model')} is more accurate by {100 * gap:.1f} points "
-        f"at {100 * extra:+.0f} % of its cost, on the questions kept for choosing"
+        f"it costs {100 * abs(extra):.0f} % {dear} than {STRATEGIES.get(winner, 'always one model')} "
+        f"and is {100 * abs(gap):.1f} points {good} accurate, on the questions kept for choosing"
     )
 
 
