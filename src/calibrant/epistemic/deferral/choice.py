@@ -310,8 +310,9 @@ def _lead(one: Reached, other: Reached, target: Target) -> float:
 def _reason(other: Mix, mix: Mix, winner: str) -> str:
     gap, extra = other.accuracy - mix.accuracy, other.cost / mix.cost - 1
     dear, good = ("more" if size > 0 else "less" for size in (extra, gap))
+    taken = STRATEGIES.get(winner, "always one model")
     return (
-        f"it costs {100 * abs(extra):.0f} % {dear} than {STRATEGIES.get(winner, 'always one model')} "
+        f"it costs {100 * abs(extra):.0f} % {dear} than {taken} "
         f"and is {100 * abs(gap):.1f} points {good} accurate, on the questions kept for choosing"
     )
 
