@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.cell_source import cell_source
+from calibrant.inputs.objects import plain_input
 from calibrant.inputs.streaming import is_streamed
 from calibrant.verbs._options import (
     AnswerColumn,
@@ -122,8 +123,9 @@ def audit(
     Parameters
     ----------
     data
-        An array of confidences (then `correct` is the array of outcomes), a scores table (path
-        or dataframe), a study folder, or a foreign log (Inspect, lm-eval, ..).
+        An array of confidences (then `correct` is the array of outcomes), a scores table (path,
+        dataframe, list of dictionaries or data set), ``-`` for standard input, a study folder, or
+        a foreign log (Inspect, lm-eval, ..) or a folder of them.
     correct
         Array of outcomes, or the name of their column.
     confidence, model, method, question, answer, weights
@@ -185,6 +187,7 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
+    data, correct = plain_input(data, correct)
     options = AuditOptions(
         columns={
             "confidence": confidence,

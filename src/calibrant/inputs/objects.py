@@ -1,0 +1,132 @@
+"""Objects of other libraries as what calibrant reads: arrays, dataframes and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.core.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["as_column", "as_table", "plain_input"]
+
+STDIN = "-"
+"""Stands for standard input where a path is expected."""
+
+
+def plain_input(data: Any, outcomes: Any = None) -> tuple[Any, Any]:
+    """Return the data and the outcomes of a verb, as arrays or as something that is a table.
+
+    Parameters
+    ----------
+    data
+        Confidences where outcomes are given, else a table: see `as_column` and `as_table`.
+    outcomes
+        Outcomes, or the name of their column, or None.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> plain_input(pl.Series([0.5, 0.9]), (flag for flag in [0, 1]))
+    (array([0.5, 0.9]), [0, 1])
+    """
+    if outcomes is None or isinstance(outcomes, str):
+        return as_table(data), outcomes
+    return as_column(data, "confidence"), as_column(outcomes, "correct")
+
+
+def as_column(values: Any, name: str) -> Any:
+    """Return one column as an array: Series, Arrow arrays, tensors, iterators.
+
+    Lists and numpy arrays stay as they are. A tensor leaves its device and its gradient behind.
+    Missing values become NaN, and the rules for rows decide about them.
+    """
+    if isinstance(values, np.ndarray | list | tuple | str) or hasattr(values, "columns"):
+        return values
+    if isinstance(values, Iterator):
+        return list(values)
+    for step in ("detach", "cpu"):
+        values = getattr(values, step)() if hasattr(values, step) else values
+    try:
+        return _array(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        told = str(error).partition("\n")[0]
+        raise InputError(
+            f"{name} cannot be read as an array from {type(values).__name__}: {told}",
+            hint="convert it with numpy.asarray, or to a list",
+        ) from None
+
+
+def _array(values: Any) -> Any:
+    # Arrow arrays with missing values cannot be shared, so they are copied.
+    arrow = type(values).__module__.startswith("pyarrow") and hasattr(values, "to_pylist")
+    if arrow and not hasattr(values, "chunks"):
+        return values.to_numpy(zero_copy_only=False)
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    if hasattr(values, "__dlpack__"):
+        return np.from_dlpack(values)
+    return np.asarray(list(values))
+
+
+def as_table(data: Any) -> Any:
+    """Return a list of dictionaries, a data set or standard input as a dataframe.
+
+    Paths, dataframes, mappings and lists of them stay as they are. A data set is any object with
+    `column_names` and `to_polars`, as those of Hugging Face have them. ``-`` is standard input:
+    CSV or JSON lines.
+    """
+    if isinstance(data, str | Path):
+        return _standard_input() if str(data) == STDIN else data
+    if isinstance(data, Iterator):
+        data = list(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
+        return _from_rows(data)
+    if hasattr(data, "column_names") and hasattr(data, "to_polars"):
+        return data.to_polars()
+    if _is_column(data):
+        raise InputError(
+            "an array of confidences needs an array of outcomes: audit(confidence, correct)"
+        )
+    return data
+
+
+def _is_column(data: Any) -> bool:
+    if isinstance(data, np.ndarray) or hasattr(data, "columns"):
+        return False
+    shape = getattr(data, "shape", None)
+    one = isinstance(shape, tuple) and len(shape) == 1
+    return one or (type(data).__module__.startswith("pyarrow") and hasattr(data, "to_pylist"))
+
+
+def _from_rows(rows: Any) -> pl.DataFrame:
+    if any(isinstance(value, list | tuple | np.ndarray) for value in rows[0].values()):
+        # Tables given as mappings of columns, one per model, are no rows.
+        return rows  # type: ignore[no-any-return]
+    # Loaded here, as below: an audit of a large file in parts does without this library.
+    import polars as pl
+    from polars.exceptions import PolarsError
+
+    try:
+        return pl.DataFrame(list(rows), infer_schema_length=None)
+    except (PolarsError, TypeError) as error:
+        told = str(error).partition("\n")[0]
+        raise InputError(f"the rows cannot be put into one table: {told}") from None
+
+
+def _standard_input() -> pl.DataFrame:
+    import polars as pl
+
+    from calibrant.inputs.row_streams import read_stdin
+
+    parts = list(read_stdin(100_000))
+    if not parts:
+        raise InputError("there are no rows", source="standard input")
+    return pl.concat(parts, how="diagonal_relaxed")
