@@ -13,11 +13,14 @@ from support import ROOT
 AVERAGE, LONGEST = 22, 35
 # Written by scripts from data; their sentences are those of the scripts.
 GENERATED = ("studies/", "benchmarks/", "simulations/", "claims.md")
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"] + sorted(
-    path
-    for path in (ROOT / "docs").rglob("*.md")
-    if not str(path.relative_to(ROOT / "docs")).startswith(GENERATED)
-)
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(
+        path
+        for path in (ROOT / "docs").rglob("*.md")
+        if not str(path.relative_to(ROOT / "docs")).startswith(GENERATED)
+    ),
+]
 RETIRED = re.compile(
     r"no evidence\b|cannot be told apart|not told apart|and so a flattered|know little here"
     r"|however a confidence looks|no order is told|survive them|every method of the field"
