@@ -30,7 +30,14 @@ PACKAGES = {
     "calibrant.integrations": "Other tools",
     "calibrant.stats": "Statistics on arrays",
 }
-_INTRODUCTION = "Import from `{0}`; the heading names the module that holds the code.\n"
+_ENTRY = """\
+::: {place}
+    options:
+      heading: {name}
+      toc_label: {name}
+      heading_level: 2
+      show_root_toc_entry: true
+"""
 
 
 def public_names(package: str) -> dict[str, str]:
@@ -80,10 +87,11 @@ def _home_of_data(module: ModuleType, name: str) -> str:
 
 
 def page_of(package: str) -> str:
-    """Return the page of a package as Markdown."""
-    lines = [f"# {PACKAGES[package]}\n", _INTRODUCTION.format(package)]
-    for name, place in public_names(package).items():
-        lines.append(f"## {name}\n\n::: {place}\n    options:\n      heading_level: 3\n")
+    """Return the page of a package as Markdown: functions and classes first, then data."""
+    lines = [f"# {PACKAGES[package]}\n", f"Import these names from `{package}`.\n"]
+    names = public_names(package)
+    for name in sorted(names, key=lambda name: (name.rpartition(".")[2].isupper(), name.lower())):
+        lines.append(_ENTRY.format(place=names[name], name=name))
     return "\n".join(lines)
 
 

@@ -1,5 +1,7 @@
-"""Every example of the documentation is run, so that none can rot."""
+"""Every example of the documentation is run, so that none can rot; output that is shown is real."""
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -12,18 +14,30 @@ import pytest
 from support import ROOT, shared_data_folder
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
-FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# An example, and the output that the page shows below it, where it does.
+FENCE = re.compile(
+    r"^```(python|console)\n(.*?)^```$(?:\n+<!-- prints -->\n```text\n(.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
 # Examples that name the folder of real data are left out where it is absent.
 REAL_DATA = re.compile(r"\bDATA\b")
 CALIBRANT = Path(sys.executable).parent / "calibrant"
 
 
-def examples(page: Path) -> list[tuple[str, bool, str]]:
+def examples(page: Path) -> list[tuple[str, bool, str, str]]:
     found = FENCE.findall(page.read_text(encoding="utf-8"))
-    return [(language, bool(REAL_DATA.search(body)), body) for language, body in found]
+    return [(name, bool(REAL_DATA.search(body)), body, shown) for name, body, shown in found]
 
 
-def run_console(body: str, folder: Path) -> None:
+def run_python(body: str, page: Path, namespace: dict) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(body, str(page), "exec"), namespace)
+    return printed.getvalue()
+
+
+def run_console(body: str, folder: Path) -> str:
+    printed = ""
     environment = {**os.environ, "DATA": str(shared_data_folder()), "COLUMNS": "160"}
     for line in body.splitlines():
         if not line.startswith("$ "):
@@ -40,6 +54,8 @@ def run_console(body: str, folder: Path) -> None:
             timeout=300,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        printed += done.stdout
+    return printed
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -51,12 +67,15 @@ def test_examples_run(page, tmp_path, monkeypatch):
     have_data = shared_data_folder().is_dir()
     namespace = {"__name__": "docs", "DATA": shared_data_folder()}
     left_out = 0
-    for language, needs_data, body in runnable:
+    for language, needs_data, body, shown in runnable:
         if needs_data and not have_data:
             left_out += 1
-        elif language == "python":
-            exec(compile(body, str(page), "exec"), namespace)
+            continue
+        if language == "python":
+            printed = run_python(body, page, namespace)
         else:
-            run_console(body, tmp_path)
+            printed = run_console(body, tmp_path)
+        # Where a line is broken is up to the page.
+        assert not shown or shown.split() == printed.split(), printed
     if left_out == len(runnable):
         pytest.skip(f"REAL DATA ABSENT: all {left_out} examples need {shared_data_folder()}")

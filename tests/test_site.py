@@ -58,7 +58,8 @@ def test_every_fence_is_a_block_of_code(site):
 @pytest.mark.parametrize("package", mkdocs_hooks.PACKAGES)
 def test_every_public_name_is_in_the_reference(site, package):
     shown = html.unescape(page(site, f"{mkdocs_hooks.FOLDER}/{package}.md"))
-    headings = set(re.findall(r'<h2 id="[^"]*">(?:<code>)?([\w.]+)', shown))
+    headings = set(re.findall(r'<span class="doc doc-object-name[^>]*>([\w.]+)</span>', shown))
+    headings |= set(re.findall(r'<h2 id="[^"]*" class="doc doc-heading">\s*([\w.]+)', shown))
     bodies = shown.count('class="doc doc-object')
     names = mkdocs_hooks.public_names(package)
     assert names
@@ -78,3 +79,11 @@ def test_every_public_package_has_a_page_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for package in mkdocs_hooks.PACKAGES:
         assert f"{mkdocs_hooks.FOLDER}/{package}.md\n" in menu
+
+
+def test_every_page_is_in_the_menu():
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for source in SOURCES:
+        name = str(source.relative_to(ROOT / "docs"))
+        # Pages of single commands are reached from their index.
+        assert name in menu or name.startswith("reference/cli/"), name
