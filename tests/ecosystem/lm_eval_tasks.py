@@ -73,6 +73,9 @@ metric_list:
   - metric: !function calibrant.integrations.lm_eval_metrics.consistency
     aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
     higher_is_better: false
+  - metric: !function calibrant.integrations.lm_eval_metrics.consistency_auroc
+    aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
+    higher_is_better: true
 """
 TASKS = {"choice": CHOICE, "open": OPEN, "worded": WORDED, "all": ALL}
 

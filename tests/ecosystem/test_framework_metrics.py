@@ -65,6 +65,17 @@ def test_lm_eval_consistency_and_its_interval():
     assert gathered(lm.consistency, cases, "consistency_brier") == pytest.approx(brier)
 
 
+def test_lm_eval_auroc_is_a_metric_of_its_own():
+    cases = [("7", ["7", "7", "8"]), ("3", ["4", "4", "4"]), ("5", ["5", "5", "5"])]
+    found = gathered(lm.consistency_auroc, cases, "consistency_auroc")
+    assert found == pytest.approx(auroc_by_pairs([2 / 3, 1.0, 1.0], [1, 0, 1]))
+    # The harness gives every number of a metric one direction: errors and AUROC stay apart.
+    assert not any("auroc" in name for name in lm.consistency(["7"], [["7", "8"]]))
+    assert all("auroc" in name for name in lm.consistency_auroc(["7"], [["7", "8"]]))
+    stated = [("Paris", "Paris | 0.9"), ("Paris", "Rome | 0.6")]
+    assert gathered(lm.verbalised_auroc, stated, "verbalised_auroc") == 1.0
+
+
 def test_lm_eval_consistency_needs_repeats():
     with pytest.raises(InputError, match="take_first_k"):
         lm.consistency(["7"], ["7"])

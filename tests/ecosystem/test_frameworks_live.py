@@ -222,6 +222,13 @@ def test_lm_eval_with_a_local_endpoint_then_audit(tmp_path):
     assert inside["consistency_ece_low,all"] <= inside["consistency_ece,all"]
     assert inside["consistency_ece,all"] <= inside["consistency_ece_high,all"]
     assert inside["consistency_left_out,all"] == 0
+    assert inside["consistency_auroc,all"] == pytest.approx(
+        auroc_by_pairs(*map(list, zip(*pairs, strict=True)))
+    )
+    (written,) = (tmp_path / "out").rglob("results_*.json")
+    upwards = json.loads(written.read_text())["higher_is_better"]["tiny_all"]
+    assert upwards["consistency_auroc"] is upwards["consistency_auroc_low"] is True
+    assert upwards["consistency_ece"] is upwards["consistency_left_out"] is False
 
 
 # -- exports -------------------------------------------------------------------------------------

@@ -9,6 +9,12 @@ aggregated over all questions::
       - metric: !function calibrant.integrations.lm_eval_metrics.consistency
         aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
         higher_is_better: false
+      - metric: !function calibrant.integrations.lm_eval_metrics.consistency_auroc
+        aggregation: !function calibrant.integrations.lm_eval_metrics.aggregate
+        higher_is_better: true
+
+The AUROC is a metric of its own, because the harness gives all numbers of one metric the same
+direction.
 
 For multiple choice the harness hands out the log-likelihoods of the options under one fixed name::
 
@@ -33,16 +39,18 @@ from calibrant.semantics.extract import extract_answer
 __all__ = [
     "aggregate",
     "consistency",
+    "consistency_auroc",
     "option_softmax_auroc",
     "option_softmax_brier",
     "option_softmax_ece",
     "verbalised",
+    "verbalised_auroc",
 ]
 
 Item = tuple[str, float | None, float | None]
 """What is handed from a question to the aggregation: what is wanted, confidence, outcome."""
 
-_METRICS = ("ece", "brier", "auroc")
+_ERRORS = ("ece", "brier")
 _ENDS = {"": "value", "_low": "low", "_high": "high"}
 _LEFT_OUT = "left_out"
 _RESAMPLES = 200
@@ -75,11 +83,33 @@ def consistency(references: Sequence[Any], predictions: Sequence[Any]) -> dict[s
     return _items("consistency", classes.count(modal) / len(classes), _grade(answer, references))
 
 
+def consistency_auroc(references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, Item]:
+    """Return what `consistency` does, for the one number of which more is better.
+
+    Examples
+    --------
+    >>> list(consistency_auroc(["Paris"], [["Paris", "Rome"]]))
+    ['consistency_auroc', 'consistency_auroc_low', 'consistency_auroc_high']
+    """
+    return _as_auroc("consistency", consistency(references, predictions))
+
+
 def verbalised(references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, Item]:
     """Return the confidence that a reply states (``Paris | 0.9``), and whether it is right."""
     found = extract_answer(str(predictions[0]), stated=True)
     grade = None if found.answer is None else _grade(found.answer, references)
     return _items("verbalised", found.confidence, grade)
+
+
+def verbalised_auroc(references: Sequence[Any], predictions: Sequence[Any]) -> dict[str, Item]:
+    """Return what `verbalised` does, for the one number of which more is better."""
+    return _as_auroc("verbalised", verbalised(references, predictions))
+
+
+def _as_auroc(method: str, items: dict[str, Item]) -> dict[str, Item]:
+    _, confidence, correct = next(iter(items.values()))
+    names = [f"{method}_auroc{end}" for end in _ENDS]
+    return {name: (name, confidence, correct) for name in names}
 
 
 def _grade(answer: str, references: Sequence[Any]) -> float | None:
@@ -88,7 +118,7 @@ def _grade(answer: str, references: Sequence[Any]) -> float | None:
 
 
 def _items(method: str, confidence: float | None, correct: float | None) -> dict[str, Item]:
-    names = [f"{metric}{end}" for metric in _METRICS for end in _ENDS]
+    names = [f"{metric}{end}" for metric in _ERRORS for end in _ENDS]
     return {
         f"{method}_{name}": (f"{method}_{name}", confidence, correct)
         for name in [*names, _LEFT_OUT]
