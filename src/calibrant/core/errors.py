@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from calibrant.core.hints import Hint
@@ -30,6 +31,14 @@ class CalibrantError(Exception):
 
     def for_shell(self, names: Mapping[str, str] | None = None) -> None:
         """Name options as flags from now on; `names` has those that differ from the argument."""
+
+
+# What a terminal would obey instead of showing: names of files and models may hold it.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _printable(text: str) -> str:
+    return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
 class InputError(CalibrantError, ValueError):
@@ -80,7 +89,7 @@ class InputError(CalibrantError, ValueError):
         place = ", ".join(part for part in (self._told(self.source or ""), row) if part)
         rule = self._told(self.rule)
         text = f"{place}: {rule}" if place else rule
-        return f"{text}\n  -> {self._told(self.hint)}" if self.hint else text
+        return _printable(f"{text}\n  -> {self._told(self.hint)}" if self.hint else text)
 
     def _told(self, text: str) -> str:
         if self._names is None or not isinstance(text, Hint):

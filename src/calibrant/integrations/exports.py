@@ -22,6 +22,7 @@ from calibrant.report.exports import (
     model_index,
 )
 from calibrant.report.result import Result
+from calibrant.report.spreadsheets import neutral_cells
 
 __all__ = [
     "to_every_eval_ever",
@@ -78,7 +79,7 @@ def to_table(result: Result, path: str | Path) -> None:
     if place.suffix == ".parquet":
         frame.write_parquet(place)
     elif place.suffix == ".csv":
-        frame.write_csv(place)
+        neutral_cells(frame).write_csv(place)
     elif place.suffix == ".jsonl":
         frame.write_ndjson(place)
     else:

@@ -16,6 +16,7 @@ from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.logs import ForeignTables, logs_in, tables_of
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
+from calibrant.report.spreadsheets import neutral_cells
 from calibrant.report.typed import ImportResult
 from calibrant.verbs._options import (
     AnswerColumn,
@@ -212,7 +213,7 @@ def _write(tables: ForeignTables, out: Path) -> list[Path]:
         _write_table(ranking, beside_ranking)
         written.append(beside_ranking)
     if any(log.problems for log in tables.logs):
-        _problem_table(tables).write_csv(beside)
+        neutral_cells(_problem_table(tables)).write_csv(beside)
         written.append(beside)
     return written
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -121,8 +122,18 @@ def _markdown(block: Paragraph | Table) -> str:
     return "\n".join(lines)
 
 
+_MARKS = (
+    *(("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), (">", "&gt;"), ("`", "\\`")),
+    # Links and images, in all their forms.
+    *(("](", "]\\("), ("![", "!\\["), ("][", "]\\["), ("]:", "]\\:")),
+)
+_ADDRESS = re.compile(r"\b(https?|ftp|mailto|javascript|data)(?::)(\S)", re.IGNORECASE)
+
+
 def _escape(text: str) -> str:
     """Neutralise what Markdown or HTML would interpret: model output is hostile."""
-    for mark, safe in (("\\", "\\\\"), ("|", "\\|"), ("<", "&lt;"), (">", "&gt;"), ("`", "\\`")):
+    for mark, safe in _MARKS:
         text = text.replace(mark, safe)
-    return " ".join(text.split())
+    # Addresses that stand alone become links too.
+    text = _ADDRESS.sub(r"\1&#58;\2", text)
+    return " ".join(safe_text(text).split())

@@ -17,6 +17,7 @@ from calibrant.core.output import writing
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.label_schema import StoredItem
+from calibrant.report.spreadsheets import neutral_cells
 from calibrant.verbs.labelling.server import shown_item
 
 __all__ = ["FilledLabel", "add_batch", "read_batch", "write_batch", "write_frame"]
@@ -64,7 +65,11 @@ def write_batch(session: LabelSession, items: Sequence[StoredItem], path: Path) 
         )
     frame = pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String))
     empty = [n for n in ("choices", "answer", "reference") if frame[n].null_count() == len(rows)]
-    write_frame(frame.drop(empty), path)
+    shown_rows = frame.drop(empty)
+    if path.suffix.lower() == ".csv":
+        # A spreadsheet would run an answer such as =1+1; a workbook says that it is text.
+        shown_rows = neutral_cells(shown_rows, keep=("item",))
+    write_frame(shown_rows, path)
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
@@ -221,7 +226,11 @@ def add_batch(
 
 def _same(given: str | None, stored: str | None) -> bool:
     """Compare texts as a person would after a spreadsheet has been at them: 3.50 and 3.5."""
-    if given is None or stored is None or given.strip() == stored.strip():
+    if given is None or stored is None:
+        return True
+    # An apostrophe keeps a spreadsheet from running a text, see `neutral_cells`.
+    given, stored = given.strip().removeprefix("'"), stored.strip().removeprefix("'")
+    if given == stored:
         return True
     try:
         return float(given) == float(stored)

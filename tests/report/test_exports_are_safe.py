@@ -1,0 +1,69 @@
+"""What is written for people runs nowhere: spreadsheets, Markdown pages, terminals."""
+
+import csv
+
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.integrations.exports import to_table
+from calibrant.report.spreadsheets import neutral_cells
+
+FORMULAS = ['=HYPERLINK("http://x")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "  =1"]
+
+
+def result(model):
+    return cal.audit(
+        {"confidence": [0.9, 0.8, 0.7, 0.4], "correct": [1, 0, 1, 1], "model": [model] * 4},
+        resamples=20,
+    )
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_cell_that_looks_like_a_formula_is_text(tmp_path, name):
+    place = tmp_path / "metrics.csv"
+    to_table(result(name), place)
+    with place.open(newline="") as file:
+        cells = {row["model"] for row in csv.DictReader(file)}
+    assert cells == {"'" + name}
+    to_table(result(name), tmp_path / "metrics.parquet")
+    assert pl.read_parquet(tmp_path / "metrics.parquet")["model"][0] == name
+
+
+def test_numbers_and_plain_text_stay_as_they_are():
+    frame = pl.DataFrame({"a": ["-0.5", "+3", "1e-5", "Paris", "a=b", None, ""], "n": range(7)})
+    assert neutral_cells(frame).equals(frame)
+    ids = pl.DataFrame({"item": ["=1"], "answer": ["=1"]})
+    assert neutral_cells(ids, keep=("item",)).row(0) == ("=1", "'=1")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "![x](http://evil/p.png)",
+        "[click](http://evil)",
+        "[a][b]",
+        "http://evil.example/x",
+        "javascript:alert(1)",
+        "<img src=http://evil>",
+    ],
+)
+def test_markdown_holds_no_link_and_no_image(name):
+    text = result(name).to_markdown()
+    for live in ("](", "![", "][", "http:", "javascript:", "<img"):
+        assert live not in text
+
+
+def test_control_characters_are_not_written(capsys):
+    name = "a\x1b[31mred\x07\x00\u202eb"
+    shown = result(name)
+    for text in (str(shown), shown.to_markdown()):
+        assert not any(ord(letter) < 32 and letter not in "\n\t" for letter in text)
+        assert "\u202e" not in text
+
+
+def test_messages_show_control_characters_as_text():
+    error = cal.InputError("no column 'a\x1b[31m\x07\u202eb'", source="x\x00.csv", hint="type\rit")
+    text = str(error)
+    assert "a\\x1b[31m\\x07\\u202eb" in text
+    assert not any(ord(letter) < 32 and letter != "\n" for letter in text)
