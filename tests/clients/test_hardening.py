@@ -12,10 +12,11 @@ from aiohttp import web
 from calibrant.clients import EndpointRefusedError
 from calibrant.clients.factory import open_client
 from calibrant.clients.http import _retry_after
+from calibrant.clients.openai import OpenAIClient
 from calibrant.clients.secrets import KeyFinder
 from calibrant.core.errors import InputError
 from clients.server import Endpoint, error
-from clients.sessions import questions
+from clients.sessions import Session, questions
 
 KEY = "sk-Very/Secret+Key-0123456789"
 ASKS = questions(3)
@@ -109,3 +110,13 @@ def test_only_plain_numbers_and_dates_are_a_wait(value, expected):
 def test_a_key_is_never_written_into_a_study():
     with pytest.raises(InputError, match="never written down"):
         open_client({"kind": "openai", "model": "m", "api_key": KEY})
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1:9/v1", "http://no-such-host.invalid/v1"])
+def test_a_dead_endpoint_ends_after_a_stated_time(server, ledger, place):
+    client = OpenAIClient(preset="vllm", base_url=place, timeout_s=5.0)
+    started = time.monotonic()
+    with pytest.raises(EndpointRefusedError, match=r"nothing answers at .* check base_url"):
+        Session(server, ledger, client=client, patience_s=1.5).run(questions(200))
+    assert time.monotonic() - started < 15
+    assert ledger.failures() == [], "it is not the question's fault"

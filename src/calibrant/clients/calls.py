@@ -23,6 +23,7 @@ from calibrant.clients.protocol import (
     EndpointRefusedError,
     OverloadError,
     Request,
+    UnreachableError,
 )
 from calibrant.core.errors import (
     BudgetError,
@@ -35,6 +36,7 @@ from calibrant.records.ledger import Claim, DrawRow
 __all__ = ["Call", "Caller", "Job", "split_draws"]
 
 LOOK_AGAIN_S = 0.25
+DEAD_AFTER_S = 120.0
 RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
 """Errors after which no other call can succeed."""
 
@@ -248,6 +250,12 @@ class Caller:
             raise EndpointRefusedError(
                 f"the endpoint asks to wait {_duration(error.retry_after or 0.0)}; stopping, since "
                 f"the patience of this run is {_duration(of.patience_s)}: {error}"
+            )
+        most = min(of.patience_s, DEAD_AFTER_S)
+        if isinstance(error, UnreachableError) and of.trouble.silent_s() >= most:
+            raise EndpointRefusedError(
+                f"nothing answers at {of.client.endpoint}, tried for {_duration(most)}: "
+                f"check base_url ({error})"
             )
         if isinstance(error, OverloadError):
             of.limit.overloaded(now=now, retry_after=error.retry_after)

@@ -23,6 +23,7 @@ from calibrant.clients.protocol import (
     EndpointRefusedError,
     OverloadError,
     Request,
+    UnreachableError,
 )
 from calibrant.clients.secrets import KeyFinder
 from calibrant.core.errors import (
@@ -182,6 +183,8 @@ class HttpClient:
         except TimeoutError:
             waited = self._timeout.total or 0.0
             raise OverloadError(f"no answer within {waited:g} s") from None
+        except aiohttp.ClientConnectorError as error:
+            raise UnreachableError(self._clean(f"{type(error).__name__}: {error}")) from None
         except aiohttp.ClientError as error:
             raise OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
         latency = time.perf_counter() - started

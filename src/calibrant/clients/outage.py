@@ -50,6 +50,11 @@ class Trouble:
             f"next try in {max(0.0, self.next_try - now):.0f} s"
         )
 
+    def silent_s(self, *, now: float | None = None) -> float:
+        """Return for how many seconds every try has failed; 0 where the last one did not."""
+        now = time.monotonic() if now is None else now
+        return now - self.since if self.retries else 0.0
+
     def answered(self, *, now: float | None = None) -> str | None:
         """Note an answer; return a sentence where the user had been told of trouble."""
         if not self.retries:

@@ -25,6 +25,7 @@ __all__ = [
     "ReplayingClient",
     "Request",
     "TokenLogprob",
+    "UnreachableError",
     "Usage",
 ]
 
@@ -218,6 +219,10 @@ class OverloadError(TransientClientError):
     ) -> None:
         super().__init__(message, retry_after=retry_after)
         self.rate_limited = rate_limited
+
+
+class UnreachableError(OverloadError):
+    """Nothing answers at the address: no such host, or nobody listens there."""
 
 
 class ElsewhereError(TransientClientError):

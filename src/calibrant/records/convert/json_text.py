@@ -27,7 +27,10 @@ def load_json(data: bytes) -> Any:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         # The strict and fast parser refuses NaN; damaged text fails here once more.
-        return json.loads(data)
+        try:
+            return json.loads(data)
+        except RecursionError:
+            raise ValueError("nested too deeply to be read") from None
 
 
 def json_lines(path: Path, builder: LogBuilder) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -75,7 +78,7 @@ def readable_samples(data: bytes, *, rows: str = "samples") -> dict[str, Any]:
                 place = _read_rows(text, place + 1, decoder, found.setdefault(rows, []))
             else:
                 found[key], place = decoder.raw_decode(text, place)
-    except (json.JSONDecodeError, TypeError):
+    except (json.JSONDecodeError, TypeError, RecursionError):
         return found
 
 
@@ -91,7 +94,7 @@ def readable_rows(data: bytes) -> list[Any]:
     found: list[Any] = []
     start = _skip(text, 0, "\ufeff \t\r\n")
     if text[start : start + 1] == "[":
-        with contextlib.suppress(json.JSONDecodeError):
+        with contextlib.suppress(json.JSONDecodeError, RecursionError):
             _read_rows(text, start + 1, json.JSONDecoder(), found)
     return found
 

@@ -61,9 +61,50 @@ def read_plain_data(data: bytes) -> Any:
             elif name not in _IGNORED:
                 raise ValueError(f"the instruction {name} is not known")
         (result,) = stack
+        _check_size(result)
     except (IndexError, KeyError, TypeError, AttributeError, StopIteration) as error:
         raise ValueError(f"the pickle is damaged: {error!r}") from None
     return result
+
+
+MOST_ITEMS = 50_000_000
+"""Items of the data, each counted as often as it is referred to."""
+
+
+def _check_size(data: Any) -> None:
+    """Refuse data that refers to itself, or that grows without end by references to references.
+
+    Six hundred bytes can stand for more items than a machine can count; walking over them would
+    never end.
+    """
+    sizes: dict[int, int] = {}
+    open_: set[int] = set()
+    waiting: list[tuple[Any, bool]] = [(data, False)]
+    while waiting:
+        item, done = waiting.pop()
+        if not isinstance(item, list | tuple | dict) or id(item) in sizes:
+            continue
+        parts = [*item.keys(), *item.values()] if isinstance(item, dict) else item
+        if done:
+            size = 1 + sum(sizes.get(id(part), 1) for part in parts)
+            if size > MOST_ITEMS:
+                raise ValueError(f"the data stands for more than {MOST_ITEMS:,} items")
+            sizes[id(item)] = size
+            open_.discard(id(item))
+        elif id(item) in open_:
+            raise ValueError("the data refers to itself")
+        else:
+            open_.add(id(item))
+            waiting.append((item, True))
+            waiting += [(part, False) for part in parts if isinstance(part, list | tuple | dict)]
+
+
+def _pairs(items: list[Any]) -> list[tuple[Any, Any]]:
+    """Return keys with their values; a key is plain or a flat tuple, so that hashing it ends."""
+    for key in items[::2]:
+        if isinstance(key, tuple) and any(isinstance(part, tuple) for part in key):
+            raise ValueError("a key of the data is nested")
+    return list(zip(items[::2], items[1::2], strict=True))
 
 
 def _group(stack: _Stack) -> list[Any]:
@@ -83,7 +124,7 @@ def _extend(stack: _Stack, items: list[Any]) -> None:
 
 def _update(stack: _Stack, items: list[Any]) -> None:
     if isinstance(stack[-1], dict):
-        stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        stack[-1].update(_pairs(items))
 
 
 def _tuple_of(count: int) -> Callable[[_Stack], None]:
@@ -115,7 +156,7 @@ def _named(stack: _Stack) -> None:
 
 def _dict_of_group(stack: _Stack) -> None:
     items = _group(stack)
-    stack.append(dict(zip(items[::2], items[1::2], strict=True)))
+    stack.append(dict(_pairs(items)))
 
 
 def _set_item(stack: _Stack) -> None:

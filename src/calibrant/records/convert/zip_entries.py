@@ -28,6 +28,10 @@ _IN_ZIP64 = 0xFFFFFFFF
 _SIZES_FOLLOW = 0x08
 _LARGEST = 2**31
 """An entry that claims more than this is taken for damage; a sample is never that large."""
+_PIECE = 1 << 22
+MOST_BYTES = 512 * 1024**2
+"""Size of an unpacked entry above which it is not read: three megabytes can unpack to six
+gigabytes."""
 
 
 class UnsupportedCompression(InputError):
@@ -98,6 +102,8 @@ class ZipEntries:
                 raise ValueError(f"cut short: {len(data)} of {entry.packed} bytes are there")
         else:
             data = self._bytes[start : self._next_header(start)]
+        if (entry.size or 0) > MOST_BYTES:
+            raise ValueError(f"unpacks to more than {MOST_BYTES / 1024**2:,.0f} MB: not read")
         content, _ = self._unpacked(entry, data)
         if entry.size is not None and len(content) != entry.size:
             raise ValueError(f"{len(content)} bytes where {entry.size} are declared")
@@ -112,11 +118,11 @@ class ZipEntries:
         try:
             if entry.method == _ZSTD:
                 unzstd = self._zstd.decompressobj()
-                content = unzstd.decompress(data)
+                content = _bounded(unzstd.decompress(part) for part in _pieces(data, 1 << 16))
                 ended, rest = unzstd.eof, unzstd.unused_data
             elif entry.method == _DEFLATED:
                 inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-                content = inflate.decompress(data)
+                content = _bounded(_inflated(inflate, data))
                 ended, rest = inflate.eof, inflate.unused_data
             else:
                 raise UnsupportedCompression(
@@ -182,6 +188,28 @@ class ZipEntries:
         """Return where the data must have ended: the compressed stream knows its own end."""
         following = self._bytes.find(_SIGNATURE, start)
         return following if following >= 0 else len(self._bytes)
+
+
+def _pieces(data: bytes, size: int) -> Iterator[bytes]:
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
+
+
+def _inflated(inflate: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    while data and not inflate.eof:
+        yield inflate.decompress(data, _PIECE)
+        data = inflate.unconsumed_tail
+
+
+def _bounded(parts: Iterator[bytes]) -> bytes:
+    """Join what is unpacked; stop where it is larger than any sample."""
+    kept, size = [], 0
+    for part in parts:
+        size += len(part)
+        if size > MOST_BYTES:
+            raise ValueError(f"unpacks to more than {MOST_BYTES / 1024**2:,.0f} MB: not read")
+        kept.append(part)
+    return b"".join(kept)
 
 
 def _zip64_sizes(extra: bytes) -> tuple[int, int] | None:

@@ -1,0 +1,106 @@
+"""A small file cannot become a large one in memory, nor a walk without an end."""
+
+import io
+import pickle
+import time
+import zipfile
+
+import pytest
+import zstandard
+
+from calibrant.records.convert import zip_entries
+from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
+from calibrant.records.convert.pickled_data import read_plain_data
+from calibrant.records.convert.zip_entries import Entry, ZipEntries
+
+
+@pytest.fixture
+def small_limit(monkeypatch):
+    monkeypatch.setattr(zip_entries, "MOST_BYTES", 8 * 1024**2)
+
+
+def test_an_entry_that_unpacks_to_gigabytes_is_not_read(tmp_path, small_limit):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("bomb.json", b" " * (200 * 1024**2))
+        file.writestr("good.json", b"{}")
+    assert path.stat().st_size < 1024**2
+    with ZipEntries(path) as entries:
+        with pytest.raises(ValueError, match="more than 8 MB"):
+            entries.read(entries.entries["bomb.json"])
+        assert entries.read(entries.entries["good.json"]) == b"{}"
+
+
+@pytest.mark.parametrize("method", [8, 93])
+def test_an_entry_that_lies_about_its_size_is_not_unpacked_whole(tmp_path, small_limit, method):
+    content = b" " * (300 * 1024**2)
+    if method == 93:
+        packed = zstandard.ZstdCompressor().compress(content)
+    else:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("x", content)
+            info = file.infolist()[0]
+        packed = buffer.getvalue()[31 : 31 + info.compress_size]
+    del content
+    path = tmp_path / "log.eval"
+    path.write_bytes(b"PK\x03\x04" + packed)
+    with ZipEntries(path) as entries, pytest.raises(ValueError, match="more than 8 MB"):
+        entries.read(Entry("x", 4, method, len(packed), 10, None))
+
+
+def test_sound_entries_are_read_as_before(tmp_path):
+    path = tmp_path / "log.eval"
+    content = bytes(range(256)) * 40_000
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("a", content)
+        file.writestr("empty", b"")
+    with ZipEntries(path) as entries:
+        assert entries.read(entries.entries["a"]) == content
+        assert entries.read(entries.entries["empty"]) == b""
+
+
+def test_deep_json_is_damage_not_a_crash():
+    deep = b"[" * 200_000 + b"]" * 200_000
+    with pytest.raises(ValueError, match=r"deeply|depth"):
+        load_json(deep)
+    assert readable_rows(b"[1, " + deep) == [1]
+    assert readable_samples(b'{"version": 2, "samples": ' + deep) == {"version": 2, "samples": []}
+
+
+def test_references_to_references_are_refused_at_once():
+    """Each level refers ten times to the one below: thirty levels are 10^30 items."""
+    data = ["x"]
+    for _ in range(30):
+        data = [data] * 10
+    raw = pickle.dumps(data)
+    assert len(raw) < 2_000
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match="stands for more than"):
+        read_plain_data(raw)
+    assert time.perf_counter() - started < 1
+
+
+def test_a_key_whose_hash_would_never_end_is_refused_at_once():
+    # A tuple of two references to the tuple before, sixty times; then a dict with it as its key.
+    lines = [b"(dp99\n", b"VX\np0\n"]
+    for level in range(60):
+        lines.append(f"0(g{level}\ng{level}\ntp{level + 1}\n".encode())
+    lines.append(b"VY\ns.")
+    started = time.perf_counter()
+    with pytest.raises(ValueError, match="nested"):
+        read_plain_data(b"".join(lines))
+    assert time.perf_counter() - started < 1
+
+
+def test_data_that_refers_to_itself_is_refused():
+    data = []
+    data.append(data)
+    with pytest.raises(ValueError, match="refers to itself"):
+        read_plain_data(pickle.dumps(data))
+
+
+def test_plain_data_is_read_as_before():
+    shared = [1.0, 2.0]
+    data = {("sequence", "x"): shared, "y": {"z": shared, "w": (1, "a", None, True)}}
+    assert read_plain_data(pickle.dumps(data)) == data
