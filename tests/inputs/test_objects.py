@@ -94,6 +94,18 @@ def test_tables(table):
     assert error_of(table) == error_of(C, Y)
 
 
+def test_rows_in_a_comparison():
+    rows = [
+        {"question_id": str(i), "model": m, "confidence": float(c), "correct": int(y)}
+        for i, (c, y) in enumerate(zip(C, Y, strict=True))
+        for m, c in (("a", c), ("b", c**2))
+    ]
+    listed = cal.compare(rows, resamples=20)
+    framed = cal.compare(pl.DataFrame(rows), resamples=20)
+    assert listed["pairs"] == framed["pairs"]
+    assert listed["pairs"]
+
+
 def test_missing_values_stay_missing():
     short = pl.Series([None, *C[1:]])
     document = cal.audit(short, pl.Series(Y), on_invalid="drop", resamples=20)

@@ -11,6 +11,7 @@ from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.compare_input import only_draws
 from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
+from calibrant.inputs.objects import as_table
 from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streaming import is_large
 from calibrant.records import Study
@@ -157,6 +158,7 @@ def compare(
     >>> pair["outcome"]  # both always say 90 %: they differ in accuracy alone
     'undecided'
     """
+    data = as_table(data)
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
     if bins is None:
