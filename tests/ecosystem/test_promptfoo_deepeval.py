@@ -145,3 +145,12 @@ def test_deepeval_cut_short_keeps_the_whole_cases(tmp_path):
     log = read_log(path)
     assert 0 < log.draws.height < 6
     assert "damaged" in log.problems[0].reason
+
+
+@pytest.mark.parametrize("text", ["[]", "[1]", "{}", "3", '{"results": [1]}', '{"testCases": 3}'])
+@pytest.mark.parametrize("kind", ["promptfoo", "deepeval"])
+def test_json_of_another_layout_is_refused(tmp_path, kind, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=str(path)):
+        read_log(path, kind=kind)

@@ -34,7 +34,7 @@ def read_deepeval(path: Path, options: ReadOptions) -> ForeignLog:
     settings = run.get("hyperparameters")
     model = settings.get("model") if isinstance(settings, Mapping) else None
     draws: Counter[str] = Counter()
-    for number, case in enumerate(run.get("testCases") or ()):
+    for number, case in enumerate(run["testCases"]):
         try:
             _add(builder, case, str(model or "model"), draws, options)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -56,14 +56,14 @@ def _run(path: Path, builder: LogBuilder) -> Mapping[str, Any]:
     except ValueError as error:
         builder.problem(path.name, f"the JSON is damaged: {error}; its end may be missing")
         found = readable_samples(data, rows="testCases")
-    if not isinstance(found, Mapping):
-        raise InputError("a test run of DeepEval is an object", source=str(path))
     # The folder .deepeval wraps the run.
-    run = found.get("testRunData", found)
+    run = found.get("testRunData", found) if isinstance(found, Mapping) else None
+    if not isinstance(run, Mapping) or not isinstance(run.get("testCases"), list):
+        raise InputError("a test run of DeepEval has a list of test cases", source=str(path))
     passed, failed = run.get("testPassed"), run.get("testFailed")
     if isinstance(passed, int) and isinstance(failed, int):
         builder.expected, builder.expected_unit = passed + failed, "draws"
-    return run if isinstance(run, Mapping) else {}
+    return run
 
 
 def _add(

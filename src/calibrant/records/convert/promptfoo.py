@@ -41,7 +41,7 @@ def read_promptfoo(path: Path, options: ReadOptions) -> ForeignLog:
     builder = LogBuilder(KIND, str(path))
     draws: Counter[tuple[str, str]] = Counter()
     rows = list(_rows(path, builder))
-    several = len({row.get("promptIdx") for _, row in rows}) > 1
+    several = len({str(row.get("promptIdx")) for _, row in rows if isinstance(row, dict)}) > 1
     for place, row in rows:
         try:
             _add(builder, row, draws, options, several)
@@ -73,13 +73,15 @@ def _rows(path: Path, builder: LogBuilder) -> Iterator[tuple[str, dict[str, Any]
             source=str(path),
             hint="write it again: promptfoo export eval EVAL_ID -o FILE.json",
         ) from None
-    results = document.get("results") or {}
+    results = document.get("results") if isinstance(document, Mapping) else None
+    if not isinstance(results, Mapping) or not isinstance(results.get("results"), list):
+        raise InputError("promptfoo's results are missing: not its layout", source=str(path))
     stats = results.get("stats") or {}
     counts = [stats.get(name) for name in ("successes", "failures", "errors")]
     known = [count for count in counts if isinstance(count, int)]
     if len(known) == len(counts):
         builder.expected, builder.expected_unit = sum(known), "draws"
-    for number, row in enumerate(results.get("results") or ()):
+    for number, row in enumerate(results["results"]):
         yield f"result {number + 1}", row
 
 
