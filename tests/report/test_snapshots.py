@@ -10,11 +10,11 @@ import re
 from pathlib import Path
 
 import pytest
-from documents import KINDS, WITH_FOLDER, document_of
 
 from calibrant.core.document import kind_of, plain
 from calibrant.core.errors import SchemaError
 from calibrant.report import render_markdown, render_text, terminal
+from documents import KINDS, WITH_FOLDER, document_of
 
 FOLDER = Path(__file__).parent / "snapshots"
 # The short view is stored in 80 columns, the whole one in 100.
