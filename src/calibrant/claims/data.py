@@ -11,6 +11,7 @@ __all__ = [
     "FEW_VALUES",
     "LEAST_ONE_SIDED",
     "MUCH_MISSING",
+    "coverage_document",
     "data_warnings",
     "guessed_warning",
     "unequal_note",
@@ -23,6 +24,11 @@ FEW_VALUES = 5
 # Below the share that always counts, missing rows count where they differ from the others.
 _SOME_MISSING = 0.01
 _RELATED = 0.01
+
+
+def coverage_document(models: list[dict[str, Any]], **whole: Any) -> dict[str, Any]:
+    """Return the part of a document that comes before any claim."""
+    return {**whole, "models": models, "warnings": data_warnings(models)}
 
 
 def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -169,7 +169,7 @@ def _block(
 
 def sums_coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
     """Return what the sums say about the data; which questions are missing they do not know."""
-    from calibrant.inputs.coverage import coverage_document
+    from calibrant.claims.data import coverage_document
 
     models: list[dict[str, Any]] = []
     for keys, sums in _keyed_sums(total, plan):

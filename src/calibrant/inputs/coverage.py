@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
-from scipy import stats
+from scipy import special
 
-from calibrant.claims.data import data_warnings, guessed_warning
+from calibrant.claims.data import coverage_document, guessed_warning
 from calibrant.records import Scores
 
-__all__ = ["coverage_document", "table_coverage"]
+__all__ = ["table_coverage"]
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
-
-
-def coverage_document(models: list[dict[str, Any]], **whole: Any) -> dict[str, Any]:
-    """Return the part of a document that comes before any claim."""
-    return {**whole, "models": models, "warnings": data_warnings(models)}
 
 
 def table_coverage(scores: Scores) -> dict[str, Any]:
@@ -161,11 +156,10 @@ def _related(
 
 
 def _compared(right: float, n: int, kept: pl.Series) -> dict[str, Any]:
-    table = [[right, n - right], [float(kept.sum()), kept.len() - float(kept.sum())]]
-    rounded = [[round(value) for value in row] for row in table]
-    p_value = float(stats.fisher_exact(rounded)[1]) if n else None
-    return {
-        "missing_accuracy": right / n,
-        "kept_accuracy": float(kept.mean()),  # type: ignore[arg-type]
-        "missing_p": p_value,
-    }
+    share, rest = right / n, float(kept.sum()) / kept.len()
+    pooled = (right + float(kept.sum())) / (n + kept.len())
+    error = (pooled * (1 - pooled) * (1 / n + 1 / kept.len())) ** 0.5
+    # Two shares by the normal law, half an answer taken off for how few there may be.
+    apart = max(abs(share - rest) - 0.5 / n, 0.0)
+    p_value = 2 * float(special.ndtr(-apart / error)) if error > 0 else 1.0
+    return {"missing_accuracy": share, "kept_accuracy": rest, "missing_p": p_value}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.claims.data import coverage_document
 from calibrant.confidence import methods
 from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
@@ -23,7 +24,7 @@ from calibrant.inputs.audit_input import (
 )
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
-from calibrant.inputs.coverage import coverage_document, table_coverage
+from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.draws import draws_with_classes, question_texts
 from calibrant.inputs.logs import ForeignTables, foreign_tables
 from calibrant.inputs.provenance import document_head

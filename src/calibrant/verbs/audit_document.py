@@ -26,7 +26,6 @@ from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
 from calibrant.report.typed import AuditResult
-from calibrant.verbs.semantic import pooled_block, semantic_blocks, semantic_options
 
 __all__ = ["audit_document"]
 
@@ -60,12 +59,17 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     results = [{**entry, "verdict": _verdict(entry, claims)} for entry in told]
     document = {**head, "results": results, "sem_ece": meanings}
     if source.draws is not None:
+        from calibrant.verbs.semantic import pooled_block, semantic_options
+
         document["sem_ece_pooled"] = pooled_block(source.draws, semantic_options(options))
     return AuditResult(document)
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
     """Return the calibration over meanings, where the data holds draws with their classes."""
+    # Loaded here, with the library for tables: most audits hold no draws.
+    from calibrant.verbs.semantic import semantic_blocks, semantic_options
+
     return semantic_blocks(
         source.draws, semantic_options(options), engine=options.engine, texts=source.texts
     )
