@@ -94,7 +94,7 @@ def _workbooks() -> Any:
             "workbooks (.xlsx) need the package openpyxl",
             hint="pip install openpyxl, or name a .csv file",
         )
-    import openpyxl  # type: ignore[import-untyped]
+    import openpyxl
 
     return openpyxl
 
