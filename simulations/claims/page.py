@@ -8,6 +8,8 @@ from calibrant.claims import catalogue, declared
 from simulations.claims.harness import rate_interval, stored
 
 PAGE = ROOT / "docs" / "claims.md"
+# Runs from which on a rate of 5 % is known to within 1.5 points.
+SETTLED = 1_000
 HEAD = """# Every claim, and how often it is false
 
 calibrant says a sentence about data only as the outcome of a declared test. This page lists every
@@ -56,6 +58,8 @@ def _section(rule, rows) -> str:
         f"(95 % interval {100 * low:.1f} to {100 * high:.1f}; world: {worst['world']})."
         + (f" Made where it is true: {said}." if power else "")
     )
+    if min([row["runs"] for row in rows if not row["power"]] or [SETTLED]) < SETTLED:
+        lines += ["", f"**Not settled yet**: some worlds have fewer than {SETTLED:,} runs."]
     lines += [
         "",
         "| world | runs | false claims | interval | true claims |",

@@ -51,8 +51,12 @@ def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
     assert f"## `{rule.id}`" in page, "run `make simulate claims`"
     section = page.split(f"## `{rule.id}`", 1)[1].split("\n## ", 1)[0]
     assert "Not simulated" not in section, f"{rule.id} has no world: see simulations/claims"
-    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+) % \| [\d.]+ to ([\d.]+) % \|", section)
+    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) to ([\d.]+) % \|", section)
     assert rows
-    for runs, rate, high in rows:
-        assert float(rate) <= 5.0, f"{rule.id} is false in {rate} % of runs"
-        assert int(runs.replace(",", "")) < 1_000 or float(high) <= 6.5
+    for runs, rate, low, high in rows:
+        if int(runs.replace(",", "")) >= 1_000:
+            assert float(rate) <= 5.0, f"{rule.id} is false in {rate} % of runs"
+            assert float(high) <= 6.5
+        else:
+            # Few runs settle nothing; the page says so. They must not speak against 5 %.
+            assert float(low) <= 5.0, f"{rule.id} is false in {rate} % of {runs} runs"
