@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import polars as pl
-from tests.places import shared_data_folder
+from tests.support import shared_data_folder
 
 from calibrant.core.rng import named_stream
 from calibrant.planning import judged_estimates

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 from sklearn.linear_model import LogisticRegression
-from tests.places import shared_data_folder
+from tests.support import shared_data_folder
 
 from calibrant.core.rng import named_stream
 from calibrant.metrics import ece

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import altair as alt
 import polars as pl
-from tests.places import shared_data_folder
+from tests.support import shared_data_folder
 
 from calibrant.planning import leaderboard
 from studies._planning_judge import human_table, judge_table

@@ -80,7 +80,6 @@ def test_no_estimate_of_a_small_cascade_leaves_its_range():
         random_splits=6,
         min_samples_leaf=3,
         strategies=("confidence", "router"),
-        tolerance=0.5,
         seed=1,
     )
     entry = result["results"][0]

@@ -76,7 +76,12 @@ ELSEWHERE = {
     name
     for name in metrics.__all__
     if getattr(getattr(metrics, name), "__module__", "").startswith(
-        ("calibrant.metrics.semantic", "calibrant.metrics.gap")
+        (
+            "calibrant.metrics.semantic",
+            "calibrant.metrics.gap",
+            "calibrant.metrics.named",
+            "calibrant.metrics.estimators",
+        )
     )
     and not getattr(metrics, name).__module__.startswith("calibrant.metrics.gap_intervals")
 }

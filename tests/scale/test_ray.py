@@ -200,7 +200,7 @@ def test_without_a_cluster_the_message_says_what_to_start(table, tmp_path):
     run = audit(table, "ray", tmp_path / "none.json", environment)
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 2
-    assert "ray start --head" in errors
+    assert "ray start" in errors
     assert "Traceback" not in errors
 
 

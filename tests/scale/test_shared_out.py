@@ -54,7 +54,7 @@ def test_cascade_is_the_same_on_an_engine():
         "models": ["small", "large"],
         "features": ["x"],
         "price": {"small": 1.0, "large": 5.0},
-        "splits": 3,
+        "random_splits": 3,
     }
     alone = cal.cascade(scores(), **options).to_dict()
     assert cal.cascade(scores(), engine="local", **options).to_dict() == alone

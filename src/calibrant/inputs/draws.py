@@ -143,7 +143,7 @@ def meaning_scores(draws: pl.DataFrame, *, keep: Sequence[str] = ()) -> pl.DataF
     >>> table = pl.DataFrame({"question_id": ["q"] * 4, "model": ["m"] * 4,
     ...     "class_id": ["a", "a", "a", "b"], "correct": [1, 1, 1, 0]})
     >>> meaning_scores(table).select("method", "confidence", "correct").rows()
-    [('sem1', 0.75, 1.0), ('sem2', 0.5, 1.0)]
+    [('sem1', 0.75, 1.0), ('sem2', 0.5, 0.75)]
     """
     # Loaded here: most inputs hold no draws.
     from calibrant.metrics.semantic import pool_draws, question_scores

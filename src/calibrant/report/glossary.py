@@ -18,6 +18,7 @@ class Term:
 
 GLOSSARY: dict[str, Term] = {
     # -- audit
+    "questions": Term("Questions that the numbers beside it rest on."),
     "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
     "verdict": Term(
         "What the tests show after the correction for their number: over or under confident, "

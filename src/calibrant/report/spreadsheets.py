@@ -30,6 +30,8 @@ def neutral_cells(frame: pl.DataFrame, *, keep: Collection[str] = ()) -> pl.Data
     ["'=1+1", '-0.5', 'Paris', None]
     """
     texts = [name for name, kind in frame.schema.items() if kind == pl.String and name not in keep]
+    # A zero byte ends a text for many programs, and no table with one is read back.
+    frame = frame.with_columns(pl.col(texts).str.replace_all("\0", "\\0", literal=True))
     return frame.with_columns(
         pl.when(
             pl.col(name).str.contains(_FORMULA)

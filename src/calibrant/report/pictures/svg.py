@@ -123,7 +123,7 @@ def cut_name(text: str, most: float, *, size: float = 13) -> str:
     Examples
     --------
     >>> cut_name("Meta-Llama-3.1-405B-Instruct-Turbo", 140)
-    'Meta-Llama…uct-Turbo'
+    'Meta-Llam…uct-Turbo'
     """
     text = " ".join(text.split())
     if text_width(text, size) <= most:
@@ -141,7 +141,7 @@ def cut_names(names: Sequence[str], most: float, *, size: float = 13) -> dict[st
     --------
     >>> names = ["Meta-Llama-3.1-405B-Instruct-Turbo", "Meta-Llama-3.1-70B-Instruct-Turbo"]
     >>> list(cut_names(names, 150).values())
-    ['Meta-Llama-3.1-405B-I…', 'Meta-Llama-3.1-70B-In…']
+    ['Meta-Llama-3.1-405B…', 'Meta-Llama-3.1-70B-…']
     """
     ends = {name: _end(name, most, size) for name in names}
     if len(set(ends.values())) == len(set(names)):
