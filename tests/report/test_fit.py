@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from documents import KINDS, document_of
 from rich.cells import cell_len
 
 from calibrant.core.document import plain
@@ -11,6 +10,7 @@ from calibrant.report import render_text
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.terminal import document_blocks
 from calibrant.report.terminal._fit import _wrapped, fitted
+from documents import KINDS, document_of
 
 INTERVAL = re.compile(r"\[[-\d.]+, [-\d.]+\]")
 WIDTHS = (60, 80, 100, 120, 200)

@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from documents import document_of
 from rich.console import Console
 
 import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.report import render_text, terminal_blocks
+from documents import document_of
 
 
 @pytest.fixture(scope="module")
