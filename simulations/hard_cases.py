@@ -134,8 +134,8 @@ def main() -> None:
         f"Written by `python -m simulations hard_cases` on {machine()}; "
         f"{versions(['numpy', 'scipy'])}. Share of {SETS:,} data sets whose 95 % interval holds "
         "the truth; in brackets, where it was measured, that of version 0.1. Worlds with 2 % "
-        "errors leave out data sets without an error, since AUROC has no value there; their accuracy and "
-        "gap are thereby below the truth on average, and cover less often.",
+        "errors leave out data sets without an error, since AUROC has no value there; their "
+        "accuracy and gap are thereby below the truth on average, and cover less often.",
         "",
         "| world | Brier | accuracy | mean gap | ECE | AUROC |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
