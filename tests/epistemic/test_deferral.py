@@ -149,7 +149,7 @@ def test_budget_is_kept_on_unseen_questions_and_the_promise_holds(tmp_path):
 
 
 def test_a_strategy_that_another_beats_is_refused_with_the_reason():
-    with pytest.raises(InputError, match=r"'risk' is not saved: .* more accurate by"):
+    with pytest.raises(InputError, match=r"'risk' is not saved: it costs .* less accurate"):
         choose_policy(
             world(4000, 2), StrategyOptions(), Target(budget=0.5, strategy="risk"), seed=0
         )

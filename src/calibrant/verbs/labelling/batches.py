@@ -196,7 +196,8 @@ def add_batch(
                 source=source,
                 row=entry.row,
                 hint=Hint(
-                    "label the batch that {call} wrote for this very table",
+                    "label the batch that {call} wrote for this very table, or name its store with "
+                    "{labels}",
                     call=Call("label next", "TABLE"),
                 ),
             )
