@@ -22,13 +22,11 @@ from simulations._comparison_worlds import (
     truth,
     views_of,
 )
-from simulations.claims.harness import RUNS, Said, World
+from simulations.claims.harness import Said, World
 from simulations.comparison import pool_of
 
 MARGIN = 0.05
 RESAMPLES = 120
-# Worlds that measure power alone need fewer runs than those that measure a false rate.
-FEWER = 300
 BETTER, ACCURATE = "compare.better_calibrated", "compare.more_accurate"
 LEADS, MISSING = "compare.leads", "compare.missing_related"
 JUDGES = "compare.judges_better"
@@ -142,13 +140,12 @@ def worlds():
             f"{world.name}, n = 400",
             partial(pair, world=world, n=400, accuracies=accuracies),
             power,
-            min(RUNS, FEWER) if world in (PAIRS[10], PAIRS[11]) else None,
         )
     yield World("equal accuracy, n = 200", partial(equal_accuracy, n=200))
     odds = (0.3, 0.5, 0.75, 0.9)
     yield World("four calibrated models, n = 300", partial(alike, n=300, odds=odds))
     leads = partial(one_leads, n=500)
-    yield World("one calibrated, two over, n = 500", leads, (LEADS,), min(RUNS, FEWER))
+    yield World("one calibrated, two over, n = 500", leads, (LEADS,))
     for name, moved, side in (
         ("two calibrated judges", (0.0, 0.0), 0),
         ("two judges, both +.8", (0.8, 0.8), 0),
@@ -162,5 +159,4 @@ def worlds():
             f"a tenth of the questions missing {label}, n = 400",
             partial(gaps_in_questions, n=400, related=related),
             (MISSING,) if related else (),
-            min(RUNS, FEWER) if related else None,
         )
