@@ -90,22 +90,22 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def labels_text(more: float | None) -> str:
+def labels_text(more: float | None, what: str = "labels") -> str:
     """Return how many more labels would decide, rounded as such a forecast deserves.
 
     Examples
     --------
-    >>> labels_text(387), labels_text(12_340), labels_text(None)
-    ('about 400 more labels', 'about 12,000 more labels', 'more labels')
+    >>> labels_text(387), labels_text(12_340), labels_text(None, "questions")
+    ('about 400 more labels', 'about 12,000 more labels', 'more questions')
     """
     if more is None or not math.isfinite(more):
-        return "more labels"
+        return f"more {what}"
     if more > 1e7:
-        return "more labels than is practical"
+        return f"more {what} than is practical"
     size = max(math.ceil(more), 10)
     unit = 10 ** max(len(str(size)) - (1 if size < 1000 else 2), 1)
     rounded = max(round(size / unit) * unit, unit)
-    return f"about {rounded:,} more labels"
+    return f"about {rounded:,} more {what}"
 
 
 def joined(names: Sequence[str], *, most: int = 3) -> str:
