@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from calibrant.cli.main import app
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.inputs import check_input
-from calibrant.core.naming import naming
 from calibrant.inputs.row_streams import follow_file
 from calibrant.records import Study
 from calibrant.verbs.bench_evaluate import bench_evaluate
@@ -151,9 +151,9 @@ def test_a_row_of_a_stream_is_counted_from_its_start(tmp_path):
 
 
 def test_the_name_is_put_in_only_where_there_is_none():
-    with pytest.raises(InputError, match=r"^own\.csv: x"), naming("other.csv"):
+    with pytest.raises(InputError, match=r"^own\.csv: x"), error_source("other.csv"):
         raise InputError("x", source="own.csv")
-    with pytest.raises(InputError, match=r"^x"), naming(None):
+    with pytest.raises(InputError, match=r"^x"), error_source(None):
         raise InputError("x")
 
 

@@ -116,7 +116,7 @@ def test_graded_outcomes_are_allowed_only_when_asked():
 
 def test_scores_that_are_no_probability_keep_their_range():
     frame = table(confidence=[-3.0, 0.5, 7.0]).with_columns(method=pl.lit("sca"))
-    assert load_scores(frame, ranking={"sca"}).frame.height == 3
+    assert load_scores(frame, non_probability={"sca"}).frame.height == 3
     with pytest.raises(InputError):
         load_scores(frame)
 

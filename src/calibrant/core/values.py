@@ -11,10 +11,10 @@ from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.inputs import check_input
-from calibrant.core.naming import naming
 from calibrant.core.output import check_output, check_output_folder
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _check_places(option: Option, name: str, value: Any) -> None:
             continue
         if option.place == "read":
             # An option is named in the message, what the verb works on is not.
-            with naming(None if option.argument else _about(name)):
+            with error_source(None if option.argument else _about(name)):
                 check_input(path if str(path).strip() else "")
         else:
             _check_output(option, name, path)

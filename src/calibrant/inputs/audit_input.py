@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.naming import naming
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.logs import ForeignTables
 from calibrant.inputs.raw_scores import with_way_out
@@ -106,10 +106,10 @@ def load_rows(data: Any, outcomes: Any, options: AuditOptions, ranking: Collecti
     ranking
         Methods whose score is no probability.
     """
-    shared = {**options.rules, "ranking": ranking, "features": list(options.by)}
+    shared = {**options.rules, "non_probability": ranking, "features": list(options.by)}
     path = data if isinstance(data, str | Path) else None
     try:
-        with naming(None if path is None else str(path)):
+        with error_source(None if path is None else str(path)):
             if isinstance(data, ForeignTables):
                 return _log_rows(data, **options.columns, **shared)
             if outcomes is not None:

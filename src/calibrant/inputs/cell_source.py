@@ -15,7 +15,7 @@ from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.engines import Engine, LocalEngine, engine_named
 from calibrant.inputs.footers import streamed_input
 from calibrant.inputs.repeated import refuse_repeats
-from calibrant.inputs.streaming import staged, sum_plan
+from calibrant.inputs.streaming import as_parquet, sum_plan
 from calibrant.records.batches import Part, table_parts
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.mergeable import CellSums
@@ -41,7 +41,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
     """
     options = replace(options, on_invalid=options.on_invalid or "error")
     runner = engine_named(options.engine)
-    with staged(str(data)) as source:
+    with as_parquet(str(data)) as source:
         streamed = sum_plan(
             source,
             bins=options.bins,
@@ -54,7 +54,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
         if not parts:
             raise InputError("the table has no rows", source=str(data))
         files = streamed_input(str(data), source, parts)
-        total = sum_table(parts, streamed.plan, runner, shown=str(data), staged=source)
+        total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
         if not total.blocks:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
@@ -90,13 +90,13 @@ def _source(
         partial(sums_coverage, total, plan),
         total.dropped,
         total.dropped_rows,
-        sorted(total.thinned - {key[0] for key in total.blocks}),
+        sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
         parallel=True,
     )
 
 
 def sum_table(
-    parts: list[Part], plan: SumPlan, engine: Engine, *, shown: str, staged: str
+    parts: list[Part], plan: SumPlan, engine: Engine, *, shown: str, read_from: str
 ) -> PartSums:
     """Return the sums of all parts; rows of a rewritten text table are named after the table."""
     total = PartSums()
@@ -110,11 +110,11 @@ def sum_table(
             for part in engine.map(partial(sum_part, plan=plan), parts):
                 total.add(part)
     except InputError as error:
-        source = shown if error.source == staged else error.source
+        source = shown if error.source == read_from else error.source
         raise InputError(error.rule, source=source, row=error.row, hint=error.hint) from None
-    if staged != shown and shown not in staged:
+    if read_from != shown and shown not in read_from:
         total.dropped_rows = {
-            rule: [name.replace(staged, shown, 1) for name in names]
+            rule: [name.replace(read_from, shown, 1) for name in names]
             for rule, names in total.dropped_rows.items()
         }
     return total
@@ -180,7 +180,7 @@ def sums_coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
             {**keys, "n": n, "questions": n, "accuracy": right / n if n else None}
             | {"values": int((sums.rows.sum(axis=0) > 0).sum())}
         )
-    for name in sorted(total.thinned - {key[0] for key in total.blocks}):
+    for name in sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}):
         models.append({"model": name, "method": "", "n": 0, "questions": 0, "accuracy": None})
     kept = sum(int(entry["n"]) for entry in models)
     return coverage_document(models, rows=kept, rows_read=total.rows)

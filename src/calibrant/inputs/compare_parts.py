@@ -34,7 +34,7 @@ from calibrant.inputs.compare_source import (
 )
 from calibrant.inputs.engines import engine_named
 from calibrant.inputs.footers import streamed_input
-from calibrant.inputs.streaming import Streamed, staged, sum_plan
+from calibrant.inputs.streaming import Streamed, as_parquet, sum_plan
 from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
 from calibrant.records.batches import parquet_files, partition_of, table_parts
@@ -66,7 +66,7 @@ def streamed_source(
     come from other draws of the same bootstrap. The candidate-aligned view is left out.
     """
     runner = engine_named(engine)
-    with staged(str(data)) as source:
+    with as_parquet(str(data)) as source:
         streamed = sum_plan(
             source,
             bins=options["bins"],
@@ -83,7 +83,7 @@ def streamed_source(
             )
         parts = table_parts(source, streamed.plan.columns)
         files = streamed_input(str(data), source, parts)
-        total = sum_table(parts, streamed.plan, runner, shown=str(data), staged=source)
+        total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
         wanted, refused, taken_out = _comparisons(total, streamed, models, str(data))
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
         stated = {**rules, "on_invalid": rules["on_invalid"] or "error", "graded": False}
@@ -104,7 +104,7 @@ def streamed_source(
             partial(_verification, total, streamed, options, seed),
             sums_coverage(total, streamed.plan),
             total.dropped,
-            sorted(total.thinned - {key[0] for key in total.blocks}),
+            sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
             refused=refused,
             taken_out=taken_out,
         )

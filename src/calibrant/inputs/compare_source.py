@@ -13,9 +13,9 @@ from calibrant.comparison.compare import Pool, TableReader
 from calibrant.comparison.pipeline import BlockReader, Each
 from calibrant.comparison.questions import QuestionBlock, align_models
 from calibrant.confidence import methods
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.naming import naming
 from calibrant.core.rng import named_stream
 from calibrant.inputs.compare_input import opened
 from calibrant.inputs.coverage import table_coverage
@@ -143,9 +143,9 @@ def table_source(
     given = opened(data, candidates, columns=columns, by=by, **rules)
     head = document_head("compare", data, seed=seed, settings=settings(given.stated))
     ranking = ranking_methods()
-    with naming(head["source"]):
+    with error_source(head["source"]):
         scores = load_scores(
-            given.table, **given.columns, **given.rules, ranking=ranking, features=list(by)
+            given.table, **given.columns, **given.rules, non_probability=ranking, features=list(by)
         )
     found, refused, taken_out = _comparisons(scores, by, models, ranking)
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]

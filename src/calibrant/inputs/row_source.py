@@ -12,7 +12,7 @@ import polars as pl
 
 from calibrant.claims.data import coverage_document
 from calibrant.confidence import methods
-from calibrant.core.naming import naming
+from calibrant.core.error_source import error_source
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_input import (
     has_no_scores,
@@ -77,7 +77,7 @@ def row_source(data: Any, outcomes: Any, options: AuditOptions) -> AuditSource:
     rankings |= raw.keys() | (frozenset() if log is None else log.ranking)
     scores = load_rows(data if log is None else log, outcomes, options, rankings)
     if options.recalibrate is not None:
-        with naming(head["source"]):
+        with error_source(head["source"]):
             scores = _recalibrated(scores, options.recalibrate, options.seed, raw)
         rankings = frozenset()
     return AuditSource(

@@ -18,7 +18,7 @@ from calibrant.records.formats import file_format, is_study
 from calibrant.records.part_sums import SumPlan
 from calibrant.stats.mergeable import cell_grid
 
-__all__ = ["STREAM_ROWS", "Streamed", "is_large", "is_streamed", "staged", "sum_plan"]
+__all__ = ["STREAM_ROWS", "Streamed", "as_parquet", "is_large", "is_streamed", "sum_plan"]
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
@@ -120,7 +120,7 @@ def _rows(files: list[str]) -> int:
 
 
 @contextmanager
-def staged(source: str) -> Iterator[str]:
+def as_parquet(source: str) -> Iterator[str]:
     """Yield the table as parquet: itself, or a text table rewritten to a temporary file."""
     path = Path(source)
     if is_url(source) or not path.is_file() or file_format(path) == "parquet":

@@ -59,7 +59,7 @@ def broken_rows(
     if batch.answer is not None:
         frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
     rule = broken_rule(
-        ranking=frozenset(), graded=False, labels=True, answer=batch.answer is not None
+        non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
     )
     broken = frame.select(rule.alias("rule"))["rule"]
     return {

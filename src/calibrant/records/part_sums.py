@@ -46,20 +46,20 @@ class SumPlan:
 class PartSums:
     """Sums by block, and the rows that were left out by rule; they merge by addition.
 
-    `thinned` holds the models that rows were left out of.
+    `models_with_dropped_rows` holds the models that rows were left out of.
     """
 
     blocks: dict[Key, CellSums] = field(default_factory=dict)
     rows: int = 0
     dropped: dict[str, int] = field(default_factory=dict)
     dropped_rows: dict[str, list[str]] = field(default_factory=dict)
-    thinned: set[str] = field(default_factory=set)
+    models_with_dropped_rows: set[str] = field(default_factory=set)
 
     def add(self, other: PartSums) -> None:
         """Take in the sums of the part that follows."""
         self.add_blocks(other.blocks)
         self.rows += other.rows
-        self.thinned |= other.thinned
+        self.models_with_dropped_rows |= other.models_with_dropped_rows
         for rule, count in other.dropped.items():
             self.dropped[rule] = self.dropped.get(rule, 0) + count
             named = self.dropped_rows.setdefault(rule, [])
@@ -240,7 +240,7 @@ def _kept(
         named += [f"{part.file}:{batch.first_row + int(row)}" for row in rows[:room]]
     codes, models = (None, ["model"]) if plan.model is None else batch.labels[plan.model]
     left_out = models if codes is None else [models[code] for code in np.unique(codes[~keep])]
-    out.thinned.update(model for model in left_out if model)
+    out.models_with_dropped_rows.update(model for model in left_out if model)
     return keep
 
 

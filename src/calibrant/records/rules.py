@@ -85,12 +85,14 @@ _ALL = (
 RULES = {rule.name: rule for rule in _ALL}
 
 
-def broken_rule(*, ranking: frozenset[str], graded: bool, labels: bool, answer: bool) -> pl.Expr:
+def broken_rule(
+    *, non_probability: frozenset[str], graded: bool, labels: bool, answer: bool
+) -> pl.Expr:
     """Return an expression with the name of the first rule that each row breaks, or null.
 
     Parameters
     ----------
-    ranking
+    non_probability
         Methods whose score is no probability: their range is not checked.
     graded
         Whether outcomes between 0 and 1 are allowed.
@@ -100,7 +102,7 @@ def broken_rule(*, ranking: frozenset[str], graded: bool, labels: bool, answer: 
         Whether an answer is required in each row.
     """
     confidence, correct = pl.col("confidence"), pl.col("correct")
-    bounded = ~pl.col("method").is_in(list(ranking)) if ranking else pl.lit(True)
+    bounded = ~pl.col("method").is_in(list(non_probability)) if non_probability else pl.lit(True)
     checks: list[tuple[str, pl.Expr]] = [
         ("model_missing", _is_blank("model")),
         ("method_missing", _is_blank("method")),

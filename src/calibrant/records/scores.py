@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.core.naming import naming
 from calibrant.core.registry import did_you_mean
 from calibrant.records.columns import guessed_column, with_fields
 from calibrant.records.row_errors import counts_text, row_error
@@ -103,7 +103,7 @@ def load_scores(
     graded: bool = False,
     scale: str = "fraction",
     repeats: bool = False,
-    ranking: Collection[str] = (),
+    non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
 ) -> Scores:
     """Read and check a scores table.
@@ -128,7 +128,7 @@ def load_scores(
         ``"fraction"``, or ``"percent"`` to divide the confidence by 100.
     repeats
         Several rows of one question are repeated answers, not an error.
-    ranking
+    non_probability
         Methods whose score is not a probability: their range is not checked.
     features
         Further columns to keep; None keeps all.
@@ -178,7 +178,7 @@ on_invalid="drop" to leave such rows out and have them counted
         on_invalid=on_invalid,
         repeats=repeats or not roles["question_id"],
         rule=broken_rule(
-            ranking=frozenset(ranking),
+            non_probability=frozenset(non_probability),
             graded=graded,
             labels=labels == "required",
             answer=bool(roles["answer"]),
@@ -203,7 +203,7 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
     for number, source in enumerate(sources, start=1):
         # A table in memory has no name: which of them it is must be said all the same.
         name = source if isinstance(source, str | Path) else f"table {number} of {len(sources)}"
-        with naming(str(name)):
+        with error_source(str(name)):
             part = _named_after_file(load_scores(source, **options), source)
         parts.append(replace(part, source=str(name)))
     dropped: dict[str, int] = {}

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from polars.exceptions import PolarsError
 
+from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
-from calibrant.core.naming import IN_MEMORY
 from calibrant.records.formats import file_format
 from calibrant.records.text_tables import scan_text_table
 

@@ -10,9 +10,12 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
+from calibrant.core.error_source import error_source
+from calibrant.claims.bench import evaluation_claims
+from calibrant.claims.margins import COMPARISON_MARGIN
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.naming import naming
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
@@ -23,7 +26,7 @@ from calibrant.metrics.multi_answer import (
 )
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.report.typed import MultiAnswerResult
-from calibrant.verbs._options import Level, OnInvalid, Seed
+from calibrant.verbs._options import Level, Margin, OnInvalid, Seed
 
 __all__ = ["bench_evaluate"]
 
@@ -106,6 +109,7 @@ def bench_evaluate(
             max=1_000_000,
         ),
     ] = 1_000,
+    margin: Margin = COMPARISON_MARGIN,
     level: Level = 0.95,
     seed: Seed = 0,
 ) -> MultiAnswerResult:
@@ -135,6 +139,9 @@ def bench_evaluate(
         ``error`` or ``drop`` for score rows that break a rule, for example without a grade.
     resamples, items
         Draws of the test against the reference, and questions in each.
+    margin
+        Differences below it do not matter: of AUROC, and of the gap between confidence and
+        accuracy.
     level
         Coverage of the intervals.
     seed
@@ -153,9 +160,9 @@ def bench_evaluate(
     """
     tune = _tuned_methods(tune)
     study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
-    with naming(source_name(data)):
+    with error_source(source_name(data)):
         scores = _scores(study.read("scores") if study else data, questions, on_invalid)
-    with naming(source_name(data if study else draws)):
+    with error_source(source_name(data if study else draws)):
         table = _draw_table(study, draws)
     coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
     document = evaluate_multi_answer(
@@ -170,12 +177,14 @@ def bench_evaluate(
         seed=seed,
     )
     _require_reference(reference, document["results"])
-    settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune)}
+    settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
+                "margin": margin}  # fmt: skip
     given = [data, *(table for table in (questions, draws) if table is not None)]
     document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
     document["dropped"] = dict(scores.dropped)
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
     document["tuning"] = _tuning(table, scores.frame, tune, level, seed)
+    document["claims"] = [c.to_dict() for c in evaluation_claims(plain(document), margin)]
     return MultiAnswerResult(document)
 
 
@@ -223,7 +232,7 @@ def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
                 hint=Hint("give the questions with {questions}, or join them to the scores"),
             )
     frame = frame.with_columns(_whole_numbers(frame["k"]))
-    return load_scores(frame, on_invalid=on_invalid, ranking=_ranking_methods())
+    return load_scores(frame, on_invalid=on_invalid, non_probability=_ranking_methods())
 
 
 def _questions(source: Any) -> pl.DataFrame:

@@ -13,9 +13,9 @@ import polars as pl
 
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.naming import naming
 from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import OUTPUT, Option, verb
@@ -150,7 +150,7 @@ def decide(
         **table_settings({"on_invalid": on_invalid, **columns}),
     }
     head = document_head("decide", data, seed=seed, settings=settings)
-    with naming(head["source"]):
+    with error_source(head["source"]):
         scores = load_scores(
             scores_source(data), **columns, on_invalid=on_invalid, features=list(features)
         )

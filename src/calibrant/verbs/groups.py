@@ -13,9 +13,9 @@ import polars as pl
 
 from calibrant.claims.groups import groups_claims
 from calibrant.core.document import plain
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.naming import naming
 from calibrant.core.output import writing
 from calibrant.core.rng import named_stream
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
@@ -177,7 +177,7 @@ def groups(
     rules = {"on_invalid": on_invalid}
     settings = {**_settings(chosen), "models": models, **table_settings(rules | columns)}
     head = document_head("groups", data, seed=seed, settings=settings)
-    with naming(head["source"]):
+    with error_source(head["source"]):
         scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
         frame, dropped = without_missing(scores, kept, on_invalid)
         frame, names, numbers, texts = _described(

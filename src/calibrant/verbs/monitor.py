@@ -12,9 +12,9 @@ import polars as pl
 
 from calibrant.claims.monitor import monitor_claims
 from calibrant.core.document import plain
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.core.naming import naming
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.inputs.row_streams import follow_file, read_stdin
@@ -193,14 +193,14 @@ def monitor(
     sources, stream = _opened(sources, every, follow, stream)
     known = None
     if baseline is not None:
-        with naming(source_name(baseline)):
+        with error_source(source_name(baseline)):
             known = _baselines(baseline, columns)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     dropped: dict[str, int] = {}
     rows_before = repeated = 0
     for part in _tables(sources):
-        with naming(stream or source_name(part), rows_before=rows_before):
+        with error_source(stream or source_name(part), rows_before=rows_before):
             scores = load_scores(part, repeats=True, labels="optional", **columns)
         if stream is not None:
             rows_before += len(part)

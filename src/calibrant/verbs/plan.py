@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.plan import plan_claims
+from calibrant.claims.plan import leaderboard_claims, plan_claims
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Call, Hint
-from calibrant.core.naming import naming
 from calibrant.core.rng import as_generator
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
 from calibrant.inputs.features import scores_source
@@ -209,7 +209,7 @@ def plan(
             rule = "{" + name + "} is 0 or from {0} on, got {1}"
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
-    with naming(source):
+    with error_source(source):
         table = None if scores is None else _opened(scores, columns)
         measured = [] if table is None else _measured(table, seed)
     if measured:
@@ -255,7 +255,7 @@ def plan(
     document["dropped"] = {} if table is None else dict(table.dropped)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
-    with naming(source):
+    with error_source(source):
         document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
         document["subjects"] = (
             subject_rankings(table.frame, by[0], seed=seed) if table and rank and by else None
@@ -275,7 +275,10 @@ def plan(
         labels=labels,
         stages=stages,
     )
-    document["claims"] = [made.to_dict() for made in plan_claims(plain(document["plans"]))]
+    claims = plan_claims(plain(document["plans"]))
+    if document["leaderboard"]:
+        claims += leaderboard_claims(plain(document["leaderboard"]))
+    document["claims"] = [made.to_dict() for made in claims]
     return PlanResult(document)
 
 

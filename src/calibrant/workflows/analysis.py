@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import CalibrantError, InputError
-from calibrant.core.naming import IN_MEMORY
 from calibrant.core.output import writing
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from calibrant.core.errors import InputError
 
-__all__ = ["IN_MEMORY", "naming"]
+__all__ = ["IN_MEMORY", "error_source"]
 
 IN_MEMORY = "a table in memory"
 """How messages call a table that has no name of its own."""
 
 
 @contextmanager
-def naming(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
+def error_source(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
     """Put the name of the source into an error that has none.
 
     Parameters
@@ -26,7 +26,7 @@ def naming(source: str | None, *, rows_before: int = 0) -> Iterator[None]:
 
     Examples
     --------
-    >>> with naming("scores.csv", rows_before=100):
+    >>> with error_source("scores.csv", rows_before=100):
     ...     raise InputError("the confidence is missing", source=IN_MEMORY, row=6)
     Traceback (most recent call last):
     ...
