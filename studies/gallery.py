@@ -1,4 +1,7 @@
-"""Every kind of page and chart, made from real data by the commands shown beside them."""
+"""Every kind of page and chart, made from real data by the commands shown beside them.
+
+Set CALIBRANT_GALLERY to a folder that keeps the documents, to draw the pages again in seconds.
+"""
 
 from __future__ import annotations
 
@@ -197,9 +200,11 @@ def main() -> None:
     PLACE.mkdir(parents=True, exist_ok=True)
     window = browser()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = Path(os.environ.get("CALIBRANT_GALLERY") or name)
+        folder.mkdir(parents=True, exist_ok=True)
         # A relative name, so that no page shows where the data lie on this machine.
-        (folder / "data").symlink_to(DATA.resolve(), target_is_directory=True)
+        if not (folder / "data").exists():
+            (folder / "data").symlink_to(DATA.resolve(), target_is_directory=True)
         for exhibit in EXHIBITS:
             print(f"-- {exhibit.name}", flush=True)
             show(page, exhibit, folder, window)
@@ -209,13 +214,7 @@ def main() -> None:
 
 
 def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
-    if exhibit.prepare is not None:
-        exhibit.prepare(DATA, folder)
-    for command in exhibit.commands:
-        run(command, folder)
-        if "label next" in command:
-            inputs.fill_batch(folder)
-    document = load_document(folder / f"{exhibit.name}.json")
+    document = made(exhibit, folder)
     page.heading(exhibit.title)
     page.text(exhibit.about)
     if exhibit.commands:
@@ -225,6 +224,19 @@ def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
     figures = {figure.name: figure for figure in figures_of(document)}
     for wanted in exhibit.figures:
         put_figure(page, exhibit.name, figures[wanted])
+
+
+def made(exhibit: Exhibit, folder: Path) -> dict[str, Any]:
+    """Return the document of an exhibit; one that lies in the folder is not made again."""
+    path = folder / f"{exhibit.name}.json"
+    if not path.exists():
+        if exhibit.prepare is not None:
+            exhibit.prepare(DATA, folder)
+        for command in exhibit.commands:
+            run(command, folder)
+            if "label next" in command:
+                inputs.fill_batch(folder)
+    return load_document(path)
 
 
 def run(command: str, folder: Path) -> None:

@@ -13,6 +13,7 @@ from calibrant.documents.parts import (
     Metrics,
     Part,
     ReliabilityCurve,
+    Thresholds,
     Verification,
 )
 
@@ -45,6 +46,7 @@ class AuditEntry(Part, frozen=True, kw_only=True):
     probability: bool = True
     verification: Verification | None = None
     reliability: ReliabilityCurve | None = None
+    thresholds: Thresholds | None = None
     verdict: dict[str, Any] | None = None
     notes: list[str] = msgspec.field(default_factory=list)
 

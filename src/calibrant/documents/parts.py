@@ -18,6 +18,7 @@ __all__ = [
     "ReliabilityBin",
     "ReliabilityCurve",
     "Resolution",
+    "Thresholds",
     "Verification",
 ]
 
@@ -135,6 +136,16 @@ class ReliabilityCurve(Part, frozen=True, kw_only=True):
     bins: list[ReliabilityBin]
     curve: dict[str, Any] | None = None
     histogram: list[int] | None = None
+
+
+class Thresholds(Part, frozen=True, kw_only=True):
+    """Answers given at or above each threshold, falling, and the wrong ones among them."""
+
+    threshold: list[float]
+    n: list[float]
+    wrong: list[float]
+    low: list[float]
+    high: list[float]
 
 
 class DroppedBlock(Part, frozen=True, kw_only=True):

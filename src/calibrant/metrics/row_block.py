@@ -16,6 +16,7 @@ from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gap import confidence_gap
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
+from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.bootstrap import check_resamples
 
 __all__ = ["RANKING_METRICS", "RowBlock"]
@@ -118,6 +119,19 @@ class RowBlock(Block):
         counts, _ = np.histogram(self.given[0], bins=bins, range=(0, 1))
         found: list[int] = counts.tolist()
         return found
+
+    def threshold_counts(self) -> ThresholdCounts:
+        """Return what is answered, and how much of it is wrong, at thresholds that matter."""
+        ranked, data = self.ranked, self.data
+        units = None
+        if data.weights is not None or self.units.codes is not None or self.graded:
+            codes = np.arange(data.rows) if self.units.codes is None else self.units.codes
+            heavy = np.broadcast_to(np.asarray(self.weight, np.float64), data.rows)
+            units = RowUnits(1 - data.correct.astype(np.float64), heavy, codes)
+        below = np.append(ranked.score[1:], -1.0)
+        return threshold_counts(
+            ranked, ranked.score, below, level=self.level, rows=data.rows, units=units
+        )
 
     def distinct_values(self) -> int:
         """Return how many different confidences there are."""

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 from calibrant.metrics.inputs import check
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.intervals import student_share, wilson_interval
 
-__all__ = ["accuracy_at_coverage", "aurc", "e_aurc"]
+__all__ = [
+    "RowUnits",
+    "ThresholdCounts",
+    "accuracy_at_coverage",
+    "aurc",
+    "chosen_cuts",
+    "e_aurc",
+    "short_threshold",
+    "threshold_counts",
+]
+
+# Steps of the share answered, and of the threshold itself, that are told apart.
+_STEPS = 100
+_DIGITS = 6
+# A threshold is not rounded further than this.
+_NEAR = 0.005
 
 
 def aurc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
@@ -97,3 +117,173 @@ def accuracy_at_coverage(
         coverage * ranked.total - (np.cumsum(ranked.weight) - ranked.weight), 0.0, ranked.weight
     )
     return float(kept @ (ranked.outcome / ranked.weight) / kept.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdCounts:
+    """What happens when only answers of at least a confidence are given, at thresholds that matter.
+
+    Attributes
+    ----------
+    threshold
+        Falling; the last one gives every answer.
+    n, wrong
+        Rows at or above the threshold, and the wrong ones among them: exact counts. Weights are
+        scaled to a mean of 1; a grade between 0 and 1 is that share of a right answer.
+    low, high
+        Interval of the share of wrong answers among those given.
+    """
+
+    threshold: FloatArray
+    n: FloatArray
+    wrong: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return columns; counts of whole rows are whole numbers."""
+        counts = {name: getattr(self, name) for name in ("n", "wrong")}
+        ends = {name: getattr(self, name) for name in ("low", "high")}
+        return {
+            "threshold": self.threshold.tolist(),
+            **{name: _counted(values) for name, values in counts.items()},
+            **{name: values.round(_DIGITS).tolist() for name, values in ends.items()},
+        }
+
+
+def _counted(values: FloatArray) -> list[Any]:
+    whole = values.round()
+    exact = np.abs(values - whole).max(initial=0.0) < 1e-6
+    found: list[Any] = (whole.astype(np.int64) if exact else values.round(_DIGITS)).tolist()
+    return found
+
+
+def chosen_cuts(score: FloatArray, mass: FloatArray) -> NDArray[np.intp]:
+    """Return the places of thresholds that matter: all, or else every percent of rows and of scale.
+
+    Parameters
+    ----------
+    score
+        Distinct scores, falling.
+    mass
+        Rows at or above each of them.
+
+    Examples
+    --------
+    >>> chosen_cuts(np.array([0.9, 0.5, 0.1]), np.array([2.0, 5.0, 6.0])).tolist()
+    [0, 1, 2]
+    >>> chosen_cuts(np.linspace(1, 0, 5001), np.arange(1.0, 5002)).size < 210
+    True
+    """
+    if score.size <= 2 * _STEPS:
+        return np.arange(score.size)
+    shares = np.arange(1, _STEPS + 1) / _STEPS
+    by_share = np.searchsorted(mass / mass[-1], shares - 1e-12).clip(0, score.size - 1)
+    # The last score that is not below a round threshold.
+    reached = np.searchsorted(-score, -np.arange(_STEPS + 1) / _STEPS, side="right") - 1
+    return np.unique(np.concatenate([by_share, reached[reached >= 0], [score.size - 1]]))
+
+
+def short_threshold(above: float, at: float) -> float:
+    """Return the number with the fewest digits close to `at`, above `above` and at most `at`.
+
+    It keeps the same rows as `at`, when no score lies between the two.
+
+    Examples
+    --------
+    >>> short_threshold(0.89213, 0.9041), short_threshold(0.70001, 0.70004), short_threshold(0, 0.8)
+    (0.9, 0.70004, 0.8)
+    """
+    above = max(above, at - _NEAR)
+    for digits in range(15):
+        scale = 10.0**digits
+        found = math.floor(at * scale) / scale
+        if above < found <= at:
+            return found
+    return at
+
+
+class RowUnits(NamedTuple):
+    """Rows that are not one independent draw each: share wrong, weight and unit of every row."""
+
+    wrong: FloatArray
+    weight: FloatArray
+    unit: NDArray[np.intp]
+
+
+def threshold_counts(
+    ranked: ranking.Ranked,
+    at: FloatArray,
+    below: FloatArray,
+    *,
+    level: float,
+    rows: int,
+    units: RowUnits | None = None,
+) -> ThresholdCounts:
+    """Return counts and intervals at the thresholds that matter.
+
+    Parameters
+    ----------
+    ranked
+        Sums at distinct scores, falling.
+    at, below
+        The largest threshold that keeps the rows of each distinct score, and what thresholds of
+        the same effect must exceed.
+    level, rows
+        Level of the intervals; number of rows.
+    units
+        Where rows have weights or grades, or questions several rows.
+    """
+    chosen = chosen_cuts(at, np.cumsum(ranked.weight))
+    scale = rows / ranked.total
+    n = np.cumsum(ranked.weight)[chosen] * scale
+    wrong = np.cumsum(ranked.weight - ranked.outcome)[chosen] * scale
+    worth = n
+    if units is not None:
+        count, equal = _worth(ranked, chosen, units)
+        shares = np.array([student_share(level, size) for size in equal.tolist()])
+        worth = np.maximum(np.minimum(count, n) * shares, 1.0)
+    low, high = wilson_interval(np.clip(wrong / n, 0.0, 1.0), worth, level)
+    short = map(short_threshold, below[chosen].tolist(), at[chosen].tolist())
+    return ThresholdCounts(np.array(list(short)), n, wrong, low, high)
+
+
+def _worth(
+    ranked: ranking.Ranked, chosen: NDArray[np.intp], units: RowUnits
+) -> tuple[FloatArray, FloatArray]:
+    """Return how many independent rows the kept ones are worth, and how many equal units.
+
+    The variance of the share of wrong answers is that between units. A row changes the squared
+    sums of its unit when its turn comes, so that one pass serves every threshold.
+    """
+    order = np.lexsort((ranked.group, units.unit))
+    first = np.append(True, np.diff(units.unit[order]) != 0)
+    start = np.maximum.accumulate(np.where(first, np.arange(order.size), 0))
+    missed, missed_before = _running((units.weight * units.wrong)[order], start)
+    mass, mass_before = _running(units.weight[order], start)
+    place, size = ranked.group[order], ranked.score.size
+
+    def total(after: FloatArray, before: FloatArray) -> FloatArray:
+        return np.asarray(np.cumsum(np.bincount(place, after - before, size))[chosen])
+
+    of_missed = total(missed * missed, missed_before * missed_before)
+    of_both = total(missed * mass, missed_before * mass_before)
+    of_mass = total(mass * mass, mass_before * mass_before)
+    kept = np.cumsum(np.bincount(place, first, size))[chosen]
+    whole = np.cumsum(ranked.weight)[chosen]
+    error = np.cumsum(ranked.weight - ranked.outcome)[chosen] / whole
+    between = of_missed - 2 * error * of_both + error**2 * of_mass
+    equal = whole**2 / of_mass
+    variance = between * kept / np.maximum(kept - 1, 1) / whole**2
+    plain = error * (1 - error)
+    # Where all kept rows are alike there is no variance to see: a unit counts once.
+    seen = (variance > 1e-12 * plain) & (plain > 0)
+    return np.where(seen, plain / np.where(seen, variance, 1.0), equal), np.maximum(equal, 2.0)
+
+
+def _running(values: FloatArray, start: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+    """Return the sum within its unit up to and including each row, and up to the row before."""
+    sums = np.cumsum(values)
+    before = sums - values
+    base = before[start]
+    return sums - base, before - base

@@ -24,6 +24,7 @@ from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gap_intervals import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
+from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray, width_edges
 from calibrant.stats.intervals import skewed_interval
@@ -371,6 +372,14 @@ class CellBlock(Block):
         """Return rows per bin of equal width."""
         counts: list[int] = self.grid.by_bin(self.sums.rows.sum(axis=0), bins).tolist()
         return counts
+
+    def threshold_counts(self) -> ThresholdCounts:
+        """Return what is answered and how much of it is wrong; thresholds are edges of cells."""
+        least, largest = _cell_ends(self.grid.cells)
+        held = np.flatnonzero(self.sums.rows.sum(axis=0))[::-1]
+        # Any number above the cell below keeps the same rows.
+        below = np.append(largest[held[1:]], -1.0)
+        return threshold_counts(self.ranked, least[held], below, level=self.level, rows=self.n)
 
     def verification_sums(self) -> dict[str, Any]:
         """Return what the verification block needs: sums over 60 cells, and means with weights."""

@@ -108,6 +108,7 @@ def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[
     if block.probability:
         entry |= block_tests(block, metrics, stream, margin)
         entry["reliability"] = _reliability(block, stream)
+        entry["thresholds"] = block.threshold_counts().to_dict()
         entry["verification"] = verification_of(block, rng=stream)
     undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
     few = [unequal_note(block.effective)] if block.shares is not None else []

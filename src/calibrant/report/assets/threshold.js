@@ -1,20 +1,14 @@
 // -- answer when the confidence is at least t -------------------------------------------------
 
-function wilson(k, n) {
-  if (!n) return [null, null];
-  const z = 1.959964, p = k / n, d = 1 + z * z / n, middle = (p + z * z / (2 * n)) / d;
-  const half = z / d * Math.sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  return [Math.max(0, middle - half), Math.min(1, middle + half)];
-}
 const costs = { wrong: 10, asked: 1 };
 // Cuts fall in their threshold; the last one answers everything.
 function atCut(entry, place) {
   const total = entry.total || entry.cuts[entry.cuts.length - 1][1];
-  const [threshold, answered, right] = place < 0 ? [1, 0, 0] : entry.cuts[place];
-  const wrong = answered - right, ends = wilson(wrong, answered);
-  return { threshold, answered: total ? answered / total : 0, error: answered ? wrong / answered : null, low: ends[0], high: ends[1],
+  const [threshold, answered, wrong, low, high] = place < 0 ? [1, 0, 0, null, null] : entry.cuts[place];
+  return { threshold, answered: total ? answered / total : 0, rows: answered, wrong, error: answered ? wrong / answered : null, low, high,
     cost: total ? (wrong * costs.wrong + (total - answered) * costs.asked) / total : 0 };
 }
+const thresholdText = (value) => String(+value.toPrecision(4)).replace(/^(0\.\d)$/, "$10");
 function tile(words) {
   const box = made("div", undefined, "tile"), value = made("b"), note = made("span", words);
   box.append(value, note);
@@ -48,13 +42,14 @@ function thresholdBox(entry, full) {
   const all = () => Array.from({ length: count + 1 }, (_, k) => atCut(entry, k - 1));
   function show() {
     const here = count - 1 - Number(slider.value), now = atCut(entry, here), every = all();
-    said.textContent = here < 0 ? "more than any here" : now.threshold.toFixed(2);
+    said.textContent = here < 0 ? "more than any here" : thresholdText(now.threshold);
     answered.value.textContent = percent(now.answered);
+    answered.note.textContent = `answered (${(+now.rows.toFixed(1)).toLocaleString("en")} rows)`;
     error.value.textContent = known(now.error) ? percent(now.error) : "\u2013";
-    error.note.textContent = known(now.error) ? `wrong among the answered (95 % interval ${percent(now.low)} to ${percent(now.high)})` : "nothing is answered";
+    error.note.textContent = known(now.error) ? `wrong among the answered${known(now.low) ? ` (${+(100 * entry.level).toPrecision(3)} % interval ${percent(now.low)} to ${percent(now.high)})` : ""}` : "nothing is answered";
     cost.value.textContent = +now.cost.toPrecision(3);
     const cheapest = every.reduce((a, b, k) => b.cost < a.cost - 1e-12 ? { ...b, k } : a, { ...every[0], k: 0 });
-    best.replaceChildren(cheapest.answered ? `Lowest cost on these rows: ${+cheapest.cost.toPrecision(3)} per question, at ${cheapest.threshold.toFixed(2)} (${percent(cheapest.answered)} answered). ` : `Lowest cost on these rows: answer nothing (${+cheapest.cost.toPrecision(3)} per question). `,
+    best.replaceChildren(cheapest.answered ? `Lowest cost on these rows: ${+cheapest.cost.toPrecision(3)} per question, at ${thresholdText(cheapest.threshold)} (${percent(cheapest.answered)} answered). ` : `Lowest cost on these rows: answer nothing (${+cheapest.cost.toPrecision(3)} per question). `,
       button("Go there", () => { slider.value = count - cheapest.k; show(); }));
     if (!full) return;
     const errors = every.filter((cut) => known(cut.error)), mostError = Math.max(0.05, ...errors.map((cut) => cut.error)), mostCost = Math.max(0.01, ...every.map((cut) => cut.cost)) * 1.05;

@@ -12,7 +12,9 @@ from calibrant.report.answers import claim_tone, claims_by_entry, claims_of, ent
 __all__ = ["confidences", "policies"]
 
 _DIGITS = 4
+_LEVEL = 0.95
 _CURVE_POINTS = 40
+_CUT = ("threshold", "n", "wrong", "low", "high")
 _BIN = ("confidence", "rate", "low", "high", "n", "lower", "upper")
 
 
@@ -22,15 +24,15 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for document in documents:
         if kind_of(document) != "audit":
             continue
-        about = claims_by_entry(claims_of(document))
+        about, level = claims_by_entry(claims_of(document)), document.get("level", _LEVEL)
         for entry in document["results"]:
             key = entry_key(entry)
-            found.setdefault(key, _confidence(entry, key, about))
+            found.setdefault(key, _confidence(entry, key, about, level))
     return list(found.values())
 
 
 def _confidence(
-    entry: Mapping[str, Any], key: str, about: Mapping[str, Sequence[Claim]]
+    entry: Mapping[str, Any], key: str, about: Mapping[str, Sequence[Claim]], level: float
 ) -> dict[str, Any]:
     reliability = entry.get("reliability") or {}
     return {
@@ -46,6 +48,7 @@ def _confidence(
         "band": _band(reliability.get("curve")),
         "histogram": reliability.get("histogram") or [],
         "cuts": _cuts(entry),
+        "level": level,
         "evidence": _evidence(entry),
         "claims": [[claim_tone(claim), claim.text] for claim in about.get(key, ())],
         "notes": list(entry.get("notes") or ()),
@@ -73,37 +76,13 @@ def _band(curve: Mapping[str, Any] | None) -> list[list[Any]]:
 
 
 def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
-    """Return (threshold, rows at or above it, right among them), falling in the threshold.
-
-    Sums are exact at the edges of the bins; inside of a bin they follow the isotonic curve.
-    """
-    reliability = entry.get("reliability") or {}
-    rows: list[list[Any]] = []
-    answered = right = 0.0
-    for bin_ in reversed(reliability.get("bins") or ()):
-        inside = _inside(bin_, reliability.get("curve"))
-        mass = sum(weight for _, weight, _ in inside)
-        hits = sum(weight * rate for _, weight, rate in inside)
-        for place, weight, rate in reversed(inside):
-            answered += bin_["n"] * weight / mass
-            share = weight * rate / hits if hits else weight / mass
-            right += bin_["n"] * bin_["rate"] * share
-            rows.append([_short(place), round(answered, 1), round(min(right, answered), 1)])
-    return rows
-
-
-def _inside(
-    bin_: Mapping[str, Any], curve: Mapping[str, Any] | None
-) -> list[tuple[float, float, float]]:
-    """Return the points of the curve in a bin: place, weight, rate; or else the bin itself."""
-    names = ("confidence", "weight", "rate")
-    found = []
-    if curve and all(curve.get(name) for name in names):
-        for place, weight, rate in zip(*(curve[name] for name in names), strict=True):
-            last = bin_["upper"] >= 1 and place >= bin_["lower"]
-            if weight and (last or bin_["lower"] <= place < bin_["upper"]):
-                found.append((place, weight, rate))
-    return found or [(bin_["lower"], 1.0, bin_["rate"])]
+    """Return threshold, rows at or above it, wrong ones among them and the ends of their share."""
+    counts = entry.get("thresholds") or {}
+    columns = [counts.get(name) or () for name in _CUT]
+    return [
+        [threshold, n, wrong, _short(low), _short(high)]
+        for threshold, n, wrong, low, high in zip(*columns, strict=True)
+    ]
 
 
 def _evidence(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +115,7 @@ def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             continue
         for entry in document["results"]:
             cuts = [
-                [_short(point["threshold"]), point["error"]["n"], _right(point["error"])]
+                [_short(point["threshold"]), *_counted(point["error"])]
                 for point in entry.get("curve") or ()
                 if point["error"]["value"] is not None
             ]
@@ -147,6 +126,7 @@ def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
                     "key": f"policy-{number}-{' / '.join(names)}",
                     "name": " / ".join(["saved policy", *(name for name in names if name)]),
                     "cuts": cuts,
+                    "level": _LEVEL,
                     "total": max(shares, default=0),
                     "threshold": entry.get("threshold"),
                     "costs": (document.get("settings") or {}).get("costs"),
@@ -155,5 +135,6 @@ def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _right(error: Mapping[str, Any]) -> float:
-    return round(float(error["n"]) * (1 - float(error["value"])), 1)
+def _counted(error: Mapping[str, Any]) -> list[Any]:
+    wrong = round(float(error["n"]) * float(error["value"]), 1)
+    return [error["n"], wrong, _short(error["low"]), _short(error["high"])]
