@@ -1,4 +1,4 @@
-"""What a plan may say: how many labels a claim needs, and what labels can claim."""
+"""What a plan may say: labels that a claim needs, what labels can claim, who leads by how far."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, declare
-from calibrant.claims.words import count, percent, points, subject_name
+from calibrant.claims.words import count, joined, percent, points, points_range, subject_name
 
-__all__ = ["plan_claims"]
+__all__ = ["leaderboard_claims", "plan_claims"]
 
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
@@ -37,7 +37,7 @@ NEEDED = declare(
         "plan.labels_needed",
         "How many labels show that the calibration error is below the threshold?",
         "P(upper bound < t) >= power at this many labels",
-        "600 simulated pools with these confidences, by the bound that labelling itself uses",
+        "1,000 simulated pools with these confidences, by the bound that labelling itself uses",
         "none: a forecast, no test",
         {
             "depends": lambda facts: _started(facts, _needed(facts)),
@@ -56,7 +56,7 @@ SHOWS = declare(
         "plan.labels_show",
         "How small a calibration error can these labels show?",
         "P(upper bound < t) >= power at the labels given",
-        "600 simulated pools with these confidences, by the bound that labelling itself uses",
+        "1,000 simulated pools with these confidences, by the bound that labelling itself uses",
         "none: a forecast, no test",
         {
             "depends": lambda facts: _started(
@@ -73,6 +73,99 @@ SHOWS = declare(
         },
     )
 )
+
+
+_METRICS = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration error"}
+
+
+def _ahead(facts: Mapping[str, Any]) -> str:
+    others = facts["models"] - 1
+    rest = f"all {others} others" if others > 1 else facts["second"]
+    second = f"{facts['second']} is " if others > 1 else ""
+    return (
+        f"{facts['model']} leads by {facts['metric']}, ahead of {rest}: {second}"
+        f"{points(abs(facts['value']))} behind ({points_range(facts['near'], facts['far'])}; "
+        f"{count(facts['n'], 'question')})."
+    )
+
+
+LEADER = declare(
+    ClaimRule(
+        "plan.leader",
+        "Which model leads?",
+        "the best model's metric is better than that of every other, on questions like these",
+        "difference of each pair beyond the band of all pairs at once (studentised bootstrap "
+        "maximum over questions); for the calibration error with and without its largest bias",
+        "one band for all pairs",
+        {
+            "shown": _ahead,
+            "undecided": lambda facts: (
+                f"Undecided who leads by {facts['metric']}: {joined(facts['first'])} cannot be "
+                f"told apart with {count(facts['n'], 'question')}. More questions would decide."
+            ),
+        },
+    )
+)
+
+ORDER = declare(
+    ClaimRule(
+        "plan.order",
+        "Which models are told apart?",
+        "in every pair told apart the model ranked higher is better, on questions like these",
+        "as for who leads",
+        "one band for all pairs",
+        {
+            "shown": lambda facts: (
+                f"{facts['apart']:,} of {count(facts['pairs'], 'pair')} of models are told apart "
+                f"by {facts['metric']}{_ties(facts)}."
+            ),
+            "undecided": lambda facts: (
+                f"No two of the {facts['models']} models can be told apart by {facts['metric']} "
+                f"with {count(facts['n'], 'question')}. More questions would."
+            ),
+        },
+    )
+)
+
+
+def _ties(facts: Mapping[str, Any]) -> str:
+    left = facts["pairs"] - facts["apart"]
+    return f"; {left:,} {'is a tie' if left == 1 else 'are ties'}" if left else ""
+
+
+def leaderboard_claims(board: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of a ``calibrant.leaderboard/1`` document, as plain data."""
+    first, second = (entry["model"] for entry in board["results"][:2])
+    pairs = board["pairs"]
+    nearest = next(pair for pair in pairs if pair["a"] == first and pair["b"] == second)["gap"]
+    ends = sorted(abs(nearest[end]) for end in ("low", "high"))
+    facts = {
+        "metric": _METRICS[board["metric"]],
+        "models": len(board["results"]),
+        "model": first,
+        "second": second,
+        "first": [entry["model"] for entry in board["results"] if entry["rank_low"] == 1],
+        "n": board["questions"],
+        "near": ends[0] if nearest["low"] * nearest["high"] > 0 else 0.0,
+        "far": ends[1],
+        "value": nearest["value"],
+        "pairs": len(pairs),
+        "apart": sum(not pair["tie"] for pair in pairs),
+    }
+    shared = {"metric": board["metric"]}
+    leads = board["results"][0]["rank_high"] == 1
+    return [
+        LEADER.claim(
+            "shown" if leads else "undecided",
+            facts,
+            subject={"model": first, **shared},
+            estimate=nearest,
+            n=board["questions"],
+        ),
+        ORDER.claim(
+            "shown" if facts["apart"] else "undecided", facts, subject=shared, n=board["questions"]
+        ),
+    ]
 
 
 def plan_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:

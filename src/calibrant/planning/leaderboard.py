@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
+from calibrant.metrics.row_block import RowBlock
 
 __all__ = ["LEADERBOARD_METRICS", "leaderboard", "rank_intervals", "tie_groups"]
 
@@ -19,6 +22,14 @@ Floats: TypeAlias = NDArray[np.float64]
 LEADERBOARD_METRICS = {"accuracy": False, "brier": True, "ece": True}
 _BINS = 15
 _CHUNK = 64
+# Questions on which a pair differs that are added to every difference's noise: a handful that
+# all speak for one model prove little.
+_PSEUDO = 2.0
+# A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
+# they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.
+_SEEN_AGAIN = math.sqrt(2) - 1
+# The whole picture is decided a point more carefully than it promises: few resamples flatter.
+_CAREFUL = 0.01
 
 
 def leaderboard(
@@ -34,7 +45,11 @@ def leaderboard(
 
     All differences are compared on the same resampled questions. A pair is told apart when its
     difference leaves the simultaneous band of all pairs (studentised bootstrap maximum), so
-    that the whole picture holds with probability `level`.
+    that the whole picture holds with probability `level`. The ECE of the data lies above the true
+    one, more so for a calibrated model than for one that is wrong everywhere: a pair is told apart
+    only where its difference stays beyond the band whatever part of that it holds.
+
+    A model's own interval is that of an audit of its rows.
 
     Parameters
     ----------
@@ -75,14 +90,13 @@ def leaderboard(
     draws = _resampled(metric, rows, n, n, resamples, seed, "full")
     partial = _resampled(metric, rows, n, max(2, round(share * n)), resamples, seed, "share")
     sign = 1.0 if LEADERBOARD_METRICS[metric] else -1.0
-    better = _better(sign * value, sign * draws, level)
+    gaps = _Gaps.of(value, draws, biased=metric == "ece")
+    better = gaps.better(sign, level, n)
     low, high = rank_intervals(better)
     rank = np.argsort(np.argsort(sign * value, kind="stable"), kind="stable") + 1
     order = np.argsort(rank)
     groups = tie_groups(order, better)
     group_of = {model: k for k, group in enumerate(groups, start=1) for model in group}
-    spread = np.quantile(2 * value - draws, ((1 - level) / 2, (1 + level) / 2), axis=0)
-    spread = np.array([np.minimum(spread[0], value), np.maximum(spread[1], value)])
     results = [
         {
             "model": names[k],
@@ -90,7 +104,7 @@ def leaderboard(
             "rank_low": int(low[k]),
             "rank_high": int(high[k]),
             "group": group_of[k],
-            metric: Estimate(float(value[k]), float(spread[0, k]), float(spread[1, k]), n=n),
+            metric: _estimate(metric, rows, int(k), level, resamples, seed),
         }
         for k in order
     ]
@@ -101,7 +115,7 @@ def leaderboard(
         "level": level,
         "results": results,
         "groups": [[names[k] for k in group] for group in groups],
-        "pairs": _pairs(names, order, value, draws, better, level, n),
+        "pairs": _pairs(names, order, gaps, better, level, n),
         "instability": _instability(sign * value, sign * partial, order, names, share),
     }
 
@@ -181,42 +195,81 @@ def _resampled(
     return np.concatenate(parts)
 
 
-def _better(value: Floats, draws: Floats, level: float) -> NDArray[np.bool_]:
-    """Return which model is shown to be better (smaller) than which, all pairs at once."""
-    gap = value[:, None] - value[None, :]
-    drawn = draws[:, :, None] - draws[:, None, :]
-    error = drawn.std(axis=0)
-    safe = np.where(error > 0, error, np.inf)
-    centred = np.abs(drawn - drawn.mean(axis=0)) / safe
-    # One order statistic further out than the plain quantile: few resamples must not flatter.
-    limit = np.quantile(centred.max(axis=(1, 2)), min(1.0, level + 1 / len(draws)))
-    return np.asarray(gap < -limit * np.where(error > 0, error, 0.0))
+def _estimate(
+    metric: str, rows: list[Floats], model: int, level: float, resamples: int, seed: int
+) -> Estimate:
+    block = RowBlock(
+        rows[0][model],
+        rows[1][model],
+        None,
+        None,
+        probability=True,
+        bins=_BINS,
+        level=level,
+        resamples=resamples,
+        rng=named_stream(seed, "leaderboard", metric, model),
+    )
+    return block.estimate(metric)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """Differences of all pairs: in the data, in every resample, and how far they may be biased.
+
+    `seen` and `bias` have shape (models, models), `drawn` (resamples, models, models).
+    """
+
+    seen: Floats
+    drawn: Floats
+    bias: Floats
+
+    @classmethod
+    def of(cls, value: Floats, draws: Floats, *, biased: bool) -> _Gaps:
+        seen = value[:, None] - value[None, :]
+        drawn = draws[:, :, None] - draws[:, None, :]
+        bias = (drawn.mean(axis=0) - seen) / _SEEN_AGAIN if biased else np.zeros_like(seen)
+        return cls(seen, drawn, bias)
+
+    def better(self, sign: float, level: float, n: int) -> NDArray[np.bool_]:
+        """Return which model is shown to be better than which, all pairs at once."""
+        error = self.drawn.std(axis=0)
+        safe = np.where(error > 0, error, np.inf)
+        centred = np.abs(self.drawn - self.drawn.mean(axis=0)) / safe
+        largest = centred.max(axis=(1, 2))
+        limit = np.quantile(largest, min(1.0, level + _CAREFUL))
+        band = limit * np.sqrt(error**2 + _PSEUDO / n**2)
+        # What is known of the gap lies between the seen one and the one without its bias.
+        worst = np.maximum(sign * self.seen, sign * (self.seen - self.bias))
+        return np.asarray(worst < -band)
+
+    def estimate(self, a: int, b: int, level: float, n: int) -> Estimate:
+        """Return a difference with its own interval, widened by its possible bias."""
+        gap, bias = float(self.seen[a, b]), float(self.bias[a, b])
+        around = self.drawn[:, a, b] - self.drawn[:, a, b].mean()
+        tails = ((1 - level) / 2, (1 + level) / 2)
+        low, high = gap - np.quantile(around, tails[::-1])
+        ends = max(-1.0, float(low) - max(bias, 0.0)), min(1.0, float(high) - min(bias, 0.0))
+        return Estimate(gap, *ends, n=n)
 
 
 def _pairs(
     names: list[str],
     order: NDArray[np.intp],
-    value: Floats,
-    draws: Floats,
+    gaps: _Gaps,
     better: NDArray[np.bool_],
     level: float,
     n: int,
 ) -> list[dict[str, Any]]:
-    pairs = []
-    for first, a in enumerate(order):
-        for b in order[first + 1 :]:
-            gap, drawn = value[a] - value[b], draws[:, a] - draws[:, b]
-            low, high = np.quantile(2 * gap - drawn, ((1 - level) / 2, (1 + level) / 2))
-            estimate = Estimate(float(gap), float(low), float(high), n=n)
-            pairs.append(
-                {
-                    "a": names[a],
-                    "b": names[b],
-                    "gap": estimate,
-                    "tie": not (better[a, b] or better[b, a]),
-                }
-            )
-    return pairs
+    return [
+        {
+            "a": names[a],
+            "b": names[b],
+            "gap": gaps.estimate(int(a), int(b), level, n),
+            "tie": not (better[a, b] or better[b, a]),
+        }
+        for first, a in enumerate(order)
+        for b in order[first + 1 :]
+    ]
 
 
 def _instability(

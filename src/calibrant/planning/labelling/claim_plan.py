@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.planning.labelling.power import claim_for_labels, claim_power, labels_for_claim
+from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
 
 __all__ = ["claim_entries", "parse_claim"]
 
@@ -120,9 +120,7 @@ def _shows(
     if threshold is not None:
         found["chance"] = {
             "threshold": threshold,
-            "calibrated": claim_power(p, made, threshold, **options)["one_look"],
-            "half": claim_power(p, made, threshold, true_error=threshold / 2, **options)[
-                "one_look"
-            ],
+            "calibrated": claim_chance(p, made, threshold, **options),
+            "half": claim_chance(p, made, threshold, true_error=threshold / 2, **options),
         }
     return found

@@ -6,6 +6,8 @@ work that follows it agree.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,12 +20,12 @@ from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.bounds import claim_holds, flat_z
 from calibrant.planning.labelling.stopping import FEWEST_LABELS
 
-__all__ = ["ClaimPlan", "claim_for_labels", "claim_power", "labels_for_claim"]
+__all__ = ["ClaimPlan", "claim_chance", "claim_for_labels", "claim_power", "labels_for_claim"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 
-_RUNS = 600
+_RUNS = 1000
 _LOOKS = 40
 _STEP = 1.03
 _ONE_SIDED = float(ndtri(0.95))
@@ -62,75 +64,106 @@ def _bins(confidence: ArrayLike, bins: int, target: str) -> _Pool:
     return _Pool(items[used], said[used] / items[used], target == "pool")
 
 
-def _shared(count: float, pool: _Pool, rng: np.random.Generator, runs: int) -> Counts:
-    """Share labels out as a spread sample does: in proportion, the rest at random."""
-    wanted = count * pool.weight
-    whole = np.floor(wanted)
-    more = rng.random((runs, wanted.size)) < wanted - whole
-    return np.asarray(np.minimum(whole + more, pool.items), dtype=np.int64)
+def _shared(made: Floats, pool: _Pool, rng: np.random.Generator) -> Counts:
+    """Share labels out as a spread sample does: in proportion, the rest at random.
+
+    Returns labels per bin for every number `made` and every run, shape (made, runs, bins); a
+    run's labels only ever grow.
+    """
+    rest = rng.random((_RUNS, pool.items.size))
+    wanted = made[:, None, None] * pool.weight
+    return np.asarray(np.minimum(np.floor(wanted + rest), pool.items), dtype=np.int64)
 
 
-def _claimed(hits: Counts, n: Counts, pool: _Pool, z: float, threshold: float) -> NDArray[np.bool_]:
-    """Return which runs rule out an error of `threshold`, by the errors that `bin_gaps` has."""
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What each run sees when so many labels are made; arrays of shape (looks, runs).
+
+    `total`, `error` and `square` are those of `claim_holds`; `unseen` is the most that bins
+    without a label can add.
+    """
+
+    made: Floats
+    total: Floats
+    error: Floats
+    square: Floats
+    unseen: Floats
+
+    def claimed(self, z: Floats, threshold: float) -> NDArray[np.bool_]:
+        """Return which runs rule out an error of `threshold` at the looks that `z` is given for."""
+        looks = len(z)
+        return claim_holds(
+            self.total[:looks],
+            self.error[:looks],
+            self.square[:looks],
+            z[:, None],
+            threshold - self.unseen[:looks],
+        )
+
+
+def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) -> _Looks:
+    """Simulate labels of a pool with this calibration error, by the errors that `bin_gaps` has.
+
+    Outcomes of a pool are independent, so those of the labels already made say nothing about the
+    next: further hits are binomial, in a finite pool as in an endless one.
+    """
+    n = _shared(made, pool, rng)
+    fresh = np.diff(n, axis=0, prepend=0)
+    hits = np.cumsum(rng.binomial(fresh, pool.rates(error)), axis=0)
     weight, seen = pool.weight, n > 0
     count = np.maximum(n, 1)
     rate = hits / count
     square = n * rate * (1 - rate) * n / np.maximum(n - 1, 1)
-    overall = 2.0 * square.sum(axis=1, keepdims=True) / n.sum(axis=1, keepdims=True)
+    overall = 2.0 * square.sum(axis=2, keepdims=True) / np.maximum(n.sum(axis=2, keepdims=True), 1)
     variance = (square + overall) / count**2 * n / (n + 2.0)
     if pool.finite:
         variance = variance * np.clip(1.0 - n / pool.items, 0.0, 1.0)
-    error = np.where(seen, np.sqrt(variance), 0.0)
+    spread = np.where(seen, np.sqrt(variance), 0.0)
     gap = np.where(seen, np.abs(rate - pool.mean), 0.0)
-    unseen = np.where(seen, 0.0, weight * np.maximum(pool.mean, 1 - pool.mean)).sum(axis=1)
-    return claim_holds(gap @ weight, error @ weight, error**2 @ weight**2, z, threshold - unseen)
-
-
-def _outcomes(pool: _Pool, error: float, rng: np.random.Generator, runs: int) -> Counts | Floats:
-    """Return right answers per bin of each run's pool, or their rates in an endless one."""
-    rates = pool.rates(error)
-    if not pool.finite:
-        return rates
-    return rng.binomial(pool.items.astype(np.int64), rates, size=(runs, rates.size))
-
-
-def _draw(
-    pool: _Pool, left: Any, taken: Counts | int, n: Counts, rng: np.random.Generator
-) -> Counts:
-    if not pool.finite:
-        return rng.binomial(n, left)
-    wrong = pool.items.astype(np.int64) - taken - left
-    return rng.hypergeometric(left, np.maximum(wrong, 0), n)
+    unseen = np.where(seen, 0.0, weight * np.maximum(pool.mean, 1 - pool.mean)).sum(axis=2)
+    return _Looks(made, gap @ weight, spread @ weight, spread**2 @ weight**2, unseen)
 
 
 def _one_look(pool: _Pool, labels: int, error: float, threshold: float, seed: int) -> float:
     rng = named_stream(seed, "plan", "one look", error)
-    n = _shared(labels, pool, rng, _RUNS)
-    right = _outcomes(pool, error, rng, _RUNS)
-    hits = _draw(pool, right, 0, n, rng)
-    return float(_claimed(hits, n, pool, _ONE_SIDED, threshold).mean())
+    found = _looks(pool, np.array([float(labels)]), error, rng)
+    return float(found.claimed(np.array([_ONE_SIDED]), threshold).mean())
 
 
-def _all_looks(
-    pool: _Pool, labels: int, error: float, threshold: float, seed: int
-) -> tuple[float, float]:
-    """Return the chance of the claim within `labels`, and the labels used on average."""
-    rng = named_stream(seed, "plan", "all looks", error)
+def _first_shown(pool: _Pool, looks: _Looks, budget: float, threshold: float) -> Floats:
+    """Return the labels at which each run first shows the claim within a budget, else infinity."""
     items = float(pool.items.sum()) if pool.finite else np.inf
-    right = _outcomes(pool, error, rng, _RUNS)
-    n = np.zeros((_RUNS, pool.items.size), dtype=np.int64)
-    hits = np.zeros_like(n)
-    first = np.full(_RUNS, np.inf)
-    for look in range(1, _LOOKS + 1):
-        made = labels * look / _LOOKS
-        more = np.minimum(_shared(labels / _LOOKS, pool, rng, _RUNS), pool.items.astype(int) - n)
-        left = right - hits if pool.finite else right
-        hits, n = hits + _draw(pool, left, n, more, rng), n + more
-        if made < FEWEST_LABELS:
-            continue
-        z = float(flat_z(made, labels, items))
-        first[_claimed(hits, n, pool, z, threshold) & np.isinf(first)] = made
-    return float(np.isfinite(first).mean()), float(np.minimum(first, labels).mean())
+    made = looks.made[looks.made <= budget + 1e-9]
+    shown = looks.claimed(np.asarray(flat_z(made, budget, items)), threshold)
+    return np.where(shown.any(axis=0), made[shown.argmax(axis=0)], np.inf)
+
+
+def _looks_until(pool: _Pool, last: float, step: float, error: float, seed: int) -> _Looks:
+    """Simulate a look after every `step` labels, from the first that may tell a bound."""
+    rng = named_stream(seed, "plan", "all looks", error)
+    made = np.arange(1, round(last / step) + 1, dtype=np.float64) * step
+    return _looks(pool, made[made >= min(FEWEST_LABELS, last)], error, rng)
+
+
+def claim_chance(
+    confidence: ArrayLike,
+    labels: int,
+    threshold: float,
+    *,
+    true_error: float = 0.0,
+    bins: int = 15,
+    target: str = "pool",
+    seed: int = 0,
+) -> float:
+    """Return the chance that `labels` show 'ECE below threshold' to somebody who looks once.
+
+    Examples
+    --------
+    >>> p = np.random.default_rng(0).uniform(0.5, 1.0, 5000)
+    >>> claim_chance(p, 1500, 0.05) > 0.9
+    True
+    """
+    return _one_look(_bins(confidence, bins, target), labels, true_error, threshold, seed)
 
 
 def claim_power(
@@ -153,9 +186,13 @@ def claim_power(
     True
     """
     pool = _bins(confidence, bins, target)
-    within, used = _all_looks(pool, labels, true_error, threshold, seed)
-    one = _one_look(pool, labels, true_error, threshold, seed)
-    return {"one_look": one, "all_looks": within, "mean_used": used}
+    looks = _looks_until(pool, labels, labels / _LOOKS, true_error, seed)
+    first = _first_shown(pool, looks, labels, threshold)
+    return {
+        "one_look": _one_look(pool, labels, true_error, threshold, seed),
+        "all_looks": float(np.isfinite(first).mean()),
+        "mean_used": float(np.minimum(first, labels).mean()),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +234,7 @@ def labels_for_claim(
     true_error: float = 0.0,
     bins: int = 15,
     target: str = "pool",
+    looking_on: bool = True,
     seed: int = 0,
 ) -> ClaimPlan:
     """Return the labels that show 'ECE below threshold' with probability `power`.
@@ -215,6 +253,8 @@ def labels_for_claim(
         Equal-width bins.
     target
         ``pool``: the claim is about this pool. ``population``: about further answers like it.
+    looking_on
+        Whether to plan for somebody who looks after every label, too.
     seed
         Seed of the simulation.
 
@@ -233,15 +273,28 @@ def labels_for_claim(
     def once(labels: int) -> bool:
         return _one_look(pool, labels, true_error, threshold, seed) >= power
 
-    def often(labels: int) -> bool:
-        return _all_looks(pool, labels, true_error, threshold, seed)[0] >= power
+    # No bound is told before that many labels, so no plan ends earlier.
+    one = _smallest(once, most, least=min(FEWEST_LABELS, most))
+    if one is None or not looking_on:
+        return ClaimPlan(true_error, one, None, None)
+    return ClaimPlan(true_error, one, *_budget(pool, one, most, threshold, power, true_error, seed))
 
-    one = _smallest(once, most)
-    budget = _smallest(often, most, start=one)
-    used = None
-    if budget is not None:
-        used = _all_looks(pool, budget, true_error, threshold, seed)[1]
-    return ClaimPlan(true_error, one, budget, used)
+
+def _budget(
+    pool: _Pool, one: int, most: int, threshold: float, power: float, error: float, seed: int
+) -> tuple[int | None, float | None]:
+    """Return the smallest budget that shows the claim to whoever looks on, and its mean use."""
+    last, step = one, one / _LOOKS
+    while last < most:
+        # Looking on rarely costs more than half as many labels again.
+        last = min(2 * last, most)
+        looks = _looks_until(pool, last, step, error, seed)
+        for budget in looks.made[looks.made >= one]:
+            first = _first_shown(pool, looks, float(budget), threshold)
+            if np.isfinite(first).mean() >= power:
+                return math.ceil(budget), float(np.minimum(first, budget).mean())
+        step *= 2
+    return None, None
 
 
 def claim_for_labels(
@@ -280,16 +333,15 @@ def claim_for_labels(
         at = step / 1000
         return _one_look(pool, labels, share * at, at, seed) >= power
 
-    found = _smallest(enough, 999, start=5, ratio=1.0)
+    found = _smallest(enough, 999, least=2, ratio=1.0)
     return None if found is None else found / 1000
 
 
 def _smallest(
-    enough: Any, most: int, *, start: int | None = None, ratio: float = _STEP
+    enough: Callable[[int], bool], most: int, *, least: int = 1, ratio: float = _STEP
 ) -> int | None:
     """Return about the smallest number that is enough, by doubling and halving the ratio."""
-    low = max(1, (start or 30) // 2)
-    high = min(low * 2, most)
+    low, high = least - 1, least
     while not enough(high):
         if high >= most:
             return None
