@@ -1,19 +1,25 @@
 """A study in a process of its own, to be killed.
 
 Run as a module it starts one such process for every line it reads, and prints its number: a
-fork is quicker than an interpreter that imports everything again.
+fork is quicker than an interpreter that imports everything again. The line holds the options of
+the process: caps, and by how many seconds its clock is wrong.
 """
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+from calibrant.clients import Caps, Price
+from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
 from clients.sessions import Session, questions
 
 ASKS = questions(300, draws=2)
+PRICES = {"m": Price(1.0, 1.0)}
 
 
 class Place:
@@ -45,19 +51,45 @@ class Starter:
         self._process.wait(30)
         self._process.stdout.close()
 
-    def start(self):
-        print(file=self._process.stdin, flush=True)
+    def start(self, **options):
+        print(json.dumps(options), file=self._process.stdin, flush=True)
         return int(self._process.stdout.readline())
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.002)
+
+
+def work(url, path, *, clock_s=0.0, caps=None):
+    """Run the study as a process whose clock is wrong by so much."""
+    true_time = time.time
+    time.time = lambda: true_time() + clock_s
+    limits = None if caps is None else Caps(**caps)
+    with Ledger(path) as ledger:
+        try:
+            Session(Place(url), ledger, caps=limits, prices=PRICES).run(ASKS)
+        except BudgetError:
+            assert caps is not None
 
 
 def main():
     url, path = sys.argv[1:]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are not waited for
-    for _ in sys.stdin:
+    for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
-            with Ledger(path) as ledger:
-                Session(Place(url), ledger).run(ASKS)
+            work(url, path, **json.loads(line))
             os._exit(0)
         sys.stdout.write(f"{pid}\n")
         sys.stdout.flush()

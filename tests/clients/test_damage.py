@@ -6,7 +6,7 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger
-from calibrant.records.ledger_repair import ledger_error, repair_ledger
+from calibrant.records.ledger.repair import ledger_error, repair_ledger
 from clients.sessions import Session, questions, texts
 
 ASKS = questions(20, draws=3)

@@ -3,30 +3,14 @@
 import json
 import os
 import signal
-import time
 
 import orjson
 
 from calibrant.records.ledger import Ledger
-from clients.killable import ASKS, Starter
+from clients.killable import ASKS, Starter, is_running, wait_until
 from clients.sessions import Session, texts
 
 KILLS = 20
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def wait_until(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.002)
 
 
 def kill_in_the_middle(starter, server, calls):

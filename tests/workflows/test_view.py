@@ -14,8 +14,8 @@ from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
-from calibrant.records.ledger_progress import ledger_progress
-from calibrant.records.ledger_schema import DrawRow, LedgerKey
+from calibrant.records.ledger.progress import ledger_progress
+from calibrant.records.ledger.schema import DrawRow, LedgerKey
 from calibrant.workflows.view import COOKIE, ViewServer, view
 from calibrant.workflows.viewed import Viewed
 from documents import document_of

@@ -13,7 +13,6 @@ from calibrant.core.errors import InputError
 
 __all__ = [
     "Ask",
-    "Caps",
     "Finding",
     "LedgeredDraw",
     "Outcome",
@@ -130,18 +129,6 @@ class Price:
         3.0
         """
         return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """Limits of one run, each checked before a call is sent; None is no limit.
-
-    A call is charged with the most that it can cost until its real usage is known.
-    """
-
-    money: float | None = None
-    tokens: int | None = None
-    calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

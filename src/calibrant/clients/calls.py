@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem
-from calibrant.clients.budget import Reservation
+from calibrant.clients.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.codec import encode_completion
 from calibrant.clients.commit import GroupCommit
 from calibrant.clients.dispatching import Dispatching
@@ -35,7 +35,6 @@ from calibrant.records.ledger import Claim, DrawRow
 
 __all__ = ["Call", "Caller", "Job", "split_draws"]
 
-LOOK_AGAIN_S = 0.25
 DEAD_AFTER_S = 120.0
 RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
 """Errors after which no other call can succeed."""
@@ -72,17 +71,16 @@ class Call:
 
     job: Job
     draws: list[int]
-    reservation: Reservation
     attempt: int = 0
     n: int = 0
     tries: int = 0
     refusals: int = 0
     patience_until: float = float("inf")
 
-    @property
-    def claim(self) -> Claim:
-        """What the ledger is told before the call is sent."""
-        return Claim(self.job.request_id, self.draws[0], self.n)
+    def claim(self, budget: Budget) -> Claim:
+        """Return what the ledger is told before the call is sent."""
+        tokens, money = budget.most(self.job.request, self.n)
+        return Claim(self.job.request_id, self.draws[0], self.n, tokens, money, budget.caps)
 
 
 class Caller:
@@ -128,7 +126,7 @@ class Caller:
         await self._guarded(call, self._get(call))
 
     async def make_the_rest(self, call: Call) -> None:
-        """Make a call, of which others have draws, for what they leave over."""
+        """Make a call that could not be noted, for what others leave over of draws and caps."""
         await self._guarded(call, self._get_the_rest(call))
 
     def drop(self, call: Call) -> None:
@@ -192,11 +190,16 @@ class Caller:
         """Note the next try in the ledger; return whether there is anything left to ask for."""
         while call.draws:
             call.n = len(split_draws(call.draws, self._of.chunk)[0])
-            attempt = await self._commit.claimed(call.claim)
-            if attempt is not None:
+            attempt = await self._commit.claimed(call.claim(self._of.budget))
+            if isinstance(attempt, int):
                 call.attempt = attempt
                 return True
-            call.draws = await self._left_by_others(call)
+            if attempt is None:
+                call.draws = await self._left_by_others(call)
+            elif self._stop.is_set():
+                raise StoppedError
+            else:
+                await self._of.budget.wait_for_rest(attempt)
         return False
 
     async def _left_by_others(self, call: Call) -> list[int]:
@@ -215,7 +218,7 @@ class Caller:
         """Send the request and give the place back, whatever comes of it."""
         of, request, first = self._of, call.job.request, call.draws[0]
         try:
-            of.budget.start_call()
+            of.budget.calls += 1
             if of.replaying is not None:
                 completions = await of.replaying.replay(
                     request, purpose=call.job.ask.purpose, first_draw=first, n=call.n

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
-from calibrant.records.ledger import Claim, DrawRow, Ledger
-from calibrant.records.ledger_repair import ledger_error
+from calibrant.records.ledger import Claim, DrawRow, Ledger, Refusal
+from calibrant.records.ledger.repair import ledger_error
 
 __all__ = ["GroupCommit"]
 
@@ -86,13 +86,13 @@ class GroupCommit:
         self._wake.set()
 
     def claim(self, claim: Claim, then: Then) -> None:
-        """Note a call, then tell the attempt's id, None where the draws are taken."""
+        """Note a call, then tell what `Ledger.claim_all` says of it."""
         self._claims.append((claim, then))
         self._wake.set()
 
-    def claimed(self, claim: Claim) -> asyncio.Future[int | None]:
+    def claimed(self, claim: Claim) -> asyncio.Future[int | Refusal | None]:
         """Return a future of what `claim` tells."""
-        future: asyncio.Future[int | None] = self._loop.create_future()
+        future: asyncio.Future[int | Refusal | None] = self._loop.create_future()
         self.claim(claim, _settle(future))
         return future
 

@@ -9,7 +9,6 @@ from itertools import islice
 
 from calibrant.clients.asks import (
     Ask,
-    Caps,
     Finding,
     LedgeredDraw,
     Outcome,
@@ -29,7 +28,7 @@ from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient,
 from calibrant.clients.run import Run
 from calibrant.clients.watch import Watch
 from calibrant.core.errors import InputError
-from calibrant.records.ledger import Ledger, LedgerKey
+from calibrant.records.ledger import Caps, Ledger, LedgerKey
 
 __all__ = [
     "Ask",
@@ -59,8 +58,8 @@ class Dispatcher:
     ledger
         Where every draw is kept before it is handed on.
     caps
-        Limits of this run; a call that could exceed one raises BudgetError, after the calls
-        that are under way have been kept.
+        Limits of the ledger, all runs and processes together; a call that could exceed one
+        raises BudgetError, after the calls that are under way have been kept.
     prices
         Model name -> Price. A cap on money without a price is an error.
     max_concurrency

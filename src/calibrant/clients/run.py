@@ -18,7 +18,7 @@ from calibrant.clients.dispatching import Dispatching
 from calibrant.clients.gc_tuning import CalmCollector
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
-from calibrant.records.ledger import LedgerKey
+from calibrant.records.ledger import LedgerKey, Refusal
 
 __all__ = ["Run"]
 
@@ -147,16 +147,16 @@ class Run:
 
     async def _start(self, job: Job, missing: Sequence[int]) -> None:
         self._active.setdefault(job.request_id, [])
+        try:
+            self._of.budget.price(job.request.model)
+        except BudgetError as error:
+            self._fail(error)
+            return
         chunks = split_draws(missing, self._of.chunk)
         job.calls_left = len(chunks)
         for chunk in chunks:
-            try:
-                reservation = await self._of.budget.reserve(job.request, len(chunk))
-            except BudgetError as error:
-                self._fail(error)
-                return
             await self._until(self._has_room)
-            call = Call(job, chunk, reservation, n=len(chunk))
+            call = Call(job, chunk, n=len(chunk))
             self._begun += 1
             if self._error is not None or job.problem is not None:
                 self._end(call)
@@ -180,9 +180,12 @@ class Run:
             self._error = error
 
     def _break(self, error: Exception) -> None:
-        """Send nothing more: a call has shown that it would be for nothing."""
+        """Send nothing more: a call has shown that it would be for nothing.
+
+        A cap that is reached is no such thing: what is noted has its share of it already.
+        """
         self._fail(error)
-        self._broken = True
+        self._broken = self._broken or not isinstance(error, BudgetError)
         self._launch()
 
     # -- calls -----------------------------------------------------------------------------
@@ -202,7 +205,7 @@ class Run:
             elif self._noting + len(self._noted) < max(self._limit.free, self._ahead):
                 call = self._next.popleft()
                 self._noting += 1
-                self._commit.claim(call.claim, partial(self._note, call))
+                self._commit.claim(call.claim(self._of.budget), partial(self._note, call))
             else:
                 break
         waiting = self._noted or self._next
@@ -222,17 +225,17 @@ class Run:
         """Whether it would be for nothing to send this call."""
         return self._stopped or self._broken or call.job.problem is not None
 
-    def _note(self, call: Call, attempt: int | None, error: Exception | None) -> None:
+    def _note(self, call: Call, attempt: int | Refusal | None, error: Exception | None) -> None:
         """Go on with a call that the ledger knows of."""
         self._noting -= 1
         if error is not None:
             self._fail(error)
             self._end(call)
-        elif attempt is None:
-            self._spawn(self._caller.make_the_rest(call))
-        else:
+        elif isinstance(attempt, int):
             call.attempt = attempt
             self._noted.append(call)
+        else:
+            self._spawn(self._caller.make_the_rest(call))
         self._launch()
 
     def _wake(self) -> None:
@@ -251,7 +254,7 @@ class Run:
     def _end(self, call: Call) -> None:
         """Count a call as ended, and its job as done where it was the last one."""
         self._begun -= 1
-        self._of.budget.release(call.reservation)
+        self._of.budget.changed.set()
         job = call.job
         job.calls_left -= 1
         if job.calls_left == 0 and not self._stopped:

@@ -13,12 +13,12 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, cast
 
 import polars as pl
 
-from calibrant.clients.asks import Ask, Caps, Outcome, Price, Progress
+from calibrant.clients.asks import Ask, Outcome, Price, Progress
 from calibrant.clients.dispatch import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
@@ -29,7 +29,7 @@ from calibrant.collect.rounds import Rounds, held_asks
 from calibrant.collect.subjects import Extract, distinct, find_subject
 from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
-from calibrant.records.ledger import Ledger
+from calibrant.records.ledger import Caps, Ledger
 
 __all__ = ["Collected", "Watch", "collect"]
 
@@ -238,14 +238,14 @@ class _ModelRun:
         )
 
     def _begin(self, draws: int) -> Dispatcher:
-        """Return a dispatcher that knows what the whole study has spent up to now."""
+        """Return a dispatcher under the caps of the whole study."""
         run = self.run
         if run.watch is not None:
             run.watch.start(self.config.name, draws, priced=self.price is not None)
         dispatcher = Dispatcher(
             self.client,
             run.ledger,
-            caps=remaining_caps(run.config.budget, run.ledger),
+            caps=caps_of(run.config.budget),
             prices={} if self.price is None else {self.config.model: self.price},
             max_concurrency=run.config.concurrency,
             retry_failures=self.retry_failures,
@@ -341,17 +341,8 @@ def _is_samples(ask: Ask) -> bool:
     return isinstance(ask.tag, Tag) and ask.tag.probe.name == "samples"
 
 
-def remaining_caps(budget: BudgetConfig, ledger: Ledger) -> Caps | None:
-    """Return what the caps of the study leave after what its ledger has spent already."""
+def caps_of(budget: BudgetConfig) -> Caps | None:
+    """Return the caps of a study; its ledger holds them over all runs and processes."""
     if not budget.capped:
         return None
-    spent = ledger.totals()
-    tokens = int(spent["prompt_tokens"] + spent["completion_tokens"])
-    caps = Caps()
-    if budget.max_cost is not None:
-        caps = replace(caps, money=max(0.0, budget.max_cost - spent["cost"]))
-    if budget.max_tokens is not None:
-        caps = replace(caps, tokens=max(0, budget.max_tokens - tokens))
-    if budget.max_calls is not None:
-        caps = replace(caps, calls=max(0, budget.max_calls - int(spent["calls"])))
-    return caps
+    return Caps(money=budget.max_cost, tokens=budget.max_tokens, calls=budget.max_calls)

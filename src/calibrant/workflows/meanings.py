@@ -12,7 +12,7 @@ from calibrant.clients import Dispatcher
 from calibrant.clients.embeddings import open_embedder
 from calibrant.collect import StudyConfig, open_client
 from calibrant.collect.prices import load_prices, price_of
-from calibrant.collect.runner import remaining_caps
+from calibrant.collect.runner import caps_of
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
@@ -42,7 +42,7 @@ def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:
         dispatcher = Dispatcher(
             client,
             ledger,
-            caps=remaining_caps(config.budget, ledger),
+            caps=caps_of(config.budget),
             prices={} if price is None else {judge.model: price},
             max_concurrency=config.concurrency,
         )

@@ -42,7 +42,7 @@ from calibrant.inputs.candidates import candidate_scores, consistency_candidates
 from calibrant.inputs.engines import engine_named
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
-from calibrant.records.ledger_repair import repair_ledger
+from calibrant.records.ledger.repair import repair_ledger
 from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer

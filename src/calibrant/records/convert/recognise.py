@@ -14,7 +14,7 @@ from calibrant.records.convert.helm import is_helm, read_helm
 from calibrant.records.convert.inspect_log import is_inspect_archive, is_inspect_json, read_inspect
 from calibrant.records.convert.json_text import load_json
 from calibrant.records.convert.judged import is_judged, read_judged
-from calibrant.records.convert.lm_eval import is_lm_eval, read_lm_eval
+from calibrant.records.convert.harnesses.lm_eval import is_lm_eval, read_lm_eval
 from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.not_logs import refuse_stand_in
 from calibrant.records.convert.openai_batch import is_openai_batch, read_openai_batch

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from calibrant.records.ledger.accounts import Caps
+
 __all__ = [
     "SCHEMA_VERSION",
+    "SESSION_TABLES",
     "TABLES",
     "Attempt",
     "Claim",
@@ -25,10 +28,18 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 
+# The two tables that ledgers of earlier versions lack: the heartbeat of each session, and what it
+# has spent and set aside. They and `sessions` change; everything else is append-only.
+SESSION_TABLES = """
+CREATE TABLE leases (session_id INTEGER PRIMARY KEY, beat INTEGER NOT NULL);
+CREATE TABLE accounts (
+    session_id INTEGER PRIMARY KEY, calls INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    money REAL NOT NULL, reserved_tokens INTEGER NOT NULL, reserved_money REAL NOT NULL);
+"""
 # Payloads (answers with their log-probs, some kB each) have a table of their own: planning a
-# rerun and adding up costs then read narrow rows only. Everything but the heartbeat of a
-# session is append-only, and triggers hold that.
-TABLES = """
+# rerun and adding up costs then read narrow rows only.
+TABLES = (
+    """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE sessions (
     id INTEGER PRIMARY KEY, pid INTEGER NOT NULL, host TEXT NOT NULL,
@@ -53,11 +64,14 @@ CREATE TABLE failures (
     id INTEGER PRIMARY KEY, request_id INTEGER NOT NULL, kind TEXT NOT NULL,
     message TEXT NOT NULL, created_at REAL NOT NULL);
 CREATE INDEX failures_by_request ON failures (request_id);
-""" + "".join(
-    f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
-    "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
-    for table in ("requests", "attempts", "attempt_ends", "draws", "payloads", "failures")
-    for verb in ("UPDATE", "DELETE")
+"""
+    + SESSION_TABLES
+    + "".join(
+        f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END;\n"
+        for table in ("requests", "attempts", "attempt_ends", "draws", "payloads", "failures")
+        for verb in ("UPDATE", "DELETE")
+    )
 )
 
 
@@ -113,11 +127,17 @@ class DrawRow(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Draws of a request that a call is about to be sent for."""
+    """Draws of a request that a call is about to be sent for, and the most that it can cost.
+
+    With `caps` the call is refused where the ledger as a whole could exceed one of them.
+    """
 
     request_id: int
     first_draw: int
     n: int
+    tokens: int = 0
+    money: float = 0.0
+    caps: Caps | None = None
 
 
 @dataclass(frozen=True, slots=True)

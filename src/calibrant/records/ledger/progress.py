@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibrant.records.ledger.leases import this_machine
+from calibrant.records.ledger.schema import is_running
+
 __all__ = ["LedgerProgress", "ledger_progress"]
 
+_OPEN = "SELECT pid, host, seen_at FROM sessions WHERE ended_at IS NULL"
 # A session writes its heartbeat more often than this while it runs.
 _ALIVE_SECONDS = 90.0
 _COUNTED = """
@@ -59,7 +64,7 @@ def ledger_progress(path: str | Path) -> LedgerProgress:
         db.row_factory = sqlite3.Row
         rows = [dict(row) for row in db.execute(_COUNTED)]
         (failures,) = db.execute("SELECT COUNT(*) FROM failures").fetchone()
-        (seen,) = db.execute("SELECT MAX(seen_at) FROM sessions WHERE ended_at IS NULL").fetchone()
+        sessions = db.execute(_OPEN).fetchall()
     except sqlite3.OperationalError:
         # The first session is still making its tables.
         return LedgerProgress()
@@ -68,5 +73,12 @@ def ledger_progress(path: str | Path) -> LedgerProgress:
     for row in rows:
         # A price that is unknown for one draw is unknown for the sum.
         row["cost"] = None if row.pop("unpriced") else row["cost"]
-    running = seen is not None and time.time() - seen < _ALIVE_SECONDS
+    running = any(_is_at_work(*session) for session in sessions)
     return LedgerProgress(tuple(rows), int(failures), running)
+
+
+def _is_at_work(pid: int, host: str, seen: float) -> bool:
+    """Tell it from the process where that can be seen, else from the time of its last note."""
+    if host in (this_machine(), socket.gethostname()):
+        return is_running(pid)
+    return time.time() - seen < _ALIVE_SECONDS

@@ -7,8 +7,6 @@ larger number of draws adds only the missing ones.
 
 from __future__ import annotations
 
-import os
-import socket
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -16,35 +14,26 @@ from itertools import accumulate
 from pathlib import Path
 
 from calibrant.core.errors import InputError, SchemaError
-from calibrant.records.ledger_lookup import LedgerLookup
-from calibrant.records.ledger_repair import ledger_error
-from calibrant.records.ledger_schema import (
+from calibrant.records.ledger.accounts import Accounts, open_accounts
+from calibrant.records.ledger.claims import LedgerClaims
+from calibrant.records.ledger.leases import Leases, beat, end_sessions
+from calibrant.records.ledger.repair import ledger_error
+from calibrant.records.ledger.schema import (
     SCHEMA_VERSION,
+    SESSION_TABLES,
     TABLES,
-    Attempt,
-    Claim,
     DrawRow,
-    Failure,
     LedgerKey,
-    StoredDraw,
     statements,
 )
 
-__all__ = [
-    "Attempt",
-    "Claim",
-    "DrawRow",
-    "Failure",
-    "Ledger",
-    "LedgerKey",
-    "StoredDraw",
-]
+__all__ = ["Ledger"]
 
 CHECKPOINT_PAGES = 16_000
 """Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
 
 
-class Ledger(LedgerLookup):
+class Ledger(LedgerClaims):
     """An append-only SQLite file, safe with several processes on one study.
 
     Writing is done between `begin` and `commit`, so that many rows share one commit. The
@@ -61,6 +50,7 @@ class Ledger(LedgerLookup):
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> from calibrant.records.ledger import DrawRow, LedgerKey
     >>> folder = tempfile.TemporaryDirectory()
     >>> with Ledger(pathlib.Path(folder.name) / "ledger.sqlite") as ledger:
     ...     key = LedgerKey("http://127.0.0.1/v1", "m", "answer", b"{}")
@@ -89,7 +79,9 @@ class Ledger(LedgerLookup):
         self._session: int | None = None
         self._session_is_new = False
         self._counter = 0
-        self._others: set[int] | None = None
+        self._leases = Leases()
+        self._accounts = Accounts()
+        self._others = self._spent = None
         self._durable: bool | None = None
         self._lost = {}
 
@@ -129,7 +121,14 @@ class Ledger(LedgerLookup):
                 for statement in statements(TABLES):
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+            elif not _has_accounts(db):
+                for statement in statements(SESSION_TABLES):
+                    db.execute(statement)
+                open_accounts(db)
             db.execute("COMMIT")
+        elif not _has_accounts(db):
+            for statement in statements(SESSION_TABLES):  # an older ledger shows nobody at work
+                db.execute(statement.replace("CREATE TABLE", "CREATE TEMP TABLE"))
         row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
         version = row[0] if row else None
         if version != str(SCHEMA_VERSION):
@@ -143,9 +142,7 @@ class Ledger(LedgerLookup):
         """End the session and close the file."""
         if self._session is not None:
             with self.writing():
-                self._db.execute(
-                    "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self._session)
-                )
+                end_sessions(self._db, {self._session})
             self._session = None
         self._reader.close()
         self._db.close()
@@ -172,11 +169,14 @@ class Ledger(LedgerLookup):
             self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._durable = durable
         self._db.execute("BEGIN IMMEDIATE")
-        self._others = None  # nobody else can start while we hold the lock: asked once
+        self._others = self._spent = None  # nobody else writes while we hold the lock: asked once
 
     def commit(self) -> None:
         """Make what was written since `begin` permanent."""
+        if self._accounts.changed:
+            self._accounts.write(self._db, self.session)
         self._db.execute("COMMIT")
+        self._accounts.settle()
         self._session_is_new = False
 
     def checkpoint(self) -> None:
@@ -191,28 +191,13 @@ class Ledger(LedgerLookup):
         """Forget what was written since `begin`."""
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
+        self._accounts.undo()
         if self._session_is_new:
             self._session = None
 
-    @property
-    def session(self) -> int:
-        """Number of this process's session; the first call, inside `writing`, opens it."""
-        if self._session is None:
-            now = time.time()
-            cursor = self._db.execute(
-                "INSERT INTO sessions (pid, host, started_at, seen_at) VALUES (?, ?, ?, ?)",
-                (os.getpid(), socket.gethostname(), now, now),
-            )
-            assert cursor.lastrowid is not None
-            self._session = cursor.lastrowid
-            self._session_is_new = True
-        return self._session
-
     def heartbeat(self) -> None:
         """Note that this session is at work; others then leave its claims alone."""
-        self._db.execute(
-            "UPDATE sessions SET seen_at = ? WHERE id = ?", (time.time(), self.session)
-        )
+        beat(self._db, self.session)
 
     def register(self, keys: Sequence[LedgerKey]) -> list[int]:
         """Return the ids of the requests, adding those that are new."""
@@ -225,57 +210,12 @@ class Ledger(LedgerLookup):
         ids = self._ids(digests, self._db)  # the reader does not see them before the commit
         return [ids[digest] for digest in digests]
 
-    def claim(self, request_id: int, *, first_draw: int, n: int) -> int | None:
-        """Start an attempt unless one of its draws is held or being asked for by others."""
-        return self.claim_all([Claim(request_id, first_draw, n)])[0]
-
-    def claim_all(self, claims: Sequence[Claim]) -> list[int | None]:
-        """Start the attempts; None for those of which a draw is held or asked for by others.
-
-        Done under the write lock, so that two processes never buy the same draw.
-        """
-        if self._others is None:
-            self._others = self._live_sessions()
-        ids = [claim.request_id for claim in claims]
-        taken: dict[int, set[int]] = {}
-        marks = ",".join("?" * len(ids))
-        for request_id, draw in self._db.execute(
-            f"SELECT request_id, draw FROM draws WHERE request_id IN ({marks})", ids
-        ):
-            if draw not in self._lost.get(request_id, _NOTHING):
-                taken.setdefault(request_id, set()).add(draw)
-        if self._others:
-            for request_id, draws in self.claimed_by_id(ids).items():
-                taken.setdefault(request_id, set()).update(draws)
-        free = [
-            taken.get(claim.request_id, _NOTHING).isdisjoint(
-                range(claim.first_draw, claim.first_draw + claim.n)
-            )
-            for claim in claims
-        ]
-        given = iter(self._start([claim for claim, good in zip(claims, free, strict=True) if good]))
-        return [next(given) if good else None for good in free]
-
-    def start_attempt(self, request_id: int, *, first_draw: int, n: int) -> int:
-        """Note that a call is about to be sent, and return its id."""
-        return self._start([Claim(request_id, first_draw, n)])[0]
-
-    def _start(self, claims: Sequence[Claim]) -> list[int]:
-        ids, session, now = self._next_ids(len(claims)), self.session, time.time()
-        self._db.executemany(
-            "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (id_, session, claim.request_id, claim.first_draw, claim.n, now)
-                for id_, claim in zip(ids, claims, strict=True)
-            ],
-        )
-        return list(ids)
-
     def end_attempt(self, attempt: int, status: str, reason: str | None = None) -> None:
         """Note how a call ended: ``done``, ``transient``, ``permanent`` or ``abandoned``."""
         self._db.execute(
             "INSERT INTO attempt_ends VALUES (?, ?, ?, ?)", (attempt, time.time(), status, reason)
         )
+        self._accounts.give_back(attempt, unsent=status == "unsent")
 
     def keep_all(self, answered: Sequence[tuple[int, Sequence[DrawRow]]]) -> list[int]:
         """End attempts with their draws, and return how many draws of each were new.
@@ -288,6 +228,12 @@ class Ledger(LedgerLookup):
             "INSERT INTO attempt_ends VALUES (?, ?, 'done', NULL)",
             [(attempt, now) for attempt, _ in answered],
         )
+        for attempt, rows in answered:
+            self._accounts.spend(
+                attempt,
+                tokens=sum(row.prompt_tokens + row.completion_tokens for row in rows),
+                money=sum(row.cost or 0.0 for row in rows),
+            )
         return self._add([rows for _, rows in answered])
 
     def add_draws(self, rows: Sequence[DrawRow]) -> int:
@@ -354,15 +300,10 @@ class Ledger(LedgerLookup):
             (self._next_ids(1)[0], request_id, kind, message, time.time()),
         )
 
-    def _next_ids(self, count: int) -> range:
-        # Ids are given here, not by SQLite, so that rows can be batched; the session in the
-        # high bits keeps two processes apart.
-        first = (self.session << 40) + self._counter + 1
-        self._counter += count
-        return range(first, first + count)
 
-
-_NOTHING: frozenset[int] = frozenset()
+def _has_accounts(db: sqlite3.Connection) -> bool:
+    found = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accounts'").fetchone()
+    return found is not None
 
 
 class _Writing:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import socket
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibrant.records.ledger_repair import ledger_error
-from calibrant.records.ledger_schema import (
-    Attempt,
-    Failure,
-    LedgerKey,
-    StoredDraw,
-    is_running,
-)
+from calibrant.records.ledger.leases import Leases
+from calibrant.records.ledger.repair import ledger_error
+from calibrant.records.ledger.schema import Attempt, Failure, LedgerKey, StoredDraw
 
 __all__ = ["LedgerLookup"]
 
 BATCH = 500
 """Keys per SQL statement; bounds both memory and the number of statement variables."""
-LIVE_FOR_S = 60.0
-"""A session whose heartbeat is older than this is taken for dead."""
 
 
 class LedgerLookup:
@@ -32,6 +23,7 @@ class LedgerLookup:
     path: Path
     _reader: sqlite3.Connection
     _session: int | None
+    _leases: Leases
     _lost: dict[int, set[int]]
 
     def find(self, keys: Sequence[LedgerKey]) -> list[int | None]:
@@ -150,7 +142,10 @@ class LedgerLookup:
             "SELECT COUNT(*), TOTAL(prompt_tokens), TOTAL(completion_tokens), TOTAL(cost), "
             "COUNT(*) - COUNT(cost) FROM draws"
         ).fetchone()
-        calls = self._reader.execute("SELECT COUNT(*) FROM attempts").fetchone()[0]
+        (calls,) = self._reader.execute(
+            "SELECT (SELECT COUNT(*) FROM attempts) "
+            "- (SELECT COUNT(*) FROM attempt_ends WHERE status = 'unsent')"
+        ).fetchone()
         return {
             "calls": calls,
             "draws": draws,
@@ -191,13 +186,5 @@ class LedgerLookup:
                 raise ledger_error(error, self.path) from error
 
     def _live_sessions(self, *, others: bool = True) -> set[int]:
-        rows = self._reader.execute(
-            "SELECT id, pid, host FROM sessions WHERE ended_at IS NULL AND seen_at > ?",
-            (time.time() - LIVE_FOR_S,),
-        )
-        here = socket.gethostname()
-        return {
-            id_
-            for id_, pid, host in rows
-            if (host != here or is_running(pid)) and not (others and id_ == self._session)
-        }
+        live, _ = self._leases.split(self._reader)
+        return live - {self._session} if others else live

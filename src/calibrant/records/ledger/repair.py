@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,9 @@ import orjson
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Call, Hint
-from calibrant.records.ledger_schema import SCHEMA_VERSION, TABLES, is_running, statements
+from calibrant.records.ledger.accounts import open_accounts
+from calibrant.records.ledger.leases import this_machine
+from calibrant.records.ledger.schema import SCHEMA_VERSION, TABLES, is_running, statements
 
 __all__ = ["Repair", "ledger_error", "repair_ledger"]
 
@@ -132,7 +133,7 @@ def _check_nobody_writes(path: Path) -> None:
     try:
         rows = db.execute(
             "SELECT pid FROM sessions WHERE ended_at IS NULL AND host = ? AND pid <> ?",
-            (socket.gethostname(), os.getpid()),
+            (this_machine(), os.getpid()),
         ).fetchall()
     except sqlite3.DatabaseError:
         return  # too damaged to be written to
@@ -208,6 +209,7 @@ def _save(damaged: Path, fresh: Path) -> None:
             for row in _rows(old, table):
                 marks = ",".join("?" * len(row))
                 new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
+        open_accounts(new)
         new.execute("COMMIT")
     finally:
         old.close()

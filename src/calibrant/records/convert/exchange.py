@@ -1,0 +1,247 @@
+"""One answer to one question, and the values that a tool keeps beside it under names.
+
+What a tool calls a score is an opinion about an answer. It is a grade where its name says that it
+tells right from wrong, or where the user names it; it is never the confidence of the model. A
+confidence is a value named ``confidence``, or the log-probabilities of the tokens of the answer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.records.convert.json_text import load_json
+from calibrant.records.convert.log import LogBuilder, as_text, finite_number
+from calibrant.records.convert.options import ReadOptions
+
+__all__ = [
+    "Draws",
+    "Exchange",
+    "add_exchange",
+    "grade_among",
+    "grade_value",
+    "plain_text",
+    "response_logprobs",
+]
+
+CONFIDENCE = "confidence"
+GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")
+"""Names that tell right from wrong in every tool, most telling first."""
+
+_RIGHT = frozenset({"yes", "true", "correct", "pass", "passed", "right", "c", "1", "1.0"})
+_WRONG = frozenset({"no", "false", "incorrect", "fail", "failed", "wrong", "i", "0", "0.0"})
+_SAID = ("content", "text", "answer", "output", "response", "completion", "value")
+
+Draws = Counter[tuple[str, str]]
+"""How many answers of each question and model have been added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, the answer of a model, and what is known about the answer.
+
+    Parameters
+    ----------
+    question, answer, model
+        As the log has them. Answers to the same question are draws of it.
+    correct, reason, grader
+        Grade in [0, 1], or why there is none; who gave it.
+    confidence
+        What the model is said to have stated, as logged.
+    tokens
+        Log-probabilities of the tokens of the answer.
+    question_id, task, references, choices
+        Where the log has them.
+    """
+
+    question: str
+    answer: str
+    model: str
+    correct: float | None = None
+    reason: str | None = None
+    grader: str | None = None
+    confidence: Any = None
+    tokens: Sequence[float] | None = None
+    question_id: str | None = None
+    task: str | None = None
+    references: Sequence[str] = ()
+    choices: Sequence[str] = field(default_factory=tuple)
+
+
+def add_exchange(
+    builder: LogBuilder, one: Exchange, draws: Draws, options: ReadOptions, *, place: str
+) -> None:
+    """Add a question, its next draw, and the confidences that the log holds for it."""
+    question = one.question_id or one.question
+    key = {
+        "question_id": question,
+        "model": one.model,
+        "task": one.task,
+        "draw": draws[question, one.model],
+    }
+    draws[question, one.model] += 1
+    builder.question(
+        question_id=question,
+        text=one.question,
+        references=[list(one.references)] if one.references else None,
+        kind="choice" if one.choices else "open",
+        choices=list(one.choices) or None,
+        domain=one.task,
+    )
+    builder.draw(
+        **key,
+        text=one.answer if options.texts else None,
+        answer=one.answer,
+        correct=one.correct,
+        reason=one.reason,
+        grader=one.grader,
+        token_logprobs=list(one.tokens) if one.tokens else None,
+    )
+    score = {**key, "answer": one.answer, "correct": one.correct}
+    if one.tokens and max(one.tokens) <= 0.0:
+        mean = math.fsum(one.tokens) / len(one.tokens)
+        builder.score(**score, method="perplexity", confidence=math.exp(mean))
+    if one.confidence is None:
+        return
+    stated = _number(one.confidence)
+    if stated is None:
+        builder.problem(place, f"the confidence is no number: {one.confidence!r:.40}")
+        return
+    builder.score(**score, method="stated", confidence=options.fraction(stated))
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, also one in a text: a CSV has no other values."""
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    return finite_number(value)
+
+
+def grade_among(
+    values: Mapping[str, Any], name: str | None
+) -> tuple[float | None, str | None, str | None]:
+    """Return the grade among named values, the reason where there is none, and its name.
+
+    Examples
+    --------
+    >>> grade_among({"helpfulness": 0.7, "correctness": "yes"}, None)
+    (1.0, None, 'correctness')
+    >>> grade_among({"helpfulness": 0.7}, None)[1]
+    'no value says right or wrong; name one as grade: helpfulness'
+    """
+    plain = {_plain(key): key for key in reversed(list(values))}
+    wanted = GRADES if name is None else (name,)
+    found = next((plain[_plain(key)] for key in wanted if _plain(key) in plain), None)
+    if found is None:
+        known = ", ".join(values) or "nothing was graded"
+        told = "no value says right or wrong; name one as grade" if values else "no grade"
+        return None, f"{told}: {known}" if name is None else f"no value {name!r}: {known}", None
+    if values[found] is None:
+        return None, f"{found} is empty", found
+    grade = grade_value(values[found])
+    if grade is None:
+        return None, f"{found} is neither right nor wrong: {values[found]!r:.40}", found
+    return grade, None, found
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace(" ", "_").replace("-", "_")
+
+
+def grade_value(value: Any) -> float | None:
+    """Return a grade in [0, 1] of a flag, a number, a word or a list of one; else None.
+
+    Examples
+    --------
+    >>> [grade_value(value) for value in (True, "incorrect", 0.5, 4, ["yes"], "CORRECT")]
+    [1.0, 0.0, 0.5, None, 1.0, 1.0]
+    """
+    if isinstance(value, list | tuple):
+        return grade_value(value[0]) if len(value) == 1 else None
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        word = value.strip().casefold()
+        return 1.0 if word in _RIGHT else 0.0 if word in _WRONG else None
+    number = finite_number(value)
+    return number if number is not None and 0.0 <= number <= 1.0 else None
+
+
+def plain_text(value: Any) -> str:
+    """Return the words of a prompt or an answer, however a tool wraps them.
+
+    Examples
+    --------
+    >>> plain_text([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2"}])
+    '2+2'
+    >>> plain_text('{"content": "4"}'), plain_text({"a": 1})
+    ('4', '{"a": 1}')
+    """
+    if isinstance(value, str):
+        inner = _parsed(value)
+        return value if inner is None else plain_text(inner)
+    if isinstance(value, list | tuple) and value:
+        last = value[-1]
+        return plain_text(last) if isinstance(last, Mapping) else _as_json(value)
+    if isinstance(value, Mapping):
+        if value.get("messages"):
+            return plain_text(value["messages"])
+        if value.get("choices"):
+            return plain_text(value["choices"][:1])
+        if isinstance(value.get("message"), Mapping):
+            return plain_text(value["message"])
+        held = next((value[key] for key in _SAID if value.get(key) is not None), None)
+        if held is not None:
+            return plain_text(held)
+        if len(value) == 1 and isinstance(only := next(iter(value.values())), str):
+            return only
+        return _as_json(value)
+    return as_text(value) or ""
+
+
+def _parsed(text: str) -> Any:
+    """Return the object or list that a text is the JSON of, or None."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        found = load_json(text.encode())
+    except ValueError:
+        return None
+    return found if isinstance(found, dict | list) else None
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+
+
+def response_logprobs(value: Any) -> list[float] | None:
+    """Return the log-probabilities of the tokens in a reply in the manner of OpenAI.
+
+    Examples
+    --------
+    >>> reply = {"choices": [{"logprobs": {"content": [{"token": "4", "logprob": -0.1}]}}]}
+    >>> response_logprobs(reply), response_logprobs("4")
+    ([-0.1], None)
+    """
+    found = _parsed(value) if isinstance(value, str) else value
+    if not isinstance(found, Mapping):
+        return None
+    choices = found.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        found = choices[0]
+    held = found.get("logprobs")
+    if isinstance(held, Mapping):
+        held = held.get("content") or held.get("token_logprobs")
+    if not isinstance(held, list) or not held:
+        return None
+    tokens = [
+        finite_number(item.get("logprob") if isinstance(item, Mapping) else item) for item in held
+    ]
+    return None if None in tokens else [token for token in tokens if token is not None]

@@ -1,0 +1,1 @@
+"""Readers of what observability and experiment platforms export: answers with named scores."""
