@@ -69,6 +69,18 @@ class AuditOptions:
         return self.meaning_bins if method in ("sem1", "sem2") else self.bins
 
     @property
+    def needs_all_rows(self) -> str | None:
+        """The option that needs all rows of a question, a model or the table at once, if any."""
+        asked = {
+            "weights": self.columns["weights"],
+            "recalibrate": self.recalibrate,
+            "graded": self.graded,
+            "repeats": self.repeats,
+            "metrics": self.named_metrics,
+        }
+        return next((name for name, given in asked.items() if given), None)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What the document says about how it was made; the seed stands beside it.
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.inputs.draws import draws_with_classes, meaning_scores
-from calibrant.inputs.logs import foreign_tables
-from calibrant.records import Study, source_name
-from calibrant.records.convert import ReadOptions, recognise
+from calibrant.inputs.draws import meaning_scores
+from calibrant.inputs.opened.base import Columns, Opened
+from calibrant.records import source_name
 from calibrant.records.tables import collect, column_names, scan_table
 
-__all__ = ["CompareInput", "only_draws", "opened"]
+__all__ = ["CompareInput", "compare_input"]
 
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
@@ -37,63 +35,40 @@ class CompareInput:
     columns: Mapping[str, Any] = field(default_factory=dict)
 
 
-def opened(
-    data: Any,
+def compare_input(
+    opened: Opened,
     candidates: Any,
     *,
     on_invalid: str | None,
     graded: bool,
     scale: str,
-    columns: Mapping[str, Any] | None = None,
+    columns: Columns,
     by: Sequence[str] = (),
 ) -> CompareInput:
-    """Open what `compare` was given.
+    """Return the scores and candidates of what was opened.
 
     A study and a log hold refusals and grades that are shares: rows that break a rule are left
     out and counted unless the caller says otherwise.
     """
-    table, log = data, None
-    dropped: dict[str, int] = {}
-    if isinstance(data, str | Path) and Study.is_study(data):
-        study = Study(data)
-        table = study.read("scores")
-        if candidates is None and study.has("candidates"):
-            candidates = study.read("candidates")
-        on_invalid, graded = on_invalid or "drop", True
+    if opened.holds_only_draws(columns):
+        # Draws become the scores of Sem1 and Sem2, whose columns have the names of the schema.
+        draws = opened.draws(columns)
+        table: Any = None if draws is None else meaning_scores(draws, keep=by)
+        columns, record = {}, True
     else:
-        log = foreign_tables(data, options=ReadOptions(scale=scale))
-        if log is None and only_draws(data, columns or {}):
-            # Draws become the scores of Sem1 and Sem2, whose columns have the names of the schema.
-            draws = draws_with_classes(data, columns)
-            table = None if draws is None else meaning_scores(draws, keep=by)
-            columns = {}
-            on_invalid, graded = on_invalid or "drop", True
-    if log is not None:
-        table, dropped = log.one_row_per_question(), log.dropped()[0]
+        table, record = opened.scores_table(), opened.whole_record
+    if record:
         on_invalid, graded = on_invalid or "drop", True
+    pool = opened.candidates() if candidates is None else candidates
     stated = {"on_invalid": on_invalid or "error", "graded": graded, "scale": scale}
     return CompareInput(
         table,
-        None if candidates is None else _candidates(candidates),
-        stated if log is None else {**stated, "scale": "fraction"},
+        None if pool is None else _candidates(pool),
+        {**stated, "scale": opened.scale_of_scores(scale)},
         stated,
-        dropped,
-        columns or {},
+        dict(opened.unreadable),
+        columns,
     )
-
-
-def only_draws(data: Any, columns: Mapping[str, Any]) -> bool:
-    """Return whether the data holds draws with their classes and no confidence."""
-    if columns.get("confidence") is not None:
-        return False
-    if isinstance(data, str | Path) and (Study.is_study(data) or recognise(data) is not None):
-        return False
-    parts = data if isinstance(data, list | tuple) else [data]
-    if any(isinstance(part, str | Path) and recognise(part) is not None for part in parts):
-        return False
-    names = [column_names(scan_table(part), part) for part in parts]
-    question = columns.get("question") or "question_id"
-    return all("class_id" in own and question in own and "confidence" not in own for own in names)
 
 
 def _candidates(source: Any) -> pl.DataFrame:

@@ -17,10 +17,10 @@ from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
-from calibrant.inputs.compare_input import opened
+from calibrant.inputs.compare_input import compare_input
 from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.engines import engine_named
-from calibrant.inputs.provenance import document_head
+from calibrant.inputs.opened.base import Opened
 from calibrant.planning import verification_block
 from calibrant.records import Scores, load_scores
 
@@ -115,7 +115,7 @@ def ranking_methods() -> list[str]:
 
 
 def table_source(
-    data: Any,
+    opened: Opened,
     candidates: Any,
     *,
     models: Sequence[str] | None,
@@ -127,11 +127,13 @@ def table_source(
     engine: str | None,
     seed: int,
 ) -> CompareSource:
-    """Open a table, a study or logs in memory.
+    """Return what was opened as comparisons in memory.
 
     Parameters
     ----------
-    data, candidates, models, columns, by, engine, seed
+    opened
+        Tables, a study or logs.
+    candidates, models, columns, by, engine, seed
         As for `compare`.
     rules
         on_invalid, graded, scale.
@@ -140,8 +142,8 @@ def table_source(
     resamples
         Resamples of the questions.
     """
-    given = opened(data, candidates, columns=columns, by=by, **rules)
-    head = document_head("compare", data, seed=seed, settings=settings(given.stated))
+    given = compare_input(opened, candidates, columns=columns, by=by, **rules)
+    head = opened.head("compare", seed=seed, settings=settings(given.stated))
     ranking = ranking_methods()
     with error_source(head["source"]):
         scores = load_scores(
@@ -172,14 +174,14 @@ def table_source(
     return source
 
 
-Opened = tuple[ComparisonKey, pl.DataFrame, QuestionBlock]
+Comparable = tuple[ComparisonKey, pl.DataFrame, QuestionBlock]
 
 
 def _comparisons(
     scores: Scores, by: Sequence[str], models: Sequence[str] | None, ranking: Sequence[str]
-) -> tuple[list[Opened], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
+) -> tuple[list[Comparable], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
     """Return the comparisons with their questions, those that are refused, and models taken out."""
-    found: list[Opened] = []
+    found: list[Comparable] = []
     refused: list[tuple[ComparisonKey, InputError]] = []
     taken_out: list[dict[str, Any]] = []
     for key, frame in _split(scores, by):

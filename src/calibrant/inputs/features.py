@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.records import Scores, Study
+from calibrant.inputs.opened.door import open_input
+from calibrant.records import Scores
 
 __all__ = ["embed_texts", "embedded", "refuse_outcome", "scores_source", "without_missing"]
 
@@ -28,12 +28,8 @@ def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
 
 
 def scores_source(data: Any) -> Any:
-    """Return the scores table of a study, or the data itself."""
-    if isinstance(data, Study):
-        return data.read("scores")
-    if isinstance(data, str | Path) and Study.is_study(data):
-        return Study(data).read("scores")
-    return data
+    """Return the table of scores of what a verb was given, whatever kind it is."""
+    return open_input(data).scores_table()
 
 
 def without_missing(

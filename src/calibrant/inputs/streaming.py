@@ -23,8 +23,6 @@ __all__ = ["STREAM_ROWS", "Streamed", "as_parquet", "is_large", "is_streamed", "
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
 STREAM_BYTES = 512 * 1024**2
-# What needs all rows of a question, a model or a table at once.
-_IN_MEMORY = ("weights", "recalibrate", "graded", "repeats", "metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class Streamed:
     question: str | None
 
 
-def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bool:
+def is_streamed(data: Any, engine: str | None, needs: str | None) -> bool:
     """Return whether this input is streamed; an engine that was asked for cannot be ignored.
 
     Parameters
@@ -45,10 +43,9 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
         What is audited.
     engine
         The engine asked for, or None.
-    options
-        Options of the audit by name; some need the whole table in memory.
+    needs
+        Option that needs the whole table in memory, or None.
     """
-    needs = next((name for name in _IN_MEMORY if options.get(name)), None)
     path = isinstance(data, str | Path)
     if engine is not None:
         if needs is not None:
@@ -71,7 +68,7 @@ def is_streamed(data: Any, engine: str | None, options: Mapping[str, Any]) -> bo
             rule = "a table behind a URL is streamed, and {" + needs + "} needs all of it"
             raise InputError(Hint(rule))
         return True
-    return path and needs is None and is_large(str(data))
+    return needs is None and is_large(data)
 
 
 def _holds_draws(source: str) -> bool:
@@ -98,11 +95,11 @@ def _columns(source: str) -> list[str]:
     return column_names(scan_table(source), source)
 
 
-def is_large(source: str, *, rows: int | None = None) -> bool:
+def is_large(data: Any, *, rows: int | None = None) -> bool:
     """Return whether a local table is too large to be read at once: more than so many rows."""
-    if find_spec("pyarrow") is None or is_study(source):
+    if not isinstance(data, str | Path) or find_spec("pyarrow") is None or is_study(data):
         return False
-    path = Path(source)
+    source, path = str(data), Path(data)
     try:
         if path.is_file() and file_format(path) != "parquet":
             return path.stat().st_size > STREAM_BYTES and file_format(path) in ("csv", "jsonl")

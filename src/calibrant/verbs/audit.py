@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.core.verb import INPUT, Option, verb
+from calibrant.inputs.audit_door import open_audit
 from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.cell_source import cell_source
-from calibrant.inputs.objects import plain_input
-from calibrant.inputs.streaming import is_streamed
 from calibrant.verbs._options import (
     AnswerColumn,
     By,
@@ -187,7 +185,6 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
-    data, correct = plain_input(data, correct)
     options = AuditOptions(
         columns={
             "confidence": confidence,
@@ -213,28 +210,19 @@ def audit(
         engine=engine,
         seed=seed,
     )
-    whole = {
-        "weights": weights,
-        "recalibrate": recalibrate,
-        "graded": graded,
-        "repeats": repeats,
-        "metrics": metrics,
-    }
+    request = None
     if any(given is not None for given in (samples, reference, references)):
+        # Loaded here: most audits are of confidences that are there.
         from calibrant.inputs.samples import SampleColumns
         from calibrant.inputs.samples.judge import JudgeChoice
-        from calibrant.inputs.samples.source import sample_source
+        from calibrant.inputs.samples.source import SampleRequest
 
-        columns = SampleColumns(samples, reference, question, model)
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
-        source = sample_source(data, options, columns, references, choice)
-    elif is_streamed(data, engine, whole):
-        source = cell_source(data, options)
-    else:
-        # Loaded here: a table in memory needs much that a streamed one does without.
-        from calibrant.inputs.row_source import row_source
-
-        source = row_source(data, None if isinstance(correct, str) else correct, options)
+        request = SampleRequest(
+            SampleColumns(samples, reference, question, model), references, choice
+        )
+    source = open_audit(data, correct, options, request)
+    # Loaded here: the parts of a large table are read first, and reading needs none of it.
     from calibrant.verbs.audit_document import audit_document
 
     return audit_document(source, options, margin)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
-from calibrant.inputs.compare_input import only_draws
 from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
-from calibrant.inputs.objects import as_table
+from calibrant.inputs.opened.door import open_input
 from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streaming import is_large
-from calibrant.records import Study
 from calibrant.report.typed import CompareResult
 from calibrant.verbs._options import (
     AnswerColumn,
@@ -158,11 +155,12 @@ def compare(
     >>> pair["outcome"]  # both always say 90 %: they differ in accuracy alone
     'undecided'
     """
-    data = as_table(data)
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
+    streamed = candidates is None and not graded and is_large(data, rows=STREAM_ROWS)
+    opened = None if streamed else open_input(data, scale=scale)
     if bins is None:
-        bins = 10 if only_draws(data, columns) else 15
+        bins = 10 if opened is not None and opened.holds_only_draws(columns) else 15
     options: dict[str, Any] = {
         "bins": bins,
         "target": target,
@@ -178,14 +176,8 @@ def compare(
 
     shared: dict[str, Any] = {"models": models, "columns": columns, "rules": rules}
     shared |= {"settings": settings, "engine": engine, "seed": seed}
-    if _is_streamed(data, candidates, graded):
+    if opened is None:
         with streamed_source(data, by=tuple(by), options=options, **shared) as source:
             return compare_document(source, options)
-    source = table_source(data, candidates, by=by, resamples=resamples, **shared)
+    source = table_source(opened, candidates, by=by, resamples=resamples, **shared)
     return compare_document(source, options)
-
-
-def _is_streamed(data: Any, candidates: Any, graded: bool) -> bool:
-    if not isinstance(data, str | Path) or Study.is_study(data):
-        return False
-    return candidates is None and not graded and is_large(str(data), rows=STREAM_ROWS)

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from calibrant.claims.sem_ece import sample_warnings
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource
+from calibrant.inputs.objects import as_table
+from calibrant.inputs.opened.tables import OpenTables
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
 from calibrant.inputs.samples.graded import GradedSamples, grade_samples
 from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
 from calibrant.inputs.samples.read import SampleColumns, read_samples
 
-__all__ = ["graded_source", "sample_source"]
+__all__ = ["SampleRequest", "graded_source", "sample_source"]
 
 
-def sample_source(
-    data: Any,
-    options: AuditOptions,
-    columns: SampleColumns,
-    references: Any = None,
-    judge: JudgeChoice | None = None,
-) -> AuditSource:
+@dataclass(frozen=True, slots=True)
+class SampleRequest:
+    """How sampled answers are read and graded.
+
+    Parameters
+    ----------
+    columns
+        Columns of samples, references, questions and models where they are named.
+    references
+        File of references, where the data has none.
+    judge
+        Model that judges what rules leave open.
+    """
+
+    columns: SampleColumns
+    references: Any = None
+    judge: JudgeChoice | None = None
+
+
+def sample_source(data: Any, options: AuditOptions, request: SampleRequest) -> AuditSource:
     """Read, cluster, grade and score sampled answers, and open them for an audit.
 
     Parameters
@@ -33,17 +48,14 @@ def sample_source(
         Sampled answers in any shape that `read_samples` knows.
     options
         The options of `audit`.
-    columns
-        Columns of samples, references, questions and models where they are named.
-    references
-        File of references, where the data has none.
-    judge
-        Model that judges what rules leave open.
+    request
+        Columns, references and judge.
     """
-    samples = read_samples(data, columns, references=references)
-    with judged_options(judge, ledger_beside(data)) as semantics:
+    given = as_table(data)
+    samples = read_samples(given, request.columns, references=request.references)
+    with judged_options(request.judge, ledger_beside(given)) as semantics:
         graded = grade_samples(samples, options=semantics, seed=options.seed)
-    head = document_head("audit", data, seed=options.seed, settings=options.settings)
+    head = document_head("audit", given, seed=options.seed, settings=options.settings)
     return graded_source(graded, options, head)
 
 
@@ -57,7 +69,7 @@ def graded_source(
         graded=True,
         on_invalid=options.on_invalid or "drop",
     )
-    source = row_source(graded.scores, None, own)
+    source = row_source(OpenTables(graded.scores), own)
     told = {**graded.how, "semantics": dict(graded.semantics_document)}
     return replace(
         source,

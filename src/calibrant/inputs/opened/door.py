@@ -1,0 +1,63 @@
+"""The one door: whatever a verb was given becomes an input that answers questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant.inputs.logs import foreign_tables
+from calibrant.inputs.objects import plain_input
+from calibrant.inputs.opened.base import Opened
+from calibrant.inputs.opened.log import OpenLog
+from calibrant.inputs.opened.study import OpenStudy
+from calibrant.inputs.opened.tables import OpenArrays, OpenTables
+from calibrant.records import Study
+from calibrant.records.convert import ReadOptions
+
+__all__ = ["open_input"]
+
+
+def open_input(
+    data: Any, outcomes: Any = None, *, scale: str = "fraction", ranked: bool = False
+) -> Opened:
+    """Open arrays, tables, a study or logs.
+
+    Parameters
+    ----------
+    data
+        Confidences where outcomes are given; else a path, a study, a dataframe, a mapping of
+        columns, a list of these, a list of dictionaries, a data set, ``-`` for standard input, a
+        log of another tool or a folder of logs.
+    outcomes
+        Array of outcomes, the name of their column, or None.
+    scale
+        How a log writes confidences, ``fraction`` or ``percent``.
+    ranked
+        Keep scores of a log that only rank answers.
+
+    Examples
+    --------
+    >>> opened = open_input([0.8, 0.6], [1, 0])
+    >>> opened.head("audit", seed=0, settings={})["source"]
+    'arrays in memory'
+    """
+    given, outcomes = plain_input(data, outcomes)
+    if isinstance(given, Study):
+        return OpenStudy(given)
+    if isinstance(given, str | Path) and Study.is_study(given):
+        return OpenStudy(Study(given), given)
+    if _is_array(given):
+        return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
+    log = foreign_tables(given, options=ReadOptions(scale=scale), ranked=ranked)
+    return OpenTables(given) if log is None else OpenLog(log, given)
+
+
+def _is_array(given: Any) -> bool:
+    """Return whether this holds confidences themselves, not a table or several of them."""
+    if isinstance(given, np.ndarray):
+        return True
+    return isinstance(given, list | tuple) and not any(
+        isinstance(item, str | Path) or hasattr(item, "columns") for item in given
+    )

@@ -1,0 +1,181 @@
+"""Arrays, and tables in files or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.opened.base import Columns, Opened
+from calibrant.inputs.provenance import document_head
+from calibrant.inputs.raw_scores import scores_outside
+from calibrant.planning import require_labels
+from calibrant.records import Scores, load_scores, read_table, scan_table, source_name
+from calibrant.records.columns import guessed_column, with_fields
+from calibrant.records.tables import collect, column_names, plain_array
+
+__all__ = ["OpenArrays", "OpenTables", "holds_draws"]
+
+_ARRAYS = "arrays in memory"
+_ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
+
+
+class OpenArrays(Opened):
+    """Confidences and outcomes as arrays.
+
+    Parameters
+    ----------
+    confidence, outcomes
+        Arrays of equal length; without outcomes nothing can be audited.
+    """
+
+    def __init__(self, confidence: Any, outcomes: Any) -> None:
+        super().__init__(None)
+        if outcomes is None:
+            raise InputError(
+                "an array of confidences needs an array of outcomes: audit(confidence, correct)"
+            )
+        self.columns = {"confidence": confidence, "correct": outcomes}
+
+    def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the head of a document; arrays name no file."""
+        return document_head(kind, None, seed=seed, settings=settings, source=_ARRAYS)
+
+    def _load(self, rules: dict[str, Any]) -> Scores:
+        named = {role: name for role, name in rules.items() if role != "correct"}
+        return load_scores(self.scores_table(), **named)
+
+    def scores_table(self) -> dict[str, Any]:
+        """Return the arrays as columns, of one length."""
+        arrays = {name: plain_array(values) for name, values in self.columns.items()}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        if shapes["confidence"] != shapes["correct"] or arrays["correct"].ndim != 1:
+            raise InputError(
+                "confidence and correct must be one-dimensional and of equal length, got "
+                f"{shapes['confidence']} and {shapes['correct']}"
+            )
+        return arrays
+
+    def scores_outside(self, options: AuditOptions) -> dict[str, int]:
+        """Count scores outside [0, 1] that recalibration is to turn into probabilities."""
+        return _outside({"confidence": plain_array(self.columns["confidence"])}, options)
+
+
+class OpenTables(Opened):
+    """One or several tables: paths, dataframes, mappings of columns."""
+
+    @property
+    def error_name(self) -> str | None:
+        """The file, where there is one."""
+        return str(self.given) if isinstance(self.given, str | Path) else None
+
+    @property
+    def tables(self) -> list[Any]:
+        """The single tables."""
+        return list(self.given) if isinstance(self.given, list | tuple) else [self.given]
+
+    def _load(self, rules: dict[str, Any]) -> Scores:
+        self._require_labels(rules["correct"])
+        return load_scores(self.given, **rules)
+
+    def scores_table(self) -> Any:
+        """Return the tables as they were given."""
+        return self.given
+
+    def has_scores(self, confidence: str | None) -> bool:
+        """Return whether a confidence was named, or a table has the column."""
+        if confidence is not None:
+            return True
+        return any("confidence" in _names(table) for table in self.tables)
+
+    def scores_outside(self, options: AuditOptions) -> dict[str, int]:
+        """Count scores outside [0, 1] that recalibration is to turn into probabilities."""
+        return _outside(self.given, options)
+
+    def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
+        """Return one row per draw where every table has a column ``class_id``."""
+        tables = self.tables
+        if not tables or not all(holds_draws(table, columns) for table in tables):
+            return None
+        several = len(tables) > 1
+        read = [_table_draws(table, columns, several=several) for table in tables]
+        return pl.concat(read, how="diagonal_relaxed")
+
+    def holds_only_draws(self, columns: Columns) -> bool:
+        """Return whether all tables hold draws with their classes and no confidence."""
+        if columns.get("confidence") is not None:
+            return False
+        return all(
+            holds_draws(table, columns) and "confidence" not in _names(table)
+            for table in self.tables
+        )
+
+    def _require_labels(self, correct: str | None) -> None:
+        """Say why a table without a single label cannot be audited, before its rows are read."""
+        for source in self.tables:
+            table = with_fields(scan_table(source), [correct])
+            names = column_names(table, source)
+            column = correct or (
+                "correct" if "correct" in names else guessed_column("correct", names)
+            )
+            if column is None or column not in names:
+                if correct is None:
+                    require_labels(None, source=source_name(source), columns=names)
+                continue
+            # Both questions stop at the first row that answers them.
+            some_row = collect(table.select(column).head(1), source).height > 0
+            labelled = table.select(column).filter(pl.col(column).is_not_null()).head(1)
+            if some_row and collect(labelled, source).height == 0:
+                require_labels([], source=source_name(source))
+
+
+def holds_draws(table: Any, columns: Columns) -> bool:
+    """Return whether this is a table of draws with their classes."""
+    names = _names(table)
+    return "class_id" in names and (columns.get("question") or "question_id") in names
+
+
+def _names(table: Any) -> list[str]:
+    return column_names(scan_table(table), table)
+
+
+def _outside(table: Any, options: AuditOptions) -> dict[str, int]:
+    if options.recalibrate is None:
+        return {}
+    return scores_outside(
+        table,
+        confidence=options.columns["confidence"],
+        method=options.columns["method"],
+        scale=options.scale,
+        recalibrate=options.recalibrate,
+    )
+
+
+def _table_draws(given: Any, columns: Columns, *, several: bool) -> pl.DataFrame:
+    table = read_table(given)
+    for role, name in _ROLES.items():
+        asked = columns.get(role)
+        if asked is None or asked == name:
+            continue
+        if asked not in table.columns:
+            raise InputError(
+                f"there is no column {asked!r}",
+                source=source_name(given),
+                hint=did_you_mean(asked, table.columns),
+            )
+        table = table.drop(name, strict=False).rename({asked: name})
+    if "correct" not in table.columns:
+        raise InputError(
+            "a table of draws needs a grade per draw: a column correct",
+            source=source_name(given),
+        )
+    if "model" not in table.columns:
+        named = several and isinstance(given, str | Path)
+        model = Path(given).name.split(".")[0] if named else "model"
+        table = table.with_columns(model=pl.lit(model))
+    return table.with_columns(pl.col("question_id", "model").cast(pl.String))
