@@ -18,6 +18,7 @@ from calibrant.metrics.row_block import RowBlock
 SETS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
 MANY = 2_000_000
 NAMES = ("brier", "accuracy", "confidence_gap", "ece", "auroc")
+# Measured before the intervals were changed, in the same worlds.
 BEFORE = {
     "weights lognormal, sigma 1, n = 200": (0.895, 0.920, 0.932, 0.998, 0.930),
     "weights lognormal, sigma 2, n = 200": (0.738, 0.850, 0.875, 1.0, 0.835),
@@ -82,15 +83,24 @@ def rare(made, n):
     return run
 
 
-def questions(sizes):
+def questions(sizes, *, shift=0.0, alike=2.0):
+    """Rows of a question share its rate, which lies around the stated confidence plus `shift`.
+
+    The smaller `alike`, the more do the rows of a question have the same outcome.
+    """
+
+    def made(rng, count):
+        base = rng.beta(4, 2, count)
+        centre = np.clip(base + shift, 0.02, 0.98)
+        return base, rng.beta(centre * alike, (1 - centre) * alike)
+
     rng = np.random.default_rng(0)
-    base = rng.beta(4, 2, MANY)
-    truth = truths(base, (rng.random(MANY) < rng.beta(base * 2, (1 - base) * 2)).astype(float))
+    base, own = made(rng, MANY)
+    truth = truths(base, (rng.random(MANY) < own).astype(float))
     codes = np.repeat(np.arange(len(sizes)), sizes)
 
     def run(rng):
-        base = rng.beta(4, 2, len(sizes))
-        own = rng.beta(base * 2, (1 - base) * 2)
+        base, own = made(rng, len(sizes))
         y = (rng.random(codes.size) < own[codes]).astype(float)
         return (base[codes], y, None, codes), truth
 
@@ -108,6 +118,14 @@ WORLDS = {
     "5 questions of 200 rows, 300 of 1": questions([200] * 5 + [1] * 300),
     "10 questions of 50 rows, 500 of 1": questions([50] * 10 + [1] * 500),
     "200 questions of 5 rows": questions([5] * 200),
+    "5 x 200 + 300 x 1, rows less alike": questions([200] * 5 + [1] * 300, alike=20.0),
+    "5 x 200 + 300 x 1, confidence too low": questions([200] * 5 + [1] * 300, shift=0.15),
+    "5 x 200 + 300 x 1, confidence too high": questions([200] * 5 + [1] * 300, shift=-0.15),
+    "3 x 100 + 200 x 1": questions([100] * 3 + [1] * 200),
+    "1 x 200 + 300 x 1": questions([200] + [1] * 300),
+    "100 questions of 300, 150, 100, 75 .. rows": questions(
+        [max(1, 300 // (place + 1)) for place in range(100)]
+    ),
 }
 
 
@@ -154,7 +172,9 @@ def main() -> None:
         "",
         "Rows of unequal weight and questions with unequally many rows are the same difficulty: a "
         "heavy unit draws the value to itself. Its own residual is put right by its share, and the "
-        "number of equal units that would tell as much (Kish) decides how wide the interval is. "
+        "number of equal units that would tell as much (Kish) decides how wide the interval is. For "
+        "means the degrees of freedom are Satterthwaite's (Bell, McCaffrey 2002): few large "
+        "questions make up the variance, however many small ones there are. "
         "Few wrong answers with tied scores may hide their spread; the interval of the AUROC then "
         "also holds what continuous scores would give.",
     ]

@@ -61,7 +61,7 @@ class Block(BlockData):
         value = self._average(rows)
         if self.units.count < 2:
             return value, 0.0, math.inf, "one unit"
-        pulls = self.pulls(rows - value)
+        pulls = self.mean_pulls(rows - value)
         error = pulls.error if pulls.error > 1e-12 * value else 0.0
         if self.shares is None:
             low, high = skewed_interval(value, error, pulls.lean, self.level, units=self.effective)

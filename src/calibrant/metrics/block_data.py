@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -27,7 +28,14 @@ from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import unseen_share
 from calibrant.stats.isotonic import DistinctSums
-from calibrant.stats.units import UnitInfluence, Units, unit_codes, unit_sums
+from calibrant.stats.units import (
+    MOST_SHARE,
+    UnitInfluence,
+    Units,
+    unequal_ratio,
+    unit_codes,
+    unit_sums,
+)
 
 __all__ = ["SMOOTH_METRICS", "BlockData"]
 
@@ -185,7 +193,7 @@ class BlockData:
     def mean(self, rows: FloatArray) -> tuple[float, float]:
         """Return the weighted mean and its standard error between units."""
         value = self._average(rows)
-        error = self.error(rows - value)
+        error = self.mean_pulls(rows - value).error
         # Equal rows may seem to differ by the rounding of their mean.
         return value, error if error > 1e-12 * abs(value) else 0.0
 
@@ -206,7 +214,7 @@ class BlockData:
         values = rows.astype(np.float64, copy=False)
         # Rounding must not make a spread where there is none.
         value = float(values[0]) if np.ptp(values) == 0 else self._average(values)
-        return value, self.pulls(values - value)
+        return value, self.mean_pulls(values - value)
 
     @cached_property
     def shares(self) -> FloatArray | None:
@@ -238,8 +246,20 @@ class BlockData:
         sums, scale = unit_sums(influence, self.units), self.units.count / self.data.total
         found = sums if scale == 1 else sums * scale
         if self.shares is not None:
-            found = found / (1 - np.minimum(self.shares, 0.9))
+            found = found / (1 - np.minimum(self.shares, MOST_SHARE))
         return UnitInfluence(found, None, self.units.count, self.effective)
+
+    def mean_pulls(self, rows: FloatArray) -> UnitInfluence:
+        """Return how far each unit pulls a mean, from what every row is above it.
+
+        Where units are unequal, the few large ones decide how well the error itself is known.
+        """
+        pulls = self.pulls(rows)
+        if self.shares is None or pulls.error == 0:
+            return pulls
+        spread = self._average(np.square(rows))
+        ratio = unequal_ratio(self.shares, pulls.error, spread, self.level, self.effective)
+        return replace(pulls, pull=pulls.pull * ratio)
 
     def error(self, influence: FloatArray) -> float:
         """Return the standard error of a statistic from its influence on rows."""
@@ -254,7 +274,7 @@ class BlockData:
         c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
         if name in _MEANS:
             rows = np.asarray(_MEANS[name](c, y), dtype=np.float64)
-            value = self.mean(rows)[0]
+            value = self._average(rows)
             return value, rows - value
         if name == "e_aurc":
             (value, of_value), (best, ranked, of_best) = self.risk, self.best_risk

@@ -15,6 +15,7 @@ __all__ = [
     "logit_interval",
     "normal_quantile",
     "skewed_interval",
+    "student_quantile",
     "student_share",
     "unseen_share",
     "wald_interval",
@@ -52,11 +53,18 @@ def wald_interval(
     value: float, error: float, level: float, *, units: float = math.inf
 ) -> tuple[float, float]:
     """Return value -+ quantile * error, with Student's quantile for `units` - 1 degrees."""
-    quantile = _student_quantile(level, units)
+    quantile = student_quantile(level, units)
     return value - quantile * error, value + quantile * error
 
 
-def _student_quantile(level: float, units: float) -> float:
+def student_quantile(level: float, units: float) -> float:
+    """Return Student's two-sided quantile for `units` - 1 degrees of freedom.
+
+    Examples
+    --------
+    >>> round(student_quantile(0.95, 6), 2), round(student_quantile(0.95, 1e9), 2)
+    (2.57, 1.96)
+    """
     if 1 < units < 1e6:
         return float(special.stdtrit(units - 1, (1 + level) / 2))
     return normal_quantile(level)
@@ -70,7 +78,7 @@ def student_share(level: float, units: float) -> float:
     >>> round(student_share(0.95, 10), 2), round(student_share(0.95, 1_000_000), 2)
     (0.75, 1.0)
     """
-    return (normal_quantile(level) / _student_quantile(level, max(units, 2.0))) ** 2
+    return (normal_quantile(level) / student_quantile(level, max(units, 2.0))) ** 2
 
 
 def skewed_interval(
@@ -98,7 +106,7 @@ def skewed_interval(
     >>> round(low, 3), round(high, 3)
     (0.013, 0.062)
     """
-    quantile = _student_quantile(level, units)
+    quantile = student_quantile(level, units)
     move = lean * (2 * quantile**2 + 1) / 6
     reach = math.hypot(quantile * error, move)
     return value + move - reach, value + move + reach

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calibrant.core import InputError
+from calibrant.stats.intervals import student_quantile
 
-__all__ = ["UnitInfluence", "Units", "unit_codes", "unit_sums"]
+__all__ = ["UnitInfluence", "Units", "freedom", "unequal_ratio", "unit_codes", "unit_sums"]
 
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -29,6 +30,11 @@ class Units:
         self.rows = rows
 
 
+# A unit that is nearly all there is would be put right without bound.
+MOST_SHARE = 0.9
+# Weight, in degrees of freedom, of the largest variance that the rows allow: large units may be
+# alike by luck and show no spread. By simulation: 0 covers 92 %, 1 covers 99 % (hard_cases).
+PRIOR = 0.5
 # With more units than this the logit of a value is straight over the step of a single one.
 CURVED_UNITS = 100_000
 
@@ -141,3 +147,70 @@ def unit_sums(values: FloatArray, units: Units) -> FloatArray:
     if units.codes is None:
         return values
     return np.bincount(units.codes, values, units.count).astype(np.float64, copy=False)
+
+
+def freedom(shares: FloatArray) -> float:
+    """Return the degrees of freedom of the cluster-robust variance of a mean.
+
+    Satterthwaite's number for the variance that leaves each unit out in turn, where all rows of a
+    unit are alike (the case with the fewest). It is the exact trace formula of Bell and McCaffrey
+    for a mean, summed without a matrix.
+
+    Parameters
+    ----------
+    shares
+        Share of each unit in the whole; they sum to 1.
+
+    References
+    ----------
+    Bell and McCaffrey (2002), 'Bias reduction in standard errors for linear regression with
+    multi-stage samples'. Pustejovsky and Tipton (2018), 'Small-sample methods for cluster-robust
+    variance estimation and hypothesis testing in fixed effects models'.
+
+    Examples
+    --------
+    >>> round(freedom(np.full(10, 0.1)), 6)
+    9.0
+    >>> round(freedom(np.array([200] * 5 + [1] * 300) / 1300), 1)
+    4.1
+    """
+    s = np.minimum(shares, MOST_SHARE)
+    a = np.square(s / (1 - s))
+    second = float(s @ s)
+    trace = float((a * (1 - 2 * s + second)).sum())
+    zeroth, first, third = float(a.sum()), float(a @ s), float(a @ np.square(s))
+    pairs = second**2 * zeroth**2 + 2 * zeroth * third + 2 * first**2 - 4 * second * zeroth * first
+    own = np.square(1 - 2 * s + second) - np.square(second - 2 * s)
+    return max(trace**2 / (pairs + float(np.square(a) @ own)), 1.0)
+
+
+def unequal_ratio(
+    shares: FloatArray, error: float, spread: float, level: float, effective: float
+) -> float:
+    """Return by what the error of a mean is multiplied where units are unequal.
+
+    The reach becomes that of Student's law with `freedom` degrees instead of `effective` - 1. It
+    never exceeds the one of units whose rows are all alike, the most that the rows allow.
+
+    Parameters
+    ----------
+    shares
+        Share of each unit in the whole.
+    error
+        Standard error between units, each corrected for its own share.
+    spread
+        Variance of the rows.
+    level, effective
+        Level of the interval, and the units that it will be made for (Kish).
+
+    Examples
+    --------
+    >>> shares = np.array([200] * 5 + [1] * 300) / 1300
+    >>> round(unequal_ratio(shares, 0.08, 0.2, 0.95, 8.4), 2)
+    1.33
+    """
+    degrees = freedom(shares)
+    most = math.sqrt(spread * float(shares @ shares))
+    steadied = math.sqrt((degrees * error**2 + PRIOR * most**2) / (degrees + PRIOR))
+    wider = student_quantile(level, degrees + 1) / student_quantile(level, effective)
+    return min(steadied * wider, max(most, error)) / error
