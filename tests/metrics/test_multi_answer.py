@@ -178,12 +178,12 @@ def test_the_test_holds_its_level_and_finds_real_differences():
 
 
 def test_a_resampled_auroc_is_that_of_the_resampled_rows():
-    from calibrant.metrics.multi_answer.significance import _resampled_areas
+    from calibrant.metrics.multi_answer.significance import _resampled_areas, _times_taken
 
     rng = np.random.default_rng(0)
     score, correct = rng.integers(5, size=50) / 4, (rng.random(50) < 0.5).astype(float)
     taken = rng.integers(50, size=(20, 30))
-    areas = _resampled_areas(score, correct, taken)
+    areas = _resampled_areas(score, correct, _times_taken(taken, 50))
     expected = [roc_auc_score(correct[row], score[row]) for row in taken]
     np.testing.assert_allclose(areas, expected)
 

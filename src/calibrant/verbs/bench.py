@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+from calibrant.claims.bench import question_claims
+from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.provenance import document_head
@@ -255,6 +257,7 @@ def bench_check(
         write_spot_check(found, spot_check, number=spot_questions, seed=seed)
     if ticks:
         document["spot_check"] = judged(*(read_ticks(path) for path in ticks[:2]))
+    document["claims"] = [claim.to_dict() for claim in question_claims(plain(document))]
     return BenchCheckResult(document)
 
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
-from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
-from calibrant.core.error_source import error_source
 from calibrant.claims.bench import evaluation_claims
 from calibrant.claims.margins import COMPARISON_MARGIN
+from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
 from calibrant.core.document import plain
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean

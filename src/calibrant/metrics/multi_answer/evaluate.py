@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import named_stream
+from calibrant.metrics.multi_answer.against import Setting, leading_method, tests_against
 from calibrant.metrics.multi_answer.calibration import macro_ece
 from calibrant.metrics.multi_answer.coverage import spearman
+from calibrant.metrics.multi_answer.following import gap_change
 from calibrant.metrics.multi_answer.leaves import Leaf, leaves, mixes_of
 from calibrant.metrics.multi_answer.macro import (
     Macro,
@@ -25,58 +25,13 @@ from calibrant.metrics.multi_answer.macro import (
     macro_rate,
 )
 from calibrant.metrics.multi_answer.multiplicity import correct_comparisons
-from calibrant.metrics.multi_answer.significance import compare_aurocs
+from calibrant.metrics.multi_answer.rows import ScoreRows
 
 __all__ = ["evaluate_multi_answer"]
 
 Array = NDArray[Any]
 _SHARE = (0.0, 1.0)
 _COLUMNS = ("question_id", "model", "method", "confidence", "correct", "k", "domain")
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """The scores of one model and method as arrays."""
-
-    question: Array
-    confidence: Array
-    correct: Array
-    k: Array
-    domain: Array
-    subtype: Array | None
-
-    @classmethod
-    def of(cls, frame: pl.DataFrame) -> _Rows:
-        subtype = frame["subtype"].fill_null("").to_numpy() if "subtype" in frame.columns else None
-        return cls(
-            question=frame["question_id"].to_numpy(),
-            confidence=frame["confidence"].to_numpy().astype(np.float64),
-            correct=frame["correct"].cast(pl.Float64).to_numpy(),
-            k=frame["k"].to_numpy(),
-            domain=frame["domain"].to_numpy(),
-            subtype=subtype,
-        )
-
-    def take(self, rows: Array) -> _Rows:
-        subtype = None if self.subtype is None else self.subtype[rows]
-        return _Rows(
-            self.question[rows],
-            self.confidence[rows],
-            self.correct[rows],
-            self.k[rows],
-            self.domain[rows],
-            subtype,
-        )
-
-    def of_k(self, ks: Collection[int]) -> _Rows:
-        return self.take(np.flatnonzero(np.isin(self.k, list(ks))))
-
-    def leaves(self) -> list[Leaf]:
-        return leaves(self.domain, self.subtype)
-
-    def domains(self) -> list[Leaf]:
-        """Whole domains: AUROC pools the kinds of Math, as the paper does (C.2)."""
-        return leaves(self.domain, None)
 
 
 def evaluate_multi_answer(
@@ -97,8 +52,8 @@ def evaluate_multi_answer(
     probabilities, ECE and Brier score on mixes of them, pooled within a domain, then the
     unweighted mean over domains (accuracy and confidence: Math over its kinds of numbers first);
     the paired bootstrap test of every method against `reference` on the same outcome per
-    question, corrected by Holm's rule for the number of tests;
-    and the rank correlation of confidence with knowledge coverage.
+    question, corrected by Holm's rule for the number of tests; the method with the largest AUROC
+    against every other one; and the rank correlation of confidence with knowledge coverage.
 
     Parameters
     ----------
@@ -129,25 +84,27 @@ def evaluate_multi_answer(
         )
     ks = sorted(set(frame["k"].to_list()))
     chosen = [sorted(mix) for mix in mixes] if mixes is not None else mixes_of(ks)
-    results = []
+    results: list[dict[str, Any]] = []
+    leading: list[dict[str, Any]] = []
     for by_model in frame.partition_by("model", maintain_order=True):
         model = str(by_model["model"][0])
         rows = {
-            str(part["method"][0]): _Rows.of(part)
+            str(part["method"][0]): ScoreRows.of(part)
             for part in by_model.partition_by("method", maintain_order=True)
         }
+        known = None if coverage is None else coverage.filter(pl.col("model") == model)
+        setting = Setting(draws, items, level, seed, model)
+        own = []
         for name, found in rows.items():
-            entry = _entry(found, ks, chosen, probability=name not in ranking_methods, level=level)
-            tests = _tests(rows, name, reference, chosen, draws, items, level, (seed, model))
-            known = None if coverage is None else coverage.filter(pl.col("model") == model)
-            results.append(
+            probability = name not in ranking_methods
+            own.append(
                 {
                     "model": model,
                     "method": name,
-                    "probability": name not in ranking_methods,
+                    "probability": probability,
                     "n": int(found.correct.size),
-                    **entry,
-                    "significance": tests,
+                    **_entry(found, ks, chosen, probability=probability, level=level),
+                    "significance": tests_against(rows, name, reference, chosen, setting),
                     "coverage_correlation": _correlation(found, known, level),
                     "coverage_correlation_by_k": [
                         {"k": k, "correlation": _correlation(found.of_k([k]), known, level)}
@@ -155,6 +112,10 @@ def evaluate_multi_answer(
                     ],
                 }
             )
+        areas = {entry["method"]: entry["mixes"][-1]["auroc"].value for entry in own}
+        first = leading_method(rows, areas, chosen[-1], setting)
+        leading += [] if first is None else [{"model": model, **first}]
+        results += own
     return {
         "schema": "calibrant.multi_answer/1",
         "k": ks,
@@ -165,13 +126,14 @@ def evaluate_multi_answer(
         "multiplicity": correct_comparisons(
             test for entry in results for test in entry["significance"]
         ),
+        "leading": leading,
         "results": results,
         "coverage": _coverage_table(frame, coverage, level),
     }
 
 
 def _entry(
-    rows: _Rows,
+    rows: ScoreRows,
     ks: Sequence[int],
     mixes: Sequence[Sequence[int]],
     *,
@@ -187,7 +149,9 @@ def _entry(
     }
 
 
-def _of_k(rows: _Rows, k: int, level: float, bounds: tuple[float, float] | None) -> dict[str, Any]:
+def _of_k(
+    rows: ScoreRows, k: int, level: float, bounds: tuple[float, float] | None
+) -> dict[str, Any]:
     parts = rows.leaves()
 
     def confidence(some: Sequence[Leaf]) -> Macro:
@@ -222,18 +186,22 @@ def _by_domain(
 
 
 def _change(
-    rows: _Rows, ks: Sequence[int], level: float, bounds: tuple[float, float] | None
+    rows: ScoreRows, ks: Sequence[int], level: float, bounds: tuple[float, float] | None
 ) -> dict[str, Any]:
-    """Return how accuracy and confidence change from the fewest to the most right answers."""
+    """Return how accuracy, confidence and their gap change from few right answers to many."""
     found: dict[str, Any] = {"from": ks[0], "to": ks[-1]}
     ends = [_of_k(rows.of_k([k]), k, level, bounds) for k in (ks[0], ks[-1])]
     for name in ("accuracy", "confidence"):
         few, many = (end[name] for end in ends)
         found[name] = difference(few, many) if min(end["n"] for end in ends) else None
+    # A score that is no probability has no gap.
+    sides = [rows.of_k([k]) for k in (ks[0], ks[-1])]
+    tested = bounds is not None and len(ks) > 1
+    found["gap"] = gap_change(*sides, level=level) if tested else None
     return found
 
 
-def _of_mix(rows: _Rows, mix: Sequence[int], probability: bool, level: float) -> dict[str, Any]:
+def _of_mix(rows: ScoreRows, mix: Sequence[int], probability: bool, level: float) -> dict[str, Any]:
     parts = rows.domains()
     area = macro_auroc(rows.confidence, rows.correct, parts, level=level)
     entry: dict[str, Any] = {
@@ -257,67 +225,7 @@ def _of_mix(rows: _Rows, mix: Sequence[int], probability: bool, level: float) ->
     return entry
 
 
-def _tests(
-    rows: Mapping[str, _Rows],
-    name: str,
-    reference: str,
-    mixes: Sequence[Sequence[int]],
-    draws: int,
-    items: int,
-    level: float,
-    stream: tuple[int, str],
-) -> list[dict[str, Any]]:
-    """Test one method against the reference on the questions that both have scored."""
-    if name == reference or reference not in rows:
-        return []
-    ours, theirs = rows[reference], rows[name]
-    _, left, right = np.intersect1d(ours.question, theirs.question, return_indices=True)
-    found = []
-    for mix in mixes:
-        kept = np.isin(ours.k[left], list(mix))
-        a, b = ours.take(left[kept]), theirs.take(right[kept])
-        if not a.correct.size:
-            continue
-        everything = [Leaf("all", None, np.arange(a.correct.size), 1.0)]
-        tests = {}
-        differ = int(np.count_nonzero(a.correct != b.correct))
-        views = [("macro", a.domains(), a.correct), ("pooled", everything, a.correct)]
-        views += [("own", a.domains(), b.correct)] if differ else []
-        for kind, parts, outcome in views:
-            # The draws depend on the mix only, so all methods meet the same questions.
-            rng = named_stream(stream[0], "test", stream[1], kind, mix)
-            tests[kind] = compare_aurocs(
-                (a.confidence, outcome),
-                (b.confidence, outcome),
-                parts,
-                draws=draws,
-                items=items,
-                level=level,
-                rng=rng,
-            )
-        own = tests.get("own", tests["macro"])
-        found.append(
-            {
-                "mix": list(mix),
-                "n": int(a.correct.size),
-                "items": tests["macro"].items,
-                "not_shared": int(np.isin(ours.k, list(mix)).sum() - a.correct.size),
-                "difference": tests["macro"].difference,
-                "p": tests["macro"].p,
-                "p_student": tests["macro"].p_student,
-                "pooled_difference": tests["pooled"].difference,
-                "pooled_p": tests["pooled"].p,
-                "pooled_p_student": tests["pooled"].p_student,
-                "outcome": f"the answer that {reference} is about",
-                "outcomes_differ": differ,
-                "own_difference": own.difference,
-                "own_p": own.p,
-            }
-        )
-    return found
-
-
-def _correlation(rows: _Rows, coverage: pl.DataFrame | None, level: float) -> Estimate | None:
+def _correlation(rows: ScoreRows, coverage: pl.DataFrame | None, level: float) -> Estimate | None:
     if coverage is None:
         return None
     known = dict(zip(coverage["question_id"], coverage["coverage"], strict=True))

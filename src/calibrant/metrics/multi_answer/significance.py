@@ -17,7 +17,6 @@ from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.metrics.multi_answer.macro import macro_auroc
 from calibrant.stats.bootstrap import percentile_interval
-from calibrant.stats.ranking import Ranked
 
 __all__ = ["Comparison", "compare_aurocs"]
 
@@ -32,7 +31,7 @@ class Comparison:
     `p` is two-sided: twice the smaller share of draws on either side of 0, where one draw is
     added to each side, so that it is never 0. It is as coarse as the number of draws; what is
     corrected for many comparisons needs a finer one: `p_student` takes the spread of the draws,
-    brought to all questions, and Student's law.
+    brought to all questions (`error`), and Student's law with `freedom` degrees.
     """
 
     difference: Estimate
@@ -40,6 +39,8 @@ class Comparison:
     p_student: float
     draws: int
     items: int
+    error: float
+    freedom: int
 
 
 def compare_aurocs(
@@ -93,8 +94,9 @@ def compare_aurocs(
         # Every part gives at least two questions: with fewer it has no AUROC at all.
         share = max(2, round(drawn * leaf.rows.size / size))
         taken = generator.integers(leaf.rows.size, size=(draws, share))
+        times = _times_taken(taken, leaf.rows.size)
         areas = [
-            _resampled_areas(values[leaf.rows], correct[leaf.rows], taken)
+            _resampled_areas(values[leaf.rows], correct[leaf.rows], times)
             for values, correct in (first, second)
         ]
         defined = ~np.isnan(areas[0]) & ~np.isnan(areas[1])
@@ -118,7 +120,7 @@ def _comparison(
     values = [macro_auroc(*method, parts).estimate.value for method in (first, second)]
     if gaps.size == 0 or any(math.isnan(value) for value in values):
         nothing = Estimate(math.nan, math.nan, math.nan, n=n, level=level)
-        return Comparison(nothing, math.nan, math.nan, int(gaps.size), items)
+        return Comparison(nothing, math.nan, math.nan, int(gaps.size), items, math.nan, 1)
     low, high = percentile_interval(gaps, level)
     above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
     below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
@@ -130,8 +132,9 @@ def _comparison(
     rarer = min(_rarer(correct[rows]) for _, correct in (first, second))
     # Draws of fewer questions vary more than the questions at hand do.
     spread = float(gaps.std(ddof=1)) * math.sqrt(items / n)
-    student = _student_p(estimate.value, spread, rarer, p)
-    return Comparison(estimate, p, student, int(gaps.size), items)
+    freedom = max(rarer - 1, 1)
+    student = _student_p(estimate.value, spread, freedom, p)
+    return Comparison(estimate, p, student, int(gaps.size), items, spread, freedom)
 
 
 def _rarer(correct: Array) -> int:
@@ -140,7 +143,7 @@ def _rarer(correct: Array) -> int:
     return int(min(right, correct.size - right))
 
 
-def _student_p(difference: float, spread: float, rarer: int, p: float) -> float:
+def _student_p(difference: float, spread: float, freedom: int, p: float) -> float:
     """Return the two-sided p-value of the difference by Student's law.
 
     Degrees of freedom come from the rarer outcome: with a handful of right answers the draws
@@ -148,21 +151,29 @@ def _student_p(difference: float, spread: float, rarer: int, p: float) -> float:
     """
     if spread == 0:
         return 1.0 if difference == 0 else p
-    return float(2 * special.stdtr(max(rarer - 1, 1), -abs(difference) / spread))
+    return float(2 * special.stdtr(freedom, -abs(difference) / spread))
 
 
-def _resampled_areas(score: Array, correct: Array, taken: NDArray[np.int64]) -> FloatArray:
-    """Return the AUROC of each row of `taken`: sorted once, then counts at distinct scores."""
-    ranked = Ranked.of(score, correct, None)
-    draws, groups = taken.shape[0], ranked.score.size
-    place = ranked.group[taken] + groups * np.arange(draws)[:, None]
-    shape = (draws, groups)
-    size = draws * groups
-    hits = np.bincount(place[correct[taken] > 0], minlength=size).reshape(shape)
-    misses = np.bincount(place.ravel(), minlength=size).reshape(shape) - hits
-    positives, negatives = hits.sum(axis=1), misses.sum(axis=1)
+def _times_taken(taken: NDArray[np.int64], size: int) -> NDArray[np.int32]:
+    """Return how often each row is taken by each draw, shape (rows, draws)."""
+    draws = taken.shape[0]
+    place = draws * taken + np.arange(draws)[:, None]
+    return np.bincount(place.ravel(), minlength=draws * size).astype(np.int32).reshape(size, draws)
+
+
+def _resampled_areas(score: Array, correct: Array, times: NDArray[np.int32]) -> FloatArray:
+    """Return the AUROC of each draw: wrong answers sorted once, looked up by the right ones."""
+    right, wrong = np.flatnonzero(correct > 0), np.flatnonzero(correct <= 0)
+    wrong = wrong[np.argsort(score[wrong], kind="stable")]
+    # Wrong answers of a draw below each place of their order.
+    below = np.zeros((wrong.size + 1, times.shape[1]), np.int32)
+    np.cumsum(times[wrong], axis=0, out=below[1:])
+    low, high = (np.searchsorted(score[wrong], score[right], side=s) for s in ("left", "right"))
+    hits = times[right]
     # Twice the pairs won, so that a tie counts one and all stays in whole numbers.
-    below = 2 * (negatives[:, None] - np.cumsum(misses, axis=1)) + misses
+    beaten = below[low]
+    beaten += below[high]
+    won = np.einsum("ij,ij->j", hits, beaten, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        areas: FloatArray = (hits * below).sum(axis=1) / (2.0 * positives * negatives)
+        areas: FloatArray = won / (2.0 * hits.sum(axis=0) * below[-1])
     return areas

@@ -14,18 +14,8 @@ _SHOWN = 10
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the findings of a check as neutral blocks."""
-    number = document["findings"]["number"]
-    verdict = (
-        f"All {document['questions']:,} questions hold: k exact, no duplicate, no entity in two "
-        "domains."
-        if document["ok"]
-        else f"{number:,} of {document['questions']:,} questions have other answers than their "
-        f"references; {document['duplicates']['number']:,} duplicates; "
-        f"{sum(pair['number'] for pair in document['shared_entities']):,} entities in two domains; "
-        f"{document.get('second_look', {}).get('number', 0):,} contradicted by another source."
-    )
     found: list[Paragraph | Table] = [
-        Paragraph(verdict + _seen_twice(document) + _first_finding(document), strong=True),
+        *(Paragraph(claim["text"], strong=True) for claim in document.get("claims") or ()),
         _domains(document),
     ]
     found.extend(
@@ -40,28 +30,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         )
         for pair in document["shared_entities"]
     )
-    if number:
+    if document["findings"]["number"]:
         found.append(_findings(document["findings"]))
     found.extend(_second_look(document))
     return found
-
-
-def _seen_twice(document: Mapping[str, Any]) -> str:
-    """Say how many questions another source has seen."""
-    second = document.get("second_look")
-    if not second or not second["looked_at"]:
-        return ""
-    rest = f"; {second['not_covered']:,} are not covered by one" if second["not_covered"] else ""
-    return f" Another source has seen {second['looked_at']:,}{rest}."
-
-
-def _first_finding(document: Mapping[str, Any]) -> str:
-    """Return what is wrong with the first question that does not hold."""
-    listed = [*document["findings"]["listed"], *document.get("second_look", {}).get("findings", ())]
-    if not listed:
-        return ""
-    first = listed[0]
-    return f" First: {first['text']} {first['detail'] or first['problem']}."
 
 
 def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -80,15 +52,15 @@ def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             shown = second["findings"][:_SHOWN]
             rows = tuple((item["text"], item["detail"]) for item in shown)
             found.append(Table(("question", "what speaks against it"), rows, labels=2))
-    if spot:
-        wrong = spot["wrong"]
-        found.append(
-            Paragraph(
-                f"A person found {wrong['value']:.0%} of {wrong['n']} sampled questions wrong "
-                f"(95 % interval {wrong['low']:.0%} to {wrong['high']:.0%})."
-            )
-        )
+    if spot and spot.get("agreement"):
+        found.append(_agreement(spot["agreement"]))
     return found
+
+
+def _agreement(both: Mapping[str, Any]) -> Table:
+    kappa = "undefined: nobody varies" if both["kappa"] is None else f"{both['kappa']:.2f}"
+    row = (number_cell(both["questions"]), f"{both['equal']:.0%}", kappa)
+    return Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0)
 
 
 def _domains(document: Mapping[str, Any]) -> Table:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.claims import Claim
+from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import UNCORRECTED
@@ -13,15 +15,16 @@ from calibrant.report.multiplicity import UNCORRECTED
 __all__ = ["blocks", "coverage_words"]
 
 _ALPHA = 0.05
+_SAID = 5
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the evaluation as neutral blocks."""
     found: list[Paragraph | Table] = []
+    found += [Paragraph(text, strong=True) for text in headline(_claims(document), _SAID)]
     models = list(dict.fromkeys(entry["model"] for entry in document["results"]))
     for model in models:
         entries = [entry for entry in document["results"] if entry["model"] == model]
-        found.append(Paragraph(_verdict(entries, document), strong=True))
         found.append(_by_k(model, entries, document["k"]))
         found.append(_mixes(model, entries, document))
     if document["coverage"]:
@@ -32,37 +35,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return found
 
 
-def _verdict(entries: Sequence[Mapping[str, Any]], document: Mapping[str, Any]) -> str:
-    """Return which method ranks best on the widest mix, and what is shown about the reference."""
-    model, widest = entries[0]["model"], document["mixes"][-1]
-    ranked = sorted(
-        (entry for entry in entries if entry["mixes"][-1]["auroc"]["value"] is not None),
-        key=lambda entry: -entry["mixes"][-1]["auroc"]["value"],
-    )
-    if not ranked:
-        return f"{model}: no AUROC is defined on the mix {_mix(widest)}"
-    best = ranked[0]
-    part = best["mixes"][-1]
-    text = f"{model}: on the mix {_mix(widest)} {best['method']} has "
-    if len(ranked) > 1:
-        text += f"the largest AUROC of {len(ranked)} methods "
-        text += "(picking the largest makes it look better): "
-    else:
-        text += "an AUROC of "
-    text += f"{estimate_cell(part['auroc'])}, n = {part['n']:,}."
-    tests = {e["method"]: e["significance"][-1] for e in entries if e["significance"]}
-    return f"{text} {_shown(tests, document)}" if tests else text
-
-
-def _shown(tests: Mapping[str, Mapping[str, Any]], document: Mapping[str, Any]) -> str:
-    """Say which methods the reference beats or loses to, after the correction."""
-    sure = {name: test for name, test in tests.items() if _sure(test)}
-    worse = [name for name, test in sure.items() if test["difference"]["value"] > 0]
-    better = [name for name, test in sure.items() if test["difference"]["value"] < 0]
-    return (
-        f"{document['reference']} is shown to rank better than {len(worse)} of {len(tests)} other "
-        f"methods, and worse than {', '.join(better) if better else 'none'} ({_rule(document)})."
-    )
+def _claims(document: Mapping[str, Any]) -> list[Claim]:
+    # Documents from before claims have sentences nowhere else: their tables stand alone.
+    return claims_of(document) if document.get("claims") else []
 
 
 def _rule(document: Mapping[str, Any]) -> str:
@@ -75,10 +50,10 @@ def _rule(document: Mapping[str, Any]) -> str:
     )
 
 
-def _sure(test: Mapping[str, Any]) -> bool:
+def _sure(test: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
     """Return whether a difference is shown; older documents have no corrected p-value."""
     p = test.get("p_adjusted", test["p"])
-    return p is not None and p <= _ALPHA
+    return p is not None and p <= (document.get("multiplicity") or {"alpha": _ALPHA})["alpha"]
 
 
 def _mix(mix: Sequence[int]) -> str:
@@ -110,7 +85,7 @@ def _mixes(model: str, entries: Sequence[Mapping[str, Any]], document: Mapping[s
         cells = []
         for part in entry["mixes"]:
             test = tests.get(tuple(part["mix"]))
-            mark = " *" if test is not None and _sure(test) else ""
+            mark = " *" if test is not None and _sure(test, document) else ""
             cells.append(estimate_cell(part["auroc"], digits=2) + mark)
         ece = entry["mixes"][-1]["ece"]
         rows.append((entry["method"], *cells, _error(ece)))

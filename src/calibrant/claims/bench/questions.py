@@ -1,0 +1,139 @@
+"""What `bench check` may say: do the questions have exactly the answers that they list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scipy.stats import beta
+
+from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, declare
+from calibrant.claims.words import count, percent
+
+__all__ = ["most_wrong", "question_claims"]
+
+
+def _second_source(facts: Facts) -> str:
+    seen, rest = facts["looked_at"], facts["not_covered"]
+    if not seen:
+        return "No other source covers them."
+    tail = f"; it does not cover {rest:,}" if rest else ""
+    return f"A second source agrees on {seen:,}{tail}."
+
+
+def _first(facts: Facts) -> str:
+    return f" First: {facts['first']}" if facts["first"] else ""
+
+
+HOLD = declare(
+    ClaimRule(
+        "bench.questions_hold",
+        "Do all questions have exactly the right answers that they list?",
+        "for every question the references are all answers that the source gives, and no others; "
+        "no question comes twice; no answer belongs to two domains",
+        "answers are derived again from the text of every question by rule or from the facts, and "
+        "compared with a second source and with rules of plausibility; no sampling is involved",
+        "none needed: every question is looked at",
+        {
+            "shown": lambda facts: (
+                f"All {count(facts['questions'], 'question')} hold: exactly the listed answers "
+                f"are right, none comes twice. {_second_source(facts)}"
+            ),
+        },
+    )
+)
+
+BROKEN = declare(
+    ClaimRule(
+        "bench.questions_broken",
+        "Which questions do not hold?",
+        "a question lists a wrong answer, lacks a right one, comes twice, shares an answer with "
+        "another domain, or is contradicted by a second source",
+        "as for `bench.questions_hold`: every question is looked at, no sampling is involved",
+        "none needed: every question is looked at",
+        {
+            "shown": lambda facts: (
+                f"{facts['problems']:,} problems in {count(facts['questions'], 'question')}: "
+                f"{facts['findings']:,} with other answers than listed, {facts['duplicates']:,} "
+                f"twice, {facts['shared']:,} answers in two domains, {facts['contradicted']:,} "
+                f"contradicted by a second source.{_first(facts)}"
+            ),
+        },
+    )
+)
+
+SHARE = declare(
+    ClaimRule(
+        "bench.share_wrong",
+        "How many questions are wrong at most, judged by people on a sample?",
+        "share of questions that people call wrong <= bound",
+        "exact one-sided 95 % bound (Clopper and Pearson) from a simple random sample",
+        "none: one bound per document",
+        {
+            "shown": lambda facts: (
+                f"At most {percent(facts['bound'])} of the questions are wrong (95 % sure): "
+                f"people found {facts['wrong']:,} of {facts['n']:,} sampled ones wrong."
+            ),
+        },
+    )
+)
+
+
+def question_claims(document: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of a check.
+
+    Parameters
+    ----------
+    document
+        Document ``calibrant.bench_check/1`` as plain data.
+    """
+    second = document.get("second_look") or {"looked_at": 0, "not_covered": 0, "number": 0}
+    numbers = {
+        "findings": document["findings"]["number"],
+        "duplicates": document["duplicates"]["number"],
+        "shared": sum(pair["number"] for pair in document["shared_entities"]),
+        "contradicted": second["number"],
+    }
+    facts = {
+        **numbers,
+        **{name: second[name] for name in ("looked_at", "not_covered")},
+        "questions": document["questions"],
+        "problems": sum(numbers.values()),
+        "first": _first_finding(document),
+    }
+    rule = HOLD if document["ok"] else BROKEN
+    subject = {"domains": [entry["domain"] for entry in document["results"]]}
+    made = [rule.claim("shown", facts, subject=subject, n=document["questions"])]
+    return [*made, *_spot(document.get("spot_check"))]
+
+
+def most_wrong(wrong: int, n: int) -> float:
+    """Return the largest share that the ticks leave possible at 95 %, one-sided.
+
+    Examples
+    --------
+    >>> round(most_wrong(0, 30), 3), most_wrong(5, 5)
+    (0.095, 1.0)
+    """
+    return 1.0 if wrong == n else float(beta.ppf(1 - ALPHA, wrong + 1, n - wrong))
+
+
+def _spot(spot: Mapping[str, Any] | None) -> list[Claim]:
+    if not spot:
+        return []
+    share = spot["wrong"]
+    wrong = round(share["value"] * share["n"])
+    facts = {"wrong": wrong, "n": share["n"], "bound": most_wrong(wrong, share["n"])}
+    return [SHARE.claim("shown", facts, subject={"sample": "spot check"}, estimate=share)]
+
+
+def _first_finding(document: Mapping[str, Any]) -> str:
+    listed = [
+        *document["findings"]["listed"],
+        *(document.get("second_look") or {}).get("findings", ()),
+    ]
+    if listed:
+        return f"{listed[0]['text']} {listed[0]['detail'] or listed[0]['problem']}."
+    return (
+        str(document["duplicates"]["listed"][0]["text"]) if document["duplicates"]["listed"] else ""
+    )
