@@ -12,7 +12,8 @@ from typing import Any, BinaryIO, cast
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 from calibrant.inputs.engines import LocalEngine
-from calibrant.records.batches import Part, is_url, parquet_files
+from calibrant.records.batches import Part, parquet_files
+from calibrant.records.formats import is_url
 
 __all__ = ["footer_facts", "streamed_input"]
 

@@ -13,8 +13,8 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.records.batches import Columns, is_url, opened_file, parquet_files, partition_of
-from calibrant.records.formats import file_format, is_study
+from calibrant.records.batches import Columns, opened_file, parquet_files, partition_of
+from calibrant.records.formats import file_format, is_study, is_url
 from calibrant.records.part_sums import SumPlan
 from calibrant.stats.mergeable import cell_grid
 

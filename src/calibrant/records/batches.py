@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 from calibrant.core.registry import did_you_mean
+from calibrant.records.formats import is_url
 
 __all__ = [
     "Batch",
     "Columns",
     "Part",
-    "is_url",
     "number_array",
     "opened_file",
     "parquet_files",
@@ -87,11 +87,6 @@ class Batch:
     answer: Any
     first_row: int
     rows: int
-
-
-def is_url(source: str) -> bool:
-    """Return whether the source is a URL such as ``s3://bucket/folder``."""
-    return "://" in source
 
 
 def parquet_files(source: str | Path) -> list[str]:

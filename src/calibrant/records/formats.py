@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 
-__all__ = ["column_separator", "file_format", "is_study", "separator_of"]
+__all__ = ["column_separator", "file_format", "is_study", "is_url", "separator_of"]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 
@@ -55,6 +55,11 @@ def separator_of(header: str) -> str:
     (';', ',')
     """
     return max(",\t;|", key=header.count)
+
+
+def is_url(source: str) -> bool:
+    """Return whether the source is a URL such as ``s3://bucket/folder``."""
+    return "://" in source
 
 
 def is_study(path: str | Path) -> bool:

@@ -30,12 +30,13 @@ _TEXT_COLUMNS = ("text", "question_text", "question", "prompt")
 class Opened(ABC):
     """An input that was opened: nobody below asks what kind it is.
 
-    Parameters
+    Attributes
     ----------
     given
         What names the input in documents and messages; None for arrays.
     """
 
+    given: Any = None
     notes: Sequence[str] = ()
     """What every block should say about how its rows were read."""
     non_probability: frozenset[str] = frozenset()
@@ -45,9 +46,6 @@ class Opened(ABC):
 
     unreadable: Mapping[str, int] = MappingProxyType({})
     """Rows that could not be read at all, by rule."""
-
-    def __init__(self, given: Any) -> None:
-        self.given = given
 
     def head(self, kind: str, *, seed: int, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the head of a document about this input."""

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from calibrant.inputs.logs import foreign_tables
-from calibrant.inputs.objects import plain_input
+from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
 from calibrant.inputs.opened.log import OpenLog
 from calibrant.inputs.opened.study import OpenStudy
 from calibrant.inputs.opened.tables import OpenArrays, OpenTables
 from calibrant.records import Study
 from calibrant.records.convert import ReadOptions
+from calibrant.records.formats import is_study
 
 __all__ = ["open_input"]
 
@@ -43,11 +44,12 @@ def open_input(
     >>> opened.head("audit", seed=0, settings={})["source"]
     'arrays in memory'
     """
-    given, outcomes = plain_input(data, outcomes)
-    if isinstance(given, Study):
-        return OpenStudy(given)
-    if isinstance(given, str | Path) and Study.is_study(given):
-        return OpenStudy(Study(given), given)
+    if isinstance(data, Study):
+        return OpenStudy(data)
+    path = isinstance(data, str | Path) and str(data) != STDIN
+    if path and is_study(data):
+        return OpenStudy(Study(data), data)
+    given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
     if _is_array(given):
         return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
     log = foreign_tables(given, options=ReadOptions(scale=scale), ranked=ranked)

@@ -23,7 +23,7 @@ class OpenLog(Opened):
     whole_record = True
 
     def __init__(self, tables: ForeignTables, given: Any) -> None:
-        super().__init__(given)
+        self.given = given
         self.tables = tables
         self.notes = tables.notes
         self.non_probability = frozenset(tables.ranking)

@@ -22,7 +22,7 @@ class OpenStudy(Opened):
     whole_record = True
 
     def __init__(self, study: Study, given: Any = None) -> None:
-        super().__init__(study.path if given is None else given)
+        self.given = study.path if given is None else given
         self.study = study
 
     @property

@@ -35,7 +35,6 @@ class OpenArrays(Opened):
     """
 
     def __init__(self, confidence: Any, outcomes: Any) -> None:
-        super().__init__(None)
         if outcomes is None:
             raise InputError(
                 "an array of confidences needs an array of outcomes: audit(confidence, correct)"
@@ -68,6 +67,9 @@ class OpenArrays(Opened):
 
 class OpenTables(Opened):
     """One or several tables: paths, dataframes, mappings of columns."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
 
     @property
     def error_name(self) -> str | None:
