@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from calibrant.verbs.methods import methods as methods
     from calibrant.verbs.monitor import monitor as monitor
     from calibrant.verbs.plan import plan as plan
-    from calibrant.workflows.event_loop import arun as arun
+    from calibrant.workflows.arun import arun as arun
     from calibrant.workflows.report import report as write_report
     from calibrant.workflows.run import run as run
 else:
@@ -85,7 +85,7 @@ else:
             ".verbs.methods": ("methods",),
             ".verbs.monitor": ("monitor",),
             ".verbs.plan": ("plan",),
-            ".workflows.event_loop": ("arun",),
+            ".workflows.arun": ("arun",),
             ".workflows.report": ("report as write_report",),
             ".workflows.run": ("run",),
             ".clients": (),

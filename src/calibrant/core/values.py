@@ -18,7 +18,7 @@ from calibrant.core.inputs import check_input
 from calibrant.core.output import check_output, check_output_folder
 
 if TYPE_CHECKING:
-    from calibrant.core.verb import Option
+    from calibrant.core.option import Option
 
 __all__ = ["LARGEST", "checked", "parsed"]
 
@@ -27,7 +27,16 @@ LARGEST = 1e15
 
 
 def checked(option: Option, name: str, value: Any, base: Any) -> Any:
-    """Return a value given from Python as the verb takes it, or refuse it."""
+    """Return a value given from Python as the verb takes it, or refuse it.
+
+    Examples
+    --------
+    >>> from calibrant.core.option import Option
+    >>> checked(Option("Equal-width bins.", min=1, max=100), "bins", 0, int)
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: bins is a whole number from 1 to 100, got 0
+    """
     if option.place:
         _check_places(option, name, value)
         return value
@@ -53,7 +62,7 @@ def parsed(option: Option, name: str, text: str, base: Any) -> Any:
 
     Examples
     --------
-    >>> from calibrant.core.verb import Option
+    >>> from calibrant.core.option import Option
     >>> parsed(Option("Models.", kind="names"), "models", "small, large", list)
     ['small', 'large']
     >>> parsed(Option("Costs.", kind="map", example="c10=1"), "costs", "c10=1,c01=5", dict)
@@ -123,7 +132,7 @@ def _rule(option: Option, base: Any) -> str:
 
     Examples
     --------
-    >>> from calibrant.core.verb import Option
+    >>> from calibrant.core.option import Option
     >>> _rule(Option("", above=0, below=1), float), _rule(Option("", min=0), int)
     ('lies between 0 and 1', 'is a whole number, at least 0')
     """

@@ -11,11 +11,12 @@ import types
 import typing
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from calibrant.core.errors import InputError
+from calibrant.core.option import ADVANCED, COMPUTE, GROUPS, INPUT, OUTPUT, Option
 from calibrant.core.registry import did_you_mean
 
 __all__ = [
@@ -35,92 +36,6 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
-GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)
-
-Kind = Literal[
-    "",
-    "names",
-    "several",
-    "whole numbers",
-    "numbers",
-    "map",
-    "map or numbers",
-    "date",
-    "name or number",
-]
-Place = Literal["", "read", "write", "write with folders", "folder", "file or folder"]
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """What an argument of a verb means, and which values it takes.
-
-    Parameters
-    ----------
-    help
-        One sentence.
-    metavar
-        What goes there, in the help: ``COL``, ``PATH``, ``A,B,..``.
-    group
-        Where it stands in the help.
-    min, max, above, below
-        Ends of a range that are allowed, and ends that are not.
-    unit
-        What a number counts, for messages: ``seconds``.
-    choices
-        The words allowed.
-    kind
-        How a text on the command line is read where the type alone does not say it: ``names``
-        (separated by commas), ``several`` (the option is given several times), ``whole numbers``,
-        ``numbers``, ``map`` (name=number), ``map or numbers``, ``date``, ``name or number``.
-    place
-        A path: to ``read`` from, to ``write`` a file to (``write with folders``: folders above it
-        are made), a ``folder`` to fill.
-    example
-        How the value is written, for messages.
-    argument
-        On the command line it is given without a name; with `several` values where `kind` says so.
-    required
-        The command needs it, although a call from Python does not.
-    cli
-        Name on the command line where it is not that of the argument.
-    formerly
-        Names it had; they work for one more release, with a warning.
-
-    Examples
-    --------
-    >>> Option("Equal-width bins.", min=1, max=100).check("bins", 0, int)
-    Traceback (most recent call last):
-    ...
-    calibrant.core.errors.InputError: bins is a whole number from 1 to 100, got 0
-    """
-
-    help: str
-    _: KW_ONLY
-    metavar: str = ""
-    group: str = COMPUTE
-    min: float | None = None
-    max: float | None = None
-    above: float | None = None
-    below: float | None = None
-    unit: str = ""
-    choices: tuple[str, ...] = ()
-    kind: Kind = ""
-    place: Place = ""
-    example: str = ""
-    argument: bool = False
-    required: bool = False
-    cli: str = ""
-    formerly: tuple[str, ...] = ()
-
-    def check(self, name: str, value: Any, base: Any) -> Any:
-        """Return the value as the verb takes it, or refuse it."""
-        from calibrant.core.values import checked
-
-        return checked(self, name, value, base)
-
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
@@ -178,7 +93,10 @@ class Parameter:
         """Return the value as the verb takes it, or refuse it."""
         if value is None and self.accepts_none:
             return None
-        return self.option.check(self.name, value, self.type)
+        # Loaded here: declaring a verb checks nothing.
+        from calibrant.core.values import checked
+
+        return checked(self.option, self.name, value, self.type)
 
     @property
     def type(self) -> Any:

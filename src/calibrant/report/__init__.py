@@ -4,6 +4,9 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.lazy import lazy_exports
 
+# Every kind of document has its class as soon as a result can be made.
+from calibrant.report import typed as _typed  # noqa: F401
+
 if TYPE_CHECKING:
     from calibrant.report.page import render_html
     from calibrant.report.terminal import render_markdown, render_text, terminal_blocks

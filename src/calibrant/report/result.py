@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError
@@ -30,12 +30,18 @@ class Result(Mapping[str, Any]):
     ('AuditResult', [])
     """
 
+    # Classes by kind of document; `report.typed` fills it, and is loaded with this package.
+    _of_kind: ClassVar[dict[str, type[Result]]] = {}
+
+    def __init_subclass__(cls, kind: str = "", **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        if kind:
+            Result._of_kind[kind] = cls
+
     def __new__(cls, document: Mapping[str, Any]) -> Result:
         """Return a result of the class that knows the keys of this kind of document."""
         if cls is Result:
-            from calibrant.report.typed import TYPED
-
-            cls = TYPED.get(kind_of(document), Result)
+            cls = Result._of_kind.get(kind_of(document), Result)
         return super().__new__(cls)
 
     def __init__(self, document: Mapping[str, Any]) -> None:

@@ -25,7 +25,6 @@ from calibrant.documents.fields import (
 from calibrant.report.result import Result
 
 __all__ = [
-    "TYPED",
     "AuditResult",
     "BenchCheckResult",
     "BenchResult",
@@ -47,96 +46,73 @@ __all__ = [
 ]
 
 
-class AuditResult(Result, AuditFields):
+class AuditResult(Result, AuditFields, kind="audit"):
     """What `audit` returns."""
 
 
-class CompareResult(Result, CompareFields):
+class CompareResult(Result, CompareFields, kind="compare"):
     """What `compare` returns."""
 
 
-class GroupsResult(Result, GroupsFields):
+class GroupsResult(Result, GroupsFields, kind="groups"):
     """What `groups` returns."""
 
 
-class CascadeResult(Result, CascadeFields):
+class CascadeResult(Result, CascadeFields, kind="cascade"):
     """What `cascade` returns."""
 
 
-class DecideResult(Result, DecideFields):
+class DecideResult(Result, DecideFields, kind="decide"):
     """What `decide` returns."""
 
 
-class PlanResult(Result, PlanFields):
+class PlanResult(Result, PlanFields, kind="plan"):
     """What `plan` returns."""
 
 
-class LabelResult(Result, LabelFields):
+class LabelResult(Result, LabelFields, kind="label"):
     """What `label_next`, `label_add` and `label_status` returns."""
 
 
-class MonitorResult(Result, MonitorFields):
+class MonitorResult(Result, MonitorFields, kind="monitor"):
     """What `monitor` returns."""
 
 
-class MultiAnswerResult(Result, MultiAnswerFields):
+class MultiAnswerResult(Result, MultiAnswerFields, kind="multi_answer"):
     """What `bench_evaluate` returns."""
 
 
-class BenchResult(Result, BenchFields):
+class BenchResult(Result, BenchFields, kind="bench"):
     """What `bench_mace` returns."""
 
 
-class BenchCheckResult(Result, BenchCheckFields):
+class BenchCheckResult(Result, BenchCheckFields, kind="bench_check"):
     """What `bench_check` returns."""
 
 
-class ImportResult(Result, ImportFields):
+class ImportResult(Result, ImportFields, kind="import_logs"):
     """What `import_logs` returns."""
 
 
-class MethodsResult(Result, MethodsFields):
+class MethodsResult(Result, MethodsFields, kind="methods"):
     """What `methods` returns."""
 
 
-class ModelsResult(Result, ModelsFields):
+class ModelsResult(Result, ModelsFields, kind="models"):
     """What `models` returns."""
 
 
-class GradeResult(Result, GradeFields):
+class GradeResult(Result, GradeFields, kind="grade"):
     """What `grade` returns."""
 
 
-class RunResult(Result, RunFields):
+class RunResult(Result, RunFields, kind="run"):
     """What `run` returns."""
 
 
-class ReportResult(Result, ReportFields):
+class ReportResult(Result, ReportFields, kind="report"):
     """What `report` returns."""
 
 
-class DemoResult(Result, DemoFields):
+class DemoResult(Result, DemoFields, kind="demo"):
     """What `demo` returns."""
-
-
-TYPED: dict[str, type[Result]] = {
-    "audit": AuditResult,
-    "compare": CompareResult,
-    "groups": GroupsResult,
-    "cascade": CascadeResult,
-    "decide": DecideResult,
-    "plan": PlanResult,
-    "label": LabelResult,
-    "monitor": MonitorResult,
-    "multi_answer": MultiAnswerResult,
-    "bench": BenchResult,
-    "bench_check": BenchCheckResult,
-    "import_logs": ImportResult,
-    "methods": MethodsResult,
-    "models": ModelsResult,
-    "grade": GradeResult,
-    "run": RunResult,
-    "report": ReportResult,
-    "demo": DemoResult,
-}
-"""Classes of results by the kind of document."""
