@@ -172,8 +172,8 @@ def main() -> None:
         "",
         "Rows of unequal weight and questions with unequally many rows are the same difficulty: a "
         "heavy unit draws the value to itself. Its own residual is put right by its share, and the "
-        "number of equal units that would tell as much (Kish) decides how wide the interval is. For "
-        "means the degrees of freedom are Satterthwaite's (Bell, McCaffrey 2002): few large "
+        "number of equal units that would tell as much (Kish) decides how wide the interval is. "
+        "For means the degrees of freedom are Satterthwaite's (Bell, McCaffrey 2002): few large "
         "questions make up the variance, however many small ones there are. "
         "Few wrong answers with tied scores may hide their spread; the interval of the AUROC then "
         "also holds what continuous scores would give.",

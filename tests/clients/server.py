@@ -6,6 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,8 @@ class Behaviour:
     same_id: bool = False
     logprob: Callable[[int], float] = lambda position: -0.1 - 0.01 * position
     model: str | None = None
+    # Called with (number of the call, good answer): the JSON, bytes or response to send instead.
+    spoil: Callable[[int, dict[str, Any]], Any] | None = None
 
 
 @dataclass
@@ -122,14 +125,22 @@ class Endpoint:
         for position in range(n):
             self.drawn[prompt, None if seed is None else seed + position] += 1
         tokens = sum(len(choice["message"]["content"].split()) for choice in choices)
-        return web.json_response(
+        return self._reply(
+            number,
             {
                 "id": "always-the-same" if self.behaviour.same_id else f"call-{number}",
                 "model": self.behaviour.model or body["model"],
                 "choices": choices,
                 "usage": {"prompt_tokens": 10, "completion_tokens": tokens},
-            }
+            },
         )
+
+    def _reply(self, number: int, answer: dict[str, Any]) -> web.StreamResponse:
+        spoilt = self.behaviour.spoil(number, answer) if self.behaviour.spoil else answer
+        if isinstance(spoilt, web.StreamResponse):
+            return spoilt
+        body = spoilt if isinstance(spoilt, bytes) else json.dumps(spoilt).encode()
+        return web.Response(body=body, content_type="application/json")
 
     def _choice(self, body: dict[str, Any], number: int, position: int) -> dict[str, Any]:
         text = self.text(body, number, position)
@@ -158,7 +169,8 @@ class Endpoint:
         number, body, fault = await self._take(request)
         if fault is not None:
             return fault
-        return web.json_response(
+        return self._reply(
+            number,
             {
                 "id": f"msg_{number}",
                 "type": "message",
@@ -167,7 +179,7 @@ class Endpoint:
                 "content": [{"type": "text", "text": self.text(body, number, 0)}],
                 "stop_reason": "max_tokens" if body["max_tokens"] < 6 else "end_turn",
                 "usage": {"input_tokens": 12, "output_tokens": 6},
-            }
+            },
         )
 
     async def _content(self, request: web.Request) -> web.StreamResponse:
@@ -200,7 +212,8 @@ class Endpoint:
                     ],
                 }
             candidates.append(candidate)
-        return web.json_response(
+        return self._reply(
+            number,
             {
                 "candidates": candidates,
                 "usageMetadata": {
@@ -209,7 +222,7 @@ class Endpoint:
                 },
                 "modelVersion": "gemini-test-001",
                 "responseId": f"resp-{number}",
-            }
+            },
         )
 
 
@@ -244,6 +257,27 @@ async def silence(request: web.Request) -> web.StreamResponse:
     """Say nothing until the client has given up."""
     await asyncio.sleep(3.0)
     return web.Response()
+
+
+async def cut_chunks(request: web.Request) -> web.StreamResponse:
+    """Send an answer in pieces and cut the connection before the last one."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    response.enable_chunked_encoding()
+    await response.prepare(request)
+    await response.write(b'{"id": "x"')
+    request.transport.abort()
+    return response
+
+
+async def trickle(request: web.Request) -> web.StreamResponse:
+    """Send one byte after the other, for longer than anybody waits."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        for _ in range(60):
+            await response.write(b" ")
+            await asyncio.sleep(0.05)
+    return response
 
 
 async def reset(request: web.Request) -> web.StreamResponse:

@@ -79,7 +79,8 @@ class AnthropicClient(HttpClient):
 def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> Completion:
     blocks = answer.get("content")
     text = None if blocks == [] else text_of(_spoken(blocks))
-    if text is None and blocks != []:
+    silent = isinstance(blocks, list) and not any(isinstance(b, Mapping | str) for b in blocks)
+    if blocks != [] and (text is None or silent):
         raise TransientClientError("the answer has not the form of a message: it has no content")
     usage, estimated = _usage(answer.get("usage"), request, text or "")
     reason = short_name(answer.get("stop_reason")) or "unknown"
