@@ -7,6 +7,7 @@ the process: caps, and by how many seconds its clock is wrong.
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 from pathlib import Path
 
 from calibrant.clients import Caps, Price
-from calibrant.core.errors import BudgetError
+from calibrant.core.errors import BudgetError, InputError
 from calibrant.records.ledger import Ledger
 from clients.sessions import Session, questions
 
@@ -32,7 +33,8 @@ class Place:
 class Starter:
     """Starts studies: `with Starter(url, path) as starter: pid = starter.start()`."""
 
-    def __init__(self, url, path):
+    def __init__(self, url, path, *, errors=None):
+        self._errors = errors
         self._command = [sys.executable, "-m", "clients.killable", url, str(path)]
 
     def __enter__(self):
@@ -42,6 +44,7 @@ class Starter:
             cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=self._errors,
             text=True,
         )
         return self
@@ -71,8 +74,11 @@ def wait_until(condition, seconds=60):
         time.sleep(0.002)
 
 
-def work(url, path, *, clock_s=0.0, caps=None):
-    """Run the study as a process whose clock is wrong by so much."""
+def work(url, path, *, clock_s=0.0, caps=None, most_bytes=None):
+    """Run the study as a process whose clock is wrong, and whose files may not grow further."""
+    if most_bytes is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
     true_time = time.time
     time.time = lambda: true_time() + clock_s
     limits = None if caps is None else Caps(**caps)
@@ -81,6 +87,9 @@ def work(url, path, *, clock_s=0.0, caps=None):
             Session(Place(url), ledger, caps=limits, prices=PRICES).run(ASKS)
         except BudgetError:
             assert caps is not None
+        except InputError as error:
+            os.write(2, f"{error}\n".encode())
+            os._exit(2)
 
 
 def main():

@@ -154,3 +154,23 @@ def test_a_ledger_from_before_accounts_is_charged_with_what_it_holds(server, pat
     with Ledger(path) as ledger, pytest.raises(BudgetError, match="cap of 8 calls"):
         Session(server, ledger, caps=Caps(calls=8)).run(questions(20))
     assert len(server.calls) == 8
+
+
+def test_a_disk_that_takes_no_more_is_one_message_and_loses_nothing(server, path, tmp_path):
+    """The system itself refuses to write: what is committed stays, and the next run goes on."""
+    said = tmp_path / "said.txt"
+    with said.open("wb") as errors, Starter(server.url, path, errors=errors) as starter:
+        pid = starter.start(most_bytes=150_000)
+        wait_until(lambda: not is_running(pid), seconds=120)
+    assert "what was kept before stays kept" in said.read_text()
+    assert "Traceback" not in said.read_text()
+    with Ledger(path) as ledger:
+        kept = ledger.totals()["draws"]
+        assert 0 < kept < 2 * len(ASKS)
+        before, under_way = len(server.drawn), in_flight_draws(ledger)
+        outcomes = Session(server, ledger).run(ASKS)
+        assert all(outcome.complete for outcome in outcomes.values())
+        assert ledger.totals()["draws"] == 2 * len(ASKS)
+    assert before >= kept
+    bought_again = {draw for draw, count in server.drawn.items() if count > 1}
+    assert bought_again <= under_way, "only what could not be written is bought again"
