@@ -1,6 +1,12 @@
 """From a study file to draws: plan, prompts, runner, tables."""
 
-from calibrant.collect.config import ModelConfig, StudyConfig, load_config, parse_config
+from calibrant.collect.config import (
+    ModelConfig,
+    StudyConfig,
+    load_config,
+    parse_config,
+    with_scoring,
+)
 from calibrant.collect.endpoints import open_client
 from calibrant.collect.forecast import Forecast, check_budget, forecast
 from calibrant.collect.needs import NEEDS, Selection, select_probes
@@ -37,4 +43,5 @@ __all__ = [
     "select_probes",
     "shipped_prompts",
     "study_prices",
+    "with_scoring",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "StudyConfig",
     "load_config",
     "parse_config",
+    "with_scoring",
 ]
 
 CLIENTS = ("embedded", *PRESETS, "anthropic", "gemini", "replay")
@@ -173,6 +174,12 @@ class StudyConfig:
         if model.temperature is not None:
             sampling = replace(sampling, temperature=model.temperature)
         return replace(self, prompts=model.prompts or self.prompts, sampling=sampling)
+
+
+def with_scoring(config: StudyConfig, given: Mapping[str, Any]) -> StudyConfig:
+    """Return the study with these choices of scoring in place of its own; None keeps its own."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    return replace(config, scoring={**config.scoring, **chosen})
 
 
 def load_config(study: Study) -> StudyConfig:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
 
 __all__ = [
+    "About",
     "AnswerColumn",
     "Bins",
     "By",
@@ -46,9 +47,12 @@ __all__ = [
     "Scale",
     "ScoresData",
     "Seed",
+    "Similarity",
     "Table",
+    "Tau",
     "TreeSplits",
     "Triples",
+    "Variant",
     "WeightsColumn",
 ]
 
@@ -265,3 +269,24 @@ Seed: TypeAlias = Annotated[
 OutFile: TypeAlias = Annotated[
     str | Path, Option("Where to write.", metavar="PATH", group=OUTPUT, place="write")
 ]
+
+# -- how draws are scored
+About: TypeAlias = Annotated[
+    str | None,
+    Option("Answer that question-level scores are about.", metavar="modal|greedy",
+           group=ADVANCED, choices=("modal", "greedy")),
+]  # fmt: skip
+Variant: TypeAlias = Annotated[
+    str | None,
+    Option("Score as usual, or as the authors' published numbers were made.",
+           metavar="default|paper", group=ADVANCED, choices=("default", "paper")),
+]  # fmt: skip
+Tau: TypeAlias = Annotated[
+    float | None,
+    Option("Threshold of sca, sca_distinct, snca and sfca.", metavar="MASS", group=ADVANCED, min=0),
+]  # fmt: skip
+Similarity: TypeAlias = Annotated[
+    str | None,
+    Option("What scores of similarity compare.", metavar="classes|embeddings|lexical",
+           group=ADVANCED, choices=("classes", "embeddings", "lexical")),
+]  # fmt: skip

@@ -11,7 +11,7 @@ import polars as pl
 
 from calibrant.claims.bench import evaluation_claims
 from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table
+from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table, score_table
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -22,11 +22,21 @@ from calibrant.inputs.provenance import document_head
 from calibrant.metrics.multi_answer import (
     evaluate_multi_answer,
     knowledge_coverage,
+    mass_histogram,
     tune_aggregation,
 )
 from calibrant.records import Scores, Study, load_scores, read_table, source_name
 from calibrant.report.typed import MultiAnswerResult
-from calibrant.verbs._options import Level, Margin, OnInvalid, Seed
+from calibrant.verbs._options import (
+    About,
+    Level,
+    Margin,
+    OnInvalid,
+    Seed,
+    Similarity,
+    Tau,
+    Variant,
+)
 
 __all__ = ["bench_evaluate"]
 
@@ -75,6 +85,19 @@ def bench_evaluate(
         Sequence[str],
         Option("Methods whose threshold is tuned; '' for none.", metavar="A,B,.."),
     ] = _TUNED,
+    tau_grid: Annotated[
+        Sequence[float],
+        Option(
+            "Thresholds to try; by default such that fit the masses.",
+            metavar="A,B,..",
+            group=ADVANCED,
+            kind="numbers",
+        ),
+    ] = (),
+    about: About = None,
+    variant: Variant = None,
+    tau: Tau = None,
+    similarity: Similarity = None,
     coverage_mass: Annotated[
         str,
         Option(
@@ -132,9 +155,16 @@ def bench_evaluate(
         Method that the others are tested against; None takes sca where the table has it.
     tune
         Aggregating methods whose threshold is tuned on a fifth of the questions.
+    tau_grid
+        Thresholds to try; without it quantiles of the masses at hand for sca, and shares up to
+        0.5 for snca and sfca.
+    about, variant, tau, similarity
+        Score the draws again with these choices, instead of taking the scores as they are (see
+        `calibrant.confidence.Options`); only methods that the draws allow are then evaluated.
     coverage_mass, coverage_threshold
         A meaning is known from this mass on: its share of the draws (``frequency``), or the
-        summed probability of its texts, each counted once (``probability``).
+        summed probability of its texts, each counted once (``probability``) or as often as it
+        was drawn (``draws``, as in the paper).
     on_invalid
         ``error`` or ``drop`` for score rows that break a rule, for example without a grade.
     resamples, items
@@ -164,9 +194,10 @@ def bench_evaluate(
         scores = _scores(study.read("scores") if study else data, questions, on_invalid)
     with error_source(source_name(data if study else draws)):
         table = _draw_table(study, draws)
+    frame = _rescored(scores.frame, table, about, variant, tau, similarity)
     coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
     document = evaluate_multi_answer(
-        scores.frame,
+        frame,
         mixes=mixes,
         reference=reference or _REFERENCE,
         ranking_methods=_ranking_methods(),
@@ -178,12 +209,14 @@ def bench_evaluate(
     )
     _require_reference(reference, document["results"])
     settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
-                "margin": margin}  # fmt: skip
+                "margin": margin, "scoring": {"about": about, "variant": variant, "tau": tau,
+                                                "similarity": similarity}}  # fmt: skip
     given = [data, *(table for table in (questions, draws) if table is not None)]
     document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
     document["dropped"] = dict(scores.dropped)
     document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
-    document["tuning"] = _tuning(table, scores.frame, tune, level, seed)
+    document["tuning"] = _tuning(table, frame, tune, tau_grid or None, level, seed)
+    document["masses"] = [] if table is None else mass_histogram(table)
     document["claims"] = [c.to_dict() for c in evaluation_claims(plain(document), margin)]
     return MultiAnswerResult(document)
 
@@ -281,6 +314,31 @@ def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
     return compact_table(frame)
 
 
+def _rescored(
+    frame: pl.DataFrame,
+    table: DrawTable | None,
+    about: str | None,
+    variant: str | None,
+    tau: float | None,
+    similarity: str | None,
+) -> pl.DataFrame:
+    """Score the draws again where a choice was made, with the methods of the table."""
+    given: dict[str, Any] = {"about": about, "variant": variant, "tau": tau,
+                             "similarity": similarity}  # fmt: skip
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if not chosen:
+        return frame
+    if table is None:
+        rule = "{" + next(iter(chosen)) + "} is about how draws are scored, and there are none"
+        raise InputError(Hint(rule), hint=Hint("give a study folder, or draws with {draws}"))
+    names = [name for name in frame["method"].unique(maintain_order=True) if name in METHODS]
+    columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
+    scored = score_table(table, methods=names, **chosen).scores
+    return scored.drop_nulls(["confidence", "correct"]).join(
+        frame.select(columns).unique(), on="question_id", maintain_order="left"
+    )
+
+
 def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
     block = table.samples
     classes = block.classes
@@ -303,11 +361,14 @@ def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
 
 
 def _tuning(
-    table: DrawTable | None, frame: pl.DataFrame, methods: Sequence[str], level: float, seed: int
+    table: DrawTable | None,
+    frame: pl.DataFrame,
+    methods: Sequence[str],
+    grid: Sequence[float] | None,
+    level: float,
+    seed: int,
 ) -> list[dict[str, Any]]:
     if table is None or not methods:
         return []
-    columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
-    return tune_aggregation(
-        table, frame.select(columns).unique(), methods=methods, level=level, seed=seed
-    )
+    questions = frame.select("question_id", "k", "domain").unique()
+    return tune_aggregation(table, questions, methods=methods, grid=grid, level=level, seed=seed)

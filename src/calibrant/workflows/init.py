@@ -1,4 +1,4 @@
-"""`init`: a folder to begin with: a commented study.toml and five questions, or example logs."""
+"""`init`: a folder to begin with: a commented study.toml and five questions, or other examples."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ def init(
     logs: Annotated[
         bool, Option("Write example logs of other tools instead: Inspect, lm-eval, uqlm and more.")
     ] = False,
+    domain: Annotated[
+        bool, Option("Write a domain of facts instead, to build a benchmark from and ask it.")
+    ] = False,
 ) -> Result:
     """Write a commented ``study.toml`` and five example questions, to change and run.
 
@@ -46,15 +49,20 @@ def init(
         Folder to fill; it is made where it is missing.
     logs
         Write example logs of other tools instead: Inspect, lm-eval, uqlm, LM-Polygraph.
+    domain
+        Write a table of 60 facts instead, the file that says what they mean, and the study that
+        asks them: see :func:`calibrant.bench_mace`.
 
     Returns
     -------
     Result
         Document ``calibrant.init/1``: the files, and what to type next.
     """
+    if logs and domain:
+        raise InputError("example logs and an example domain go into two folders")
     target = Path(folder)
     examples = resources.files(_EXAMPLES)
-    chosen = examples / ("logs" if logs else "study")
+    chosen = examples / ("logs" if logs else "domain" if domain else "study")
     names = sorted(entry.name for entry in chosen.iterdir() if not entry.name.startswith("_"))
     for name in names:
         if (target / name).exists():
@@ -68,6 +76,11 @@ def init(
         for name in names:
             _copy(chosen / name, target / name)
     next_step = f"calibrant audit {target}/inspect.eval" if logs else f"calibrant run {target}"
+    if domain:
+        next_step = (
+            f"calibrant bench mace --domain-file {target}/borders.toml --k 2,4,6 --per-k 8 "
+            f"--out {target}/questions.jsonl"
+        )
     return Result(
         {
             **document_head("init", None),

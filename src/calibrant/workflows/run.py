@@ -32,6 +32,7 @@ from calibrant.collect import (
     open_client,
     select_probes,
     study_prices,
+    with_scoring,
 )
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
@@ -47,7 +48,7 @@ from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
-from calibrant.verbs._options import Engine
+from calibrant.verbs._options import About, Engine, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
 from calibrant.workflows.event_loop import run_to_end
 from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
@@ -83,6 +84,10 @@ def run(
     ] = False,
     watch: Annotated[Watch | None, Supplied("progress")] = None,
     confirm: Annotated[Callable[[str], bool] | None, Supplied("confirmation")] = None,
+    about: About = None,
+    variant: Variant = None,
+    tau: Tau = None,
+    similarity: Similarity = None,
     engine: Engine = None,
 ) -> RunResult:
     """Ask models what a study wants to know, and score and audit the answers.
@@ -107,6 +112,8 @@ def run(
         Is told about progress.
     confirm
         Is asked before such calls. Without it, as usual in Python, nobody is asked.
+    about, variant, tau, similarity
+        How scores are made, in place of what ``[scoring]`` in study.toml says.
     engine
         Share out clustering and grading by rules, and Sem-ECE: ``local`` (threads), ``ray`` or
         ``ray://HOST:PORT``. The tables and documents are the same. Not with a judge or
@@ -118,7 +125,8 @@ def run(
         Document ``calibrant.run/1``.
     """
     folder = Study(Path(study).parent if Path(study).name == "study.toml" else study)
-    config = load_config(folder)
+    given = {"about": about, "variant": variant, "tau": tau, "similarity": similarity}
+    config = with_scoring(load_config(folder), given)
     source = str(folder.config_path)
     if engine is not None:
         _check_engine(engine, config, source)

@@ -31,6 +31,7 @@ __all__ = ["evaluate_multi_answer"]
 
 Array = NDArray[Any]
 _SHARE = (0.0, 1.0)
+_MANY = 6
 _COLUMNS = ("question_id", "model", "method", "confidence", "correct", "k", "domain")
 
 
@@ -256,6 +257,10 @@ def _coverage_table(
                 "model": part["model"][0],
                 "k": part["k"][0],
                 "coverage": macro_mean(values, parts, level=level).estimate,
+                # Questions with 0, 1, .. known answers; the last number is six and more (Fig. 10).
+                "questions": np.bincount(
+                    np.minimum(values.astype(np.int64), _MANY), minlength=_MANY + 1
+                ).tolist(),
             }
         )
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,28 +44,42 @@ def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
     return tuple(sorted({0.0, *(float(f"{value:.3g}") for value in found)}))
 
 
-def mass_histogram(
-    table: DrawTable, *, rank: int = 1, bins: int = 20
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return counts and edges of the share of the rank-th largest meaning (Fig. 9 and 10).
+def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
+    """Return, per model, how many meanings have which mass (Fig. 9 of the paper).
 
-    Shares are masses over the summed mass of the question's answered meanings; a question with
-    fewer meanings has the share 0.
+    The mass of a meaning is the summed probability of its draws, not normalised: it may exceed
+    1, and the last bin holds those that do.
+
+    Parameters
+    ----------
+    table
+        Draws with log-probs and meanings.
+    bins
+        Bins of equal width from 0 to 1.
+
+    Returns
+    -------
+    list of dict
+        ``model``, ``edges`` (bins + 1 of them) and ``counts`` (bins + 1: the last one is above 1);
+        models without log-probs are left out.
 
     Examples
     --------
     >>> from calibrant.confidence import Question, table_of
-    >>> logs = [[float(np.log(p))] for p in (0.6, 0.3, 0.1)]
-    >>> counts, edges = mass_histogram(
-    ...     table_of([Question(classes=[0, 1, 2], token_logprobs=logs)]), rank=2, bins=4)
-    >>> counts.tolist(), edges.tolist()
-    ([0, 1, 0, 0], [0.0, 0.25, 0.5, 0.75, 1.0])
+    >>> logs = [[float(np.log(p))] for p in (0.6, 0.6, 0.3, 0.02)]
+    >>> table = table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs, model="m")])
+    >>> mass_histogram(table, bins=2)
+    [{'model': 'm', 'edges': [0.0, 0.5, 1.0], 'counts': [2, 0, 1]}]
     """
     classes = table.samples.classes
-    mass = np.where(classes.answered, np.nan_to_num(class_mass(table.samples)), 0.0)
-    spread = -np.sort(-classes.spread(mass, 0.0), axis=1)
-    total = spread.sum(axis=1)
-    column = spread[:, rank - 1] if rank <= spread.shape[1] else np.zeros(total.size)
-    share = column[total > 0] / total[total > 0]
-    counts, edges = np.histogram(share, bins=bins, range=(0.0, 1.0))
-    return counts.astype(np.int64), edges
+    mass = class_mass(table.samples)
+    known = classes.answered & ~np.isnan(mass)
+    models = table.model.gather(classes.unit[known]).to_numpy()
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    found = []
+    for model in dict.fromkeys(models.tolist()):
+        own = mass[known][models == model]
+        inside = np.histogram(own[own <= 1.0], bins=edges)[0]
+        counts = [*inside.tolist(), int(np.count_nonzero(own > 1.0))]
+        found.append({"model": model, "edges": edges.tolist(), "counts": counts})
+    return found

@@ -12,6 +12,7 @@ from calibrant.confidence import METHODS, DrawTable, score_table
 from calibrant.core.errors import InputError
 from calibrant.metrics.multi_answer.leaves import leaves, mixes_of
 from calibrant.metrics.multi_answer.macro import macro_auroc
+from calibrant.metrics.multi_answer.masses import mass_grid
 from calibrant.metrics.multi_answer.tuning import development_part, tune_threshold
 
 __all__ = ["GRID", "tune_aggregation"]
@@ -24,7 +25,7 @@ def tune_aggregation(
     questions: pl.DataFrame,
     *,
     methods: Sequence[str] = ("sca", "snca", "sfca"),
-    grid: Sequence[float] = GRID,
+    grid: Sequence[float] | None = None,
     share: float = 0.2,
     level: float = 0.95,
     seed: int = 0,
@@ -37,11 +38,12 @@ def tune_aggregation(
     table
         Draws with their meanings.
     questions
-        Columns question_id, k, domain and, where known, subtype.
+        Columns question_id, k and domain.
     methods
         Methods with a threshold whose inputs are there; others are left out.
     grid
-        Thresholds to try.
+        Thresholds to try; None: for sca quantiles of the masses at hand (`mass_grid`), for shares
+        of the mass (snca, sfca) a fixed grid up to 0.5.
     share
         Share of the questions of every domain that makes the development part.
     level, seed
@@ -52,29 +54,39 @@ def tune_aggregation(
     for name in methods:
         if METHODS[name].default_tau is None:
             raise InputError(f"the method {name!r} has no threshold to tune")
-    columns = [c for c in ("question_id", "k", "domain", "subtype") if c in questions.columns]
     scored = [
-        score_table(table, methods=methods, tau=tau, **options).scores.with_columns(tau=tau)
-        for tau in grid
+        score_table(table, methods=[name], tau=tau, **options).scores.with_columns(
+            tau=pl.lit(tau, pl.Float64)
+        )
+        for name in methods
+        for tau in _grid(name, table, grid)
     ]
     frame = (
-        pl.concat([part.with_columns(pl.col("tau").cast(pl.Float64)) for part in scored])
+        pl.concat(scored)
         .drop_nulls(["confidence", "correct"])
-        .join(questions.select(columns), on="question_id")
+        .join(questions.select("question_id", "k", "domain"), on="question_id")
     )
     return [
-        _tuned(part, grid, share, level, seed)
+        _tuned(part, share, level, seed)
         for part in frame.sort("model", "method", "tau", "question_id").partition_by(
             ["model", "method"], maintain_order=True
         )
     ]
 
 
-def _tuned(
-    frame: pl.DataFrame, grid: Sequence[float], share: float, level: float, seed: int
-) -> dict[str, Any]:
+def _grid(method: str, table: DrawTable, grid: Sequence[float] | None) -> Sequence[float]:
+    if grid is not None:
+        return grid
+    default = METHODS[method].default_tau or 0.0
+    # Shares of the mass lie in [0, 1]; sums of it have the size of the data.
+    fitting = GRID if METHODS[method].probability else mass_grid(table)
+    return sorted({default, *fitting})
+
+
+def _tuned(frame: pl.DataFrame, share: float, level: float, seed: int) -> dict[str, Any]:
     by_tau = {float(part["tau"][0]): part for part in frame.partition_by("tau")}
-    first = by_tau[min(grid)]
+    grid = sorted(by_tau)
+    first = by_tau[grid[0]]
     development = development_part(
         first["question_id"].to_list(), first["domain"].to_list(), share=share, seed=seed
     )
@@ -83,7 +95,6 @@ def _tuned(
         part = by_tau[tau]
         return part["confidence"].to_numpy(), part["correct"].cast(pl.Float64).to_numpy()
 
-    subtype = first["subtype"].fill_null("").to_list() if "subtype" in first.columns else None
     method = str(first["method"][0])
     default = METHODS[method].default_tau or 0.0
     head = {
@@ -93,9 +104,7 @@ def _tuned(
         "development_questions": int(development.sum()),
     }
     try:
-        found = tune_threshold(
-            score_at, grid, development, first["domain"].to_list(), subtype, level=level
-        )
+        found = tune_threshold(score_at, grid, development, first["domain"].to_list(), level=level)
     except InputError as error:
         # Nothing else of the evaluation needs this threshold.
         return {**head, "threshold": None, "reason": error.rule, "curve": [], "mixes": []}
@@ -121,10 +130,9 @@ def _tuned(
 def _rest(part: pl.DataFrame, mix: Sequence[int], rest: Any, level: float) -> Any:
     rows = np.flatnonzero(rest & part["k"].is_in(list(mix)).to_numpy())
     kept = part[rows]
-    subtype = kept["subtype"].fill_null("").to_numpy() if "subtype" in kept.columns else None
     return macro_auroc(
         kept["confidence"].to_numpy(),
         kept["correct"].cast(pl.Float64).to_numpy(),
-        leaves(kept["domain"].to_numpy(), subtype),
+        leaves(kept["domain"].to_numpy()),
         level=level,
     ).estimate

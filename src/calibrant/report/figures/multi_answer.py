@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
@@ -23,6 +24,7 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
         shown = _best(entries)
         found += [_by_k(model, shown, number), _by_mix(model, shown, number)]
         found.append(_coverage(model, document, number))
+        found += [_by_tau(model, document, number), _masses(model, document, number)]
     return [figure for figure in found if figure is not None]
 
 
@@ -115,6 +117,75 @@ def _coverage(model: str, document: Mapping[str, Any], number: int) -> Figure | 
         f"{coverage_words(rule)} A model that knows all right answers has a line that rises.",
         spec,
     )
+
+
+def _by_tau(model: str, document: Mapping[str, Any], number: int) -> Figure | None:
+    rows = [
+        {"tau": point["threshold"], "method": entry["method"], "AUROC": point["auroc"]}
+        for entry in document.get("tuning") or []
+        if entry["model"] == model
+        for point in entry["curve"]
+        if point["auroc"] is not None
+    ]
+    if not rows:
+        return None
+    return Figure(
+        f"tau-{number}",
+        f"{model}: AUROC against the threshold tau",
+        "Meanings with less mass than tau are left out of the sum. AUROC on the fifth of the "
+        "questions that the threshold is tuned on. Thresholds of sca are quantiles of the masses.",
+        frame(
+            {
+                "data": {"values": rows},
+                "mark": {"type": "line", "point": True, "strokeWidth": 2},
+                "encoding": {
+                    "x": {
+                        "field": "tau",
+                        "type": "quantitative",
+                        "title": "tau",
+                        # Masses of one part in a thousand and of ten draws on one axis.
+                        "scale": {"type": "symlog", "constant": 0.01},
+                    },
+                    "y": {"field": "AUROC", "type": "quantitative", "scale": {"zero": False}},
+                    "color": {"field": "method", "type": "nominal", "title": None,
+                              "scale": {"range": PALETTE}},
+                    "tooltip": tips("method", tau=".3g", AUROC=".3f"),
+                },
+            },
+            height=240,
+        ),
+    )  # fmt: skip
+
+
+def _masses(model: str, document: Mapping[str, Any], number: int) -> Figure | None:
+    found = [entry for entry in document.get("masses") or [] if entry["model"] == model]
+    if not found:
+        return None
+    names = [f"{low:g}-{high:g}" for low, high in pairwise(found[0]["edges"])] + ["above 1"]
+    rows = [
+        {"mass": name, "meanings": count}
+        for name, count in zip(names, found[0]["counts"], strict=True)
+    ]
+    return Figure(
+        f"masses-{number}",
+        f"{model}: meanings by their mass",
+        "Mass: summed probability of the draws of a meaning. Few meanings hold most of it; a "
+        "threshold in the gap between them and the many small ones separates knowledge from noise.",
+        frame(
+            {
+                "data": {"values": rows},
+                "mark": {"type": "bar"},
+                "encoding": {
+                    "x": {"field": "mass", "type": "ordinal", "sort": names,
+                          "title": "mass of a meaning", "axis": {"labelAngle": 0}},
+                    "y": {"field": "meanings", "type": "quantitative", "title": "meanings"},
+                    "color": {"value": PALETTE[0]},
+                    "tooltip": tips("mass", meanings=","),
+                },
+            },
+            height=200,
+        ),
+    )  # fmt: skip
 
 
 def _lines(rows: list[dict[str, Any]], field: str, title: str, y: str) -> dict[str, Any]:

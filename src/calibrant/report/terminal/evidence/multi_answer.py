@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from calibrant.claims import Claim
@@ -16,6 +17,7 @@ __all__ = ["blocks", "coverage_words"]
 
 _ALPHA = 0.05
 _SAID = 5
+_MANY = 6
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -29,8 +31,14 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         found.append(_mixes(model, entries, document))
     if document["coverage"]:
         found.append(_coverage(document))
+        if any(entry["coverage_correlation"] is not None for entry in document["results"]):
+            found.append(_correlations(document))
+    if document.get("masses"):
+        found.append(_masses(document["masses"]))
     if document.get("tuning"):
         found.append(_tuning(document["tuning"]))
+        if any(entry["curve"] for entry in document["tuning"]):
+            found.append(_curves(document["tuning"]))
     found.extend(rows_left_out(document))
     return found
 
@@ -109,20 +117,64 @@ def _error(ece: Mapping[str, Any] | None) -> str:
 
 
 def _coverage(document: Mapping[str, Any]) -> Table:
-    rows = [
-        (str(entry["model"]), str(entry["k"]), estimate_cell(entry["coverage"], digits=2))
-        for entry in document["coverage"]
-    ]
-    for entry in document["results"]:
-        if entry["coverage_correlation"] is not None:
-            cell = estimate_cell(entry["coverage_correlation"], digits=2)
-            rows.append((entry["model"], f"Spearman with {entry['method']}", cell))
-    rule = document.get("coverage_rule", {})
+    rows = []
+    for entry in document["coverage"]:
+        counts = entry.get("questions") or []
+        cells = (str(entry["model"]), str(entry["k"]), estimate_cell(entry["coverage"], digits=2))
+        rows.append((*cells, *(number_cell(count) for count in counts)))
+    counted = [f"{n}{' or more' if n == _MANY else ''}" for n in range(_MANY + 1)]
+    columns = ("model", "k", "known answers", *counted)
     return Table(
-        ("model", "k", "known answers"),
+        columns if rows and len(rows[0]) == len(columns) else columns[:3],
         tuple(rows),
         title="Knowledge coverage",
-        note=coverage_words(rule),
+        note=f"{coverage_words(document.get('coverage_rule', {}))} Numbered columns: questions "
+        "with this many known answers.",
+        labels=2,
+    )
+
+
+def _correlations(document: Mapping[str, Any]) -> Table:
+    """Return the rank correlation of confidence and coverage, for all questions and for each k."""
+    rows = []
+    for entry in document["results"]:
+        if entry["coverage_correlation"] is not None:
+            by_k = entry.get("coverage_correlation_by_k") or []
+            cells = [estimate_cell(part["correlation"], digits=2) for part in by_k]
+            whole = estimate_cell(entry["coverage_correlation"], digits=2)
+            rows.append((entry["model"], entry["method"], whole, *cells))
+    return Table(
+        ("model", "method", "all", *(f"k={k}" for k in document["k"]))[: len(rows[0])],
+        tuple(rows),
+        title="Known answers and confidence: Spearman's rank correlation",
+        note="Below 0: the more answers the model knows, the less confident it is.",
+        labels=2,
+    )
+
+
+def _masses(masses: Sequence[Mapping[str, Any]]) -> Table:
+    edges = masses[0]["edges"]
+    bins = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+    return Table(
+        ("model", *bins, "above 1"),
+        tuple((str(m["model"]), *(number_cell(count) for count in m["counts"])) for m in masses),
+        title="Meanings by their mass",
+        note="Mass: summed probability of the draws of a meaning, not normalised.",
+    )
+
+
+def _curves(tuning: Sequence[Mapping[str, Any]]) -> Table:
+    """Return AUROC against the threshold, a row per threshold."""
+    rows = [
+        (str(entry["model"]), str(entry["method"]), number_cell(point["threshold"]),
+         number_cell(point["auroc"]))
+        for entry in tuning
+        for point in entry["curve"]
+    ]  # fmt: skip
+    return Table(
+        ("model", "method", "tau", "AUROC"),
+        tuple(rows),
+        title="AUROC against tau (development part)",
         labels=2,
     )
 
