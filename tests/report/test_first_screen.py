@@ -8,9 +8,12 @@ from xml.etree import ElementTree
 import pytest
 from hostile import MARK, TEXTS, hostile_document
 
+import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report import render_html, render_text
 from calibrant.report.answers import claims_of, headline, source_name
+from calibrant.report.figures import figures_of
+from calibrant.report.notebook import notebook_html
 from calibrant.report.page.screen import first_screen
 from calibrant.report.pictures import picture_of
 from calibrant.report.pictures.svg import cut_names, standalone
@@ -78,21 +81,44 @@ def test_claims_about_everything_come_first_and_then_the_largest():
     assert "by 18 points" in second
 
 
-def test_a_model_that_is_never_right_is_a_warning_and_not_in_the_picture():
-    import calibrant as cal
-
+def test_a_model_that_is_never_right_is_a_warning_and_nowhere_else():
     rows = {
-        "model": ["good"] * 200 + ["empty"] * 200,
+        "model": ["good"] * 200 + ["mute-1"] * 200,
         "question_id": [f"q{i}" for i in range(200)] * 2,
-        "confidence": [0.9, 0.7] * 200,
+        "confidence": [0.9, 0.7, 0.8, 0.6, 0.95, 0.75, 0.85, 0.65] * 50,
         "correct": [1, 0] * 100 + [0] * 200,
     }
     document = cal.audit(rows, resamples=50).to_dict()
     screen = first_screen(plain(document))
-    assert "empty is never right" in screen.warnings[0]
-    assert "empty" not in screen.picture.wide
+    assert "mute-1 is never right" in screen.warnings[0]
+    assert "2 models" not in screen.title
     page = render_html([document])
     assert page.index('class="warning"') < page.index("<h1")
+    for text in (
+        screen.picture.wide,
+        page.split('class="warning"')[1].split("</div>", 1)[1].split('id="provenance"')[0],
+        render_text(document, width=100, full=True),
+        render_text(document, width=80).split("It is left out.")[1],
+        notebook_html(plain(document)).split("It is left out.")[1],
+        *(str(figure.spec) for figure in figures_of(plain(document))),
+    ):
+        assert "mute-1" not in text
+
+
+def test_a_page_of_many_documents_says_what_each_of_them_found():
+    documents = [plain(document_of(kind)) for kind in ("audit", "groups", "decide")]
+    screen = first_screen(documents[0], beside=documents[1:])
+    assert [finding.kind for finding in screen.findings] == ["groups", "decide"]
+    for finding in screen.findings:
+        own = next(d for d in documents if d["schema"].startswith(f"calibrant.{finding.kind}/"))
+        claim = next(c for c in own["claims"] if c["text"] == finding.text)
+        assert claim["outcome"] == "shown"
+    page = render_html(documents)
+    for finding in screen.findings:
+        number = [d["schema"].split(".")[1].split("/")[0] for d in documents].index(finding.kind)
+        assert f'href="#{finding.kind}-{number}" class="to-part"' in page
+        assert f'id="{finding.kind}-{number}"' in page
+    assert "decide" not in screen.step[1]
 
 
 def test_no_place_of_the_machine_is_on_the_first_screen():

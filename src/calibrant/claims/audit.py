@@ -16,6 +16,7 @@ from calibrant.claims.words import (
     points_range,
     subject_name,
 )
+from calibrant.core.method_words import method_name
 
 __all__ = ["audit_claims", "calibration_word", "is_claimed", "nothing_claimed"]
 
@@ -42,9 +43,18 @@ def _agrees(facts: Facts) -> str:
     return f"{_says(facts)}: on average the two agree within {points(facts['margin'])}."
 
 
+def _why_open(low: float | None, high: float | None, middle: float, p: float | None) -> str:
+    """Say why it is open where the interval alone would decide: tests are counted, it is not."""
+    if low is None or high is None or low <= middle <= high:
+        return ""
+    many = p is not None and p <= ALPHA
+    return f" {'after counting all tests of this audit' if many else 'by the stricter test'}"
+
+
 def _direction_open(facts: Facts) -> str:
+    why = _why_open(facts["signed_low"], facts["signed_high"], 0.0, facts["p"])
     return (
-        f"{_says(facts)}: undecided whether it is over- or under-confident "
+        f"{_says(facts)}: undecided{why} whether it is over- or under-confident "
         f"(difference {points_range(facts['signed_low'], facts['signed_high'])} points). "
         f"{labels_text(facts['more']).capitalize()} would decide."
     )
@@ -135,7 +145,8 @@ SEPARATES = declare(
                 f"{facts['value']:.2f}, within 0.05 of chance."
             ),
             "undecided": lambda facts: (
-                f"Undecided whether {_who(facts, start=False)} separates right from wrong answers "
+                f"Undecided{_why_open(facts['low'], facts['high'], 0.5, facts['p'])} whether "
+                f"{_who(facts, start=False)} separates right from wrong answers "
                 f"(AUROC {facts['low']:.2f} to {facts['high']:.2f}; 0.5 is chance). "
                 "More labels would decide."
             ),
@@ -243,6 +254,7 @@ def _direction_claim(
         "right": metrics["accuracy"]["value"],
         "margin": margin,
         "more": more_labels(gap, margin),
+        "p": None if test is None else test["p_value"],
     }
     within = tests["within_margin"]["gap"]
     return rule.claim(
@@ -293,7 +305,7 @@ def _separates_claim(
         outcome = "shown"
     return SEPARATES.claim(
         outcome,
-        {**shared, **auroc},
+        {**shared, **auroc, "p": test["p_value"]},
         subject=subject,
         estimate=auroc,
         p_adjusted=test["p_adjusted"],
@@ -316,7 +328,7 @@ def _summaries(entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) ->
         if len(whole) < 2 or any((c.id, c.outcome) != (OVER.id, "shown") for c in whole):
             continue
         sizes = [claim.value for claim in whole if claim.value is not None]
-        among = f" ({method})" if len(methods) > 1 else ""
+        among = f" ({method_name(method, aside=True)})" if len(methods) > 1 else ""
         number = "Both models" if len(whole) == 2 else f"All {count(len(whole), 'model')}"
         facts = {"of": f"{number}{among}", "range": (min(sizes), max(sizes))}
         found.append(

@@ -8,13 +8,14 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
 from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
+from calibrant.core.method_words import method_name
 
 __all__ = ["comparison_claims", "pair_claim"]
 
 
 def _place(facts: Facts) -> str:
     """Return method and group for the start of a sentence, where they say more."""
-    names = [str(facts["method"])] if facts.get("method") else []
+    names = [method_name(str(facts["method"]))] if facts.get("method") else []
     names += [f"{name} {value}" for name, value in (facts.get("group") or {}).items()]
     return f"{', '.join(names)}: " if names else ""
 

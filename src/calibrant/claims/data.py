@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.words import count, joined, percent
+from calibrant.core.method_words import method_name
 
 __all__ = [
     "FEW_VALUES",
@@ -117,7 +118,7 @@ def _missing_share(entry: Mapping[str, Any]) -> tuple[float, bool]:
 
 def _missing_text(worst: tuple[float, bool, Mapping[str, Any]], many: int, method: str) -> str:
     share, related, entry = worst
-    column = "" if entry.get("only_method", True) else f" ({method})"
+    column = "" if entry.get("only_method", True) else f" ({method_name(method, aside=True)})"
     name = entry["model"] if entry["model"] != "model" else "the table"
     text = f"{percent(share)} of the rows of {name}{column} are missing or unusable."
     if many > 1:
@@ -139,7 +140,8 @@ def _few_values(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]
         if values is not None and entry["n"] >= LEAST_ONE_SIDED and values < FEW_VALUES:
             found.setdefault((values, str(entry["method"])), []).append(str(entry["model"]))
     for (values, method), names in found.items():
-        who = "The confidence" if names == ["model"] else f"{method} of {joined(names)}"
+        called = f"{method_name(method)} of {joined(names)}"
+        who = "The confidence" if names == ["model"] else called
         how = "is always the same" if values == 1 else f"has only {values} different values"
         yield _warning("few_values", names, f"{who} {how}.")
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.core.method_words import method_name
+
 __all__ = [
     "count",
     "joined",
@@ -130,13 +132,13 @@ def subject_name(subject: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> subject_name({"model": "small", "method": "verb", "group": {"topic": "law"}})
-    'small (verb, topic law)'
+    'small (verb: stated confidence, topic law)'
     >>> subject_name({"model": "model", "method": "confidence"})
     'The confidence'
     """
     model, method = subject.get("model"), subject.get("method")
     group = subject.get("group") or {}
-    more = [str(method)] if method not in (None, "confidence") else []
+    more = [method_name(str(method), aside=True)] if method not in (None, "confidence") else []
     more += [f"{name} {value}" for name, value in group.items()]
     name = "The confidence" if model in (None, "model") else str(model)
     return f"{name} ({', '.join(more)})" if more else name

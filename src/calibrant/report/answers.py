@@ -23,8 +23,8 @@ __all__ = [
     "entry_key",
     "entry_tone",
     "headline",
-    "left_out_models",
     "source_name",
+    "told",
     "warnings_of",
     "whole_entries",
 ]
@@ -101,8 +101,27 @@ def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def left_out_models(document: Mapping[str, Any]) -> set[str]:
-    """Return models that are always or never right: a warning names them, a ranking does not."""
+def told(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an audit without the models that a warning says are left out: never or always right.
+
+    Where nothing else is left they stay, since a page of nothing explains nothing.
+
+    Examples
+    --------
+    >>> warning = {"id": "data.never_right", "subject": {"models": ["b"]}, "text": "b is left out."}
+    >>> results = [{"model": "a"}, {"model": "b"}]
+    >>> audited = {"schema": "calibrant.audit/1", "results": results}
+    >>> told({**audited, "data": {"warnings": [warning]}})["results"]
+    [{'model': 'a'}]
+    """
+    out = _left_out(document)
+    if not out or kind_of(document) != "audit":
+        return document
+    kept = [entry for entry in document["results"] if entry["model"] not in out]
+    return {**document, "results": kept} if kept else document
+
+
+def _left_out(document: Mapping[str, Any]) -> set[str]:
     return {
         str(model)
         for warning in warnings_of(document)
@@ -177,7 +196,7 @@ def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims"
 
 def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the entries of whole models; where there are none, all entries."""
-    results: list[Mapping[str, Any]] = list(document["results"])
+    results: list[Mapping[str, Any]] = list(told(document)["results"])
     return [entry for entry in results if not entry.get("group")] or results
 
 

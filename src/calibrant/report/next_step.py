@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -36,15 +36,36 @@ _STEPS: dict[str, Step] = {
     "import_logs": ("See how far the confidence can be trusted", "calibrant audit {input}"),
 }
 
+_LATER = (
+    ("decide", _DECIDE),
+    ("cascade", _STEPS["compare"]),
+    ("label", ("Label more answers where it tells most", _STEPS["plan"][1])),
+)
 
-def next_step(document: Mapping[str, Any]) -> Step | None:
+
+def next_step(document: Mapping[str, Any], done: Collection[str] = ()) -> Step | None:
     """Return the next step: the document's own where it names one.
+
+    Parameters
+    ----------
+    document
+        What was found.
+    done
+        Kinds of documents that the reader has already: no step leads to one of them.
 
     Examples
     --------
     >>> next_step({"schema": "calibrant.audit/1", "source": "/data/my scores.csv"})[1]
     "calibrant decide 'my scores.csv' --max-error 0.10"
     """
+    step = _own_step(document)
+    if step is None or step[1].split()[1] not in done:
+        return step
+    left = next((step for kind, step in _LATER if kind not in done), step)
+    return left[0], left[1].format(input=_input(document))
+
+
+def _own_step(document: Mapping[str, Any]) -> Step | None:
     own = document.get("next")
     if isinstance(own, Mapping):
         return str(own["why"]), _without_folder(str(own["command"]), document)

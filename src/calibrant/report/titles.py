@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.core.document import kind_of
+from calibrant.core.method_words import method_name, method_words
 from calibrant.report.answers import source_name, whole_entries
 
 __all__ = ["page_date", "title_line"]
@@ -73,11 +74,18 @@ def _audited(whole: list[Mapping[str, Any]]) -> list[str]:
     models = {str(entry["model"]) for entry in whole}
     found = [f"{len(methods)} confidences"]
     if len(methods) == 1:
-        name = methods.pop().replace("_", " ")
-        found = [name if name.endswith("confidence") else f"{name} confidence"]
+        found = [_confidence(methods.pop())]
     if len(models) > 1:
         found.append(f"{len(models)} models")
     return [*found, f"{max(entry['questions'] for entry in whole):,} questions"]
+
+
+def _confidence(method: str) -> str:
+    """Return the one confidence that was audited, in words."""
+    if method_words(method):
+        return method_name(method)
+    name = method.replace("_", " ")
+    return name if name.endswith("confidence") else f"{name} confidence"
 
 
 def page_date() -> str:

@@ -27,7 +27,7 @@ from calibrant.workflows.browse import study_questions
 
 __all__ = ["analyse", "study_page", "write_report"]
 
-_FEATURES = ("domain", "k")
+_FEATURES = ("domain",)
 _LEAST_ERROR = 0.02
 _ORDER = (
     "audit",
@@ -110,15 +110,19 @@ def _decide(scores: pl.DataFrame, shared: dict[str, Any]) -> Result:
 def _cascade(
     study: Study, scores: pl.DataFrame, features: list[str], shared: dict[str, Any]
 ) -> Result:
-    """Order the models by the tokens that an answer takes them, and build a cascade."""
+    """Order the models by what an answer costs them, and build a cascade.
+
+    The cost is the tokens of an answer, times the price of a token where the study names it.
+    """
     tokens = (
         study.read("draws")
         .filter(pl.col("purpose").is_in(["answer", "greedy"]))
         .group_by("model", maintain_order=True)
         .agg((pl.col("prompt_tokens") + pl.col("completion_tokens")).mean().alias("tokens"))
-        .sort("tokens")
     )
-    price = dict(tokens.iter_rows())
+    known = study.config.get("token_price", {}) if study.config_path.is_file() else {}
+    costs = {name: used * known.get(name, 1.0) for name, used in tokens.iter_rows()}
+    price = dict(sorted(costs.items(), key=lambda item: item[1]))
     options = {"models": list(price), "price": price, "features": features, **shared}
     try:
         return cascade(scores, **options)

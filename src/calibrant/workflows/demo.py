@@ -14,6 +14,8 @@ from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
+from calibrant.report.answers import claims_of, headline
+from calibrant.report.findings import findings
 from calibrant.report.result import Result
 from calibrant.verbs._options import Seed
 from calibrant.verbs.models import fetch_model
@@ -26,8 +28,13 @@ __all__ = ["demo"]
 
 _RECORDED = """\
 # Written by `calibrant demo`: recorded answers, graded and scored here. SOURCES.md says whose.
-name = "Two small open models on {questions} questions"
+name = "two small open models"
 seed = {seed}
+
+# What a token costs, for the cascade: here the billions of parameters that it passes through.
+[token_price]
+"qwen2.5-coder-0.5b" = 0.5
+"qwen2.5-coder-1.5b" = 1.5
 """
 _LIVE = """\
 # Written by `calibrant demo`: one small model in {models}, on some of the shipped questions.
@@ -136,10 +143,8 @@ def _recorded(study: Study, seed: int) -> dict[str, Any]:
     """Grade, score and analyse the recorded answers; a second time only the page is looked up."""
     started = time.perf_counter()
     _, new = recorded_study(study.path, seed=seed)
-    questions = study.read("questions").height
     with writing(study.config_path):
-        text = _RECORDED.format(seed=seed, questions=questions)
-        study.config_path.write_text(text, encoding="utf-8")
+        study.config_path.write_text(_RECORDED.format(seed=seed), encoding="utf-8")
     if new or not study.report_path.is_file():
         analyse(study.path, seed=seed)
         write_study_page(study)
@@ -169,11 +174,12 @@ def _live(study: Study, seed: int, watch: Watch | None, *, whole: bool) -> dict[
 
 def _part(study: Study, started: float) -> dict[str, Any]:
     results = study.results()
-    claims = results.get("audit", {}).get("claims", [])
+    first = headline(claims_of(results["audit"]), 1) if "audit" in results else []
+    others = [f"{found.question}: {found.text}" for found in findings(list(results.values()))]
     return {
         "study": str(study.path),
         "report": str(study.report_path),
-        "findings": [claim["text"] for claim in claims if claim["outcome"] == "shown"][:3],
+        "findings": [*first, *others],
         "done": results["analysis"]["done"],
         "left_out": results["analysis"]["left_out"],
         "seconds": time.perf_counter() - started,

@@ -56,6 +56,8 @@ const entries = byId("entries") ? JSON.parse(byId("entries").textContent) : [];
 const byKey = new Map(entries.map((entry) => [entry.key, entry]));
 const several = (name) => new Set(entries.map((entry) => entry[name])).size > 1;
 const HAS = { model: several("model"), method: several("method"), group: several("group") };
+const methodWords = new Map(entries.map((entry) => [entry.method, entry.words]));
+const methodName = (method) => methodWords.get(method) ? `${method} (${methodWords.get(method)})` : method;
 const gapOf = (entry) => entry.metrics.confidence_gap ? entry.metrics.confidence_gap[0]
   : entry.metrics.mean_confidence ? entry.metrics.mean_confidence[0] - entry.metrics.accuracy[0] : null;
 function nameOf(entry) {

@@ -31,12 +31,14 @@ function scales(svg, x, y, width, height) {
 function binMarks(entry, x, y, large) {
   const group = mark("g", { class: entry.tone });
   const most = Math.max(1, ...entry.bins.map((bin) => bin[4]));
-  group.append(mark("polyline", { points: entry.bins.map(([c, r]) => `${x(c).toFixed(1)},${y(r).toFixed(1)}`).join(" "), class: large ? "series faint" : "series" }));
+  // Bins of a few rows jump about: the line passes over them, their dots stay, small.
+  const steady = entry.bins.filter((bin) => bin[4] >= Math.max(5, most / 50));
+  group.append(mark("polyline", { points: steady.map(([c, r]) => `${x(c).toFixed(1)},${y(r).toFixed(1)}`).join(" "), class: "series faint" }));
   for (const [c, rate, low, high, n, lower, upper] of entry.bins) {
     const dot = mark("g");
     dot.append(mark("title", {}, `${percent(lower)} to ${percent(upper)}: right ${percent(rate)} (${percent(low)} to ${percent(high)}), ${n.toLocaleString("en")} rows`));
     if (large) dot.append(mark("line", { x1: x(c), x2: x(c), y1: y(low), y2: y(high), class: "stick" }));
-    dot.append(mark("circle", { cx: x(c), cy: y(rate), r: (large ? 3 : 1.2) + (large ? 4.5 : 2.4) * Math.sqrt(n / most), class: "mark" }));
+    dot.append(mark("circle", { cx: x(c), cy: y(rate), r: (large ? 2.4 : 0.9) + (large ? 5 : 3.4) * Math.sqrt(n / most), class: "mark" }));
     group.append(dot);
   }
   return group;

@@ -21,7 +21,7 @@ function chosenEntries() {
 function exploreTools(redraw) {
   const parts = [field("Sort by", choice(SORTS, view.sort, (value) => { view.sort = value; redraw(); }))];
   const methods = [...new Set(entries.map((entry) => entry.method))];
-  if (methods.length > 1) parts.push(field("Confidence", choice([["", "all"], ...methods.map((m) => [m, m])], view.method, (value) => { view.method = value; redraw(); })));
+  if (methods.length > 1) parts.push(field("Confidence", choice([["", "all"], ...methods.map((m) => [m, methodName(m)])], view.method, (value) => { view.method = value; redraw(); })));
   if (entries.some((e) => e.group) && entries.some((e) => !e.group))
     parts.push(field("Show", choice([["whole", "whole models"], ["groups", "groups"]], view.scope, (value) => { view.scope = value; redraw(); })));
   if (entries.length > 8) parts.push(field("Find", searchBox((words) => { view.words = words; redraw(); })));
@@ -206,7 +206,9 @@ function panelBody(entry) {
   const close = button("Close", () => byId("panel").close());
   close.autofocus = true;
   top.append(close);
-  box.append(top, title, made("p", toneWords(entry.tone), "badge " + entry.tone));
+  box.append(top, title);
+  if (entry.words) box.append(made("p", methodName(entry.method), "note"));
+  box.append(made("p", toneWords(entry.tone), "badge " + entry.tone));
   const claims = made("ul", undefined, "claims");
   claims.append(...entry.claims.map(([tone, text]) => made("li", text, tone)));
   box.append(claims);
@@ -244,7 +246,7 @@ function readyExplore() {
   }
   for (const svg of document.querySelectorAll("svg.picture")) if (svg.querySelector("[data-key][role]")) svg.setAttribute("role", "group");
   window.addEventListener("hashchange", followHash);
-  for (const link of document.querySelectorAll(".outline a")) link.addEventListener("click", () => { const part = byId(link.hash.slice(1)); if (part && part.tagName === "DETAILS") part.open = true; });
+  for (const link of document.querySelectorAll(".outline a, .to-part")) link.addEventListener("click", () => { const part = byId(link.hash.slice(1)); if (part && part.tagName === "DETAILS") part.open = true; });
   if (!entries.length) return;
   const redraw = () => { showMultiples(); if (byId("numbers").open) showNumbers(); };
   byId("scale-tools").append(...exploreTools(redraw));

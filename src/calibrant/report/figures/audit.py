@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.report.answers import told
 from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import SHARE, tips
 from calibrant.report.figures.semantic import semantic_figures
@@ -18,20 +19,21 @@ _DIAGRAMS_SHOWN = 12
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Return a reliability diagram per block (the first few), then the Sem-ECE figures."""
-    blocks = [entry for entry in document["results"] if entry.get("reliability")]
-    several = len({entry["method"] for entry in document["results"]}) > 1
+    results = told(document)["results"]
+    blocks = [entry for entry in results if entry.get("reliability")]
+    several = len({entry["method"] for entry in results}) > 1
     found = [
         _reliability(entry, number, several=several)
         for number, entry in enumerate(blocks[:_DIAGRAMS_SHOWN])
     ]
     for number, block in enumerate(document.get("sem_ece") or []):
         found.extend(semantic_figures(block, number))
-    return [*found, *_floors(document["results"])]
+    return [*found, *_floors(results)]
 
 
 def note(document: Mapping[str, Any]) -> str:
     """Say how many reliability diagrams are left out."""
-    number = sum(bool(entry.get("reliability")) for entry in document["results"])
+    number = sum(bool(entry.get("reliability")) for entry in told(document)["results"])
     if number <= _DIAGRAMS_SHOWN:
         return ""
     return (

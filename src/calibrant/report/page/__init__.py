@@ -64,7 +64,8 @@ def render_html(
     """
     shown = [plain(document) for document in documents]
     leading = leading_document(shown)
-    screen = None if leading is None else first_screen(leading, title=title)
+    beside = [document for document in shown if document is not leading]
+    screen = None if leading is None else first_screen(leading, title=title, beside=beside)
     script = "\n".join(page_asset(name) for name in _SCRIPTS)
     parts = [
         document_part(document, number, leads=document is leading)
@@ -91,6 +92,7 @@ def render_html(
         policies=saved,
         policies_json=safe_json(saved),
         parts=parts,
+        places={part["kind"]: part["id"] for part in reversed(parts)},
         questions=_browser(questions, questions_note),
         provenance={
             "table": block_of(provenance_table(shown), "provenance-table"),

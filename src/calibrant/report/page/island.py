@@ -7,7 +7,15 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
-from calibrant.report.answers import claim_tone, claims_by_entry, claims_of, entry_key, entry_tone
+from calibrant.core.method_words import method_words
+from calibrant.report.answers import (
+    claim_tone,
+    claims_by_entry,
+    claims_of,
+    entry_key,
+    entry_tone,
+    told,
+)
 
 __all__ = ["confidences", "policies"]
 
@@ -25,7 +33,7 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if kind_of(document) != "audit":
             continue
         about, level = claims_by_entry(claims_of(document)), document.get("level", _LEVEL)
-        for entry in document["results"]:
+        for entry in told(document)["results"]:
             key = entry_key(entry)
             found.setdefault(key, _confidence(entry, key, about, level))
     return list(found.values())
@@ -39,6 +47,7 @@ def _confidence(
         "key": key,
         "model": str(entry["model"]),
         "method": str(entry["method"] or ""),
+        "words": method_words(entry["method"]),
         "group": key.rpartition("␟")[2],
         "tone": entry_tone(entry, about),
         "n": entry["n"],

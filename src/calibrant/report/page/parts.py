@@ -65,6 +65,7 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
     picture = None if leads else picture_of(document)
     return {
         "id": f"{kind}-{number}",
+        "kind": kind,
         "title": _title(document, kind),
         "hint": "" if leads else _hint(claims),
         "claims": _listed(claims),

@@ -14,6 +14,7 @@ from calibrant.report.answers import (
     headline,
     warnings_of,
 )
+from calibrant.report.findings import Finding, findings
 from calibrant.report.next_step import Step, next_step
 from calibrant.report.pictures import Picture, picture_of
 from calibrant.report.titles import title_line
@@ -41,6 +42,7 @@ class Screen:
     badge: Badge | None
     sentence: str
     more: Sequence[str]
+    findings: Sequence[Finding]
     step: Step | None
     picture: Picture | None
 
@@ -55,9 +57,27 @@ def leading_document(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any
 
 
 def first_screen(
-    document: Mapping[str, Any], *, title: str | None = None, most: int = _SENTENCES
+    document: Mapping[str, Any],
+    *,
+    title: str | None = None,
+    most: int = _SENTENCES,
+    beside: Sequence[Mapping[str, Any]] = (),
 ) -> Screen:
-    """Return the first screen of a document; `title` names what it is about."""
+    """Return the first screen of a document.
+
+    Parameters
+    ----------
+    document
+        The document whose answer stands at the top.
+    title
+        What the page is about.
+    most
+        Sentences at most.
+    beside
+        Other documents of the page: what they found follows the first sentence.
+    """
+    found = findings(beside)
+    most = 1 if found else most
     claims = claims_of(document)
     picture = picture_of(document)
     sentences = _short_first(headline(claims, most), picture)
@@ -70,7 +90,8 @@ def first_screen(
         badge=badge_of(document, claims),
         sentence=sentences[0] if sentences else (picture.title if picture else ""),
         more=sentences[1:],
-        step=next_step(document),
+        findings=found,
+        step=next_step(document, {kind_of(other) for other in beside}),
         picture=picture,
     )
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims import Claim
+from calibrant.core.method_words import method_legend, method_name, method_words
 from calibrant.report.answers import (
     claims_by_entry,
     claims_of,
     entry_key,
     entry_tone,
     headline,
-    left_out_models,
+    told,
 )
 from calibrant.report.pictures.bars import Bar, bar_chart
 from calibrant.report.pictures.dots import Item, dot_plot
@@ -33,6 +34,7 @@ __all__ = [
 
 _PANELS = 3
 _SERIES = 5
+_NOTED = 24
 
 
 def audit_picture(document: Mapping[str, Any]) -> Picture | None:
@@ -46,33 +48,36 @@ def audit_picture(document: Mapping[str, Any]) -> Picture | None:
     items = _items(entries, claims)
     words = "Share of right answers (dot) and mean confidence (diamond) of each, best first"
     panels = {item.panel for item in items}
+    # Rows and panels of methods say themselves what they are.
+    said = any(item.note for item in items) and len(items) <= _NOTED
+    legend = "" if said else _legend(entries)
+    caption = f"Gap: mean confidence minus share right, in percentage points. {legend}".strip()
     if len(panels) > _PANELS:
         title = "How far confidence is from the share of right answers, in points"
-        return Picture(title, title, lambda wide: gap_map(items, title, wide=wide))
+        return Picture(title, legend or title, lambda wide: gap_map(items, title, wide=wide))
     if len(panels) > 1:
         # On a phone two or three panels are read better as numbers in a grid.
         return Picture(
             words,
-            "Gap: mean confidence minus share right, in percentage points.",
+            caption,
             lambda wide: (
                 dot_plot(items, words, wide=True) if wide else gap_map(items, words, wide=False)
             ),
         )
-    return Picture(
-        words,
-        "Gap: mean confidence minus share right, in percentage points.",
-        lambda wide: dot_plot(items, words, wide=wide),
-    )
+    return Picture(words, caption, lambda wide: dot_plot(items, words, wide=wide))
+
+
+def _legend(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the methods are, as a sentence."""
+    known = method_legend(entry["method"] for entry in entries)
+    return f"{'; '.join(known)}." if known else ""
 
 
 def _shown(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return groups where there are any, or else whole models; never-right models are said."""
-    results: Sequence[Mapping[str, Any]] = document["results"]
+    results: Sequence[Mapping[str, Any]] = told(document)["results"]
     grouped = [entry for entry in results if entry.get("group")]
-    out = left_out_models(document)
-    chosen = grouped or [entry for entry in results if not entry.get("group")]
-    kept = [e for e in chosen if e["model"] not in out and e["probability"]]
-    return kept or [entry for entry in chosen if entry["probability"]]
+    return [entry for entry in grouped or results if entry["probability"]]
 
 
 def _gap(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -137,6 +142,7 @@ def _items(
             gap=_gap(entry) or {},
             tone=entry_tone(entry, claims),
             key=entry_key(entry),
+            note=method_words(own["method"]) if rows == ["method"] else "",
         )
         for own, entry in zip(labels, entries, strict=True)
     ]
@@ -169,7 +175,7 @@ def compare_picture(document: Mapping[str, Any]) -> Picture | None:
         if cell is not None
     }
     label = "Who is better calibrated"
-    label += f", by {league['method']}" if len(whole) > 1 else ""
+    label += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
     return Picture(
         label,
         "Score: skill at equal accuracy, 0 for a constant confidence, 100 for a perfect one. A "

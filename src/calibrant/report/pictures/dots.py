@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.core.method_words import method_name
 from calibrant.report.pictures.scales import Axis, across, percent, points
 from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
 
@@ -13,13 +14,17 @@ __all__ = ["Item", "dot_plot", "panel_words"]
 
 _ROWS_WIDE, _ROWS_NARROW = 26, 20
 _NAME_MOST = 250
+_ROWS_WITH_NOTES = 12
 _GAP_ROOM = 44
 _BETWEEN = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One confidence: its place in the picture, what is right, what is said, and its verdict."""
+    """One confidence: its place in the picture, what is right, what is said, and its verdict.
+
+    `note` says in words what the row is; it stands below the name.
+    """
 
     row: str
     panel: str
@@ -28,6 +33,7 @@ class Item:
     gap: Mapping[str, Any]
     tone: str
     key: str = ""
+    note: str = ""
 
     @property
     def size(self) -> float:
@@ -60,9 +66,12 @@ def _wide(
     items: Sequence[Item], rows: Sequence[str], panels: Sequence[str], cut: int, label: str
 ) -> str:
     width = 760.0
+    notes = {item.row: item.note for item in items if item.note}
     step = 27.0 if len(rows) <= 16 else max(19.0, 432 / len(rows))
-    most = _NAME_MOST if len(panels) == 1 else 190
-    names = min(max(text_width(row) for row in rows) + 4, most)
+    step = 44.0 if notes and len(rows) <= _ROWS_WITH_NOTES else step
+    most = _NAME_MOST if len(panels) == 1 else 210
+    wanted = [text_width(row) for row in rows] + [text_width(n, 11.5) for n in notes.values()]
+    names = min(max(wanted) + 4, most)
     top = 44.0 if len(panels) > 1 else 30.0
     bottom = top + step * len(rows)
     drawing = Drawing(width, bottom + 24, label, kind="dots")
@@ -74,9 +83,9 @@ def _wide(
         across(drawing, axis, [(value, percent(value)) for value in shares], top - 6, bottom)
         drawing.text(start + part - 8, top - 12, "gap", "tick", anchor="end")
         if len(panels) > 1:
-            heading = cut_name(panel_words(panel), part - 26, size=14.5)
+            heading = cut_name(_heading(panel, part - 26), part - 26, size=14.5)
             drawing.text(start + 6, 14, heading, "strong")
-    _rows_of_names(drawing, rows, cut, names, (top, step))
+    _rows_of_names(drawing, rows, cut, names, (top, step), notes)
     _marks(drawing, items, rows, panels, (names + 14, part), (top, step))
     return drawing.svg()
 
@@ -92,15 +101,30 @@ def panel_words(name: str) -> str:
     return name.removesuffix("_confidence").replace("_", " ")
 
 
+def _heading(panel: str, room: float) -> str:
+    """Return a panel's name with what it is, where there is room for both."""
+    both = method_name(panel)
+    return both if text_width(both, 14.5) <= room else panel_words(panel)
+
+
 def _rows_of_names(
-    drawing: Drawing, rows: Sequence[str], cut: int, names: float, place: tuple[float, float]
+    drawing: Drawing,
+    rows: Sequence[str],
+    cut: int,
+    names: float,
+    place: tuple[float, float],
+    notes: Mapping[str, str],
 ) -> None:
     top, step = place
     short = cut_names(rows, names)
+    noted = len(rows) <= _ROWS_WITH_NOTES
     for number, row in enumerate(rows):
         y = top + step * (number + 0.5) + 4
         if row:
-            drawing.text(names, y, short[row], "name", anchor="end")
+            note = notes.get(row, "") if noted else ""
+            drawing.text(names, y - (7 if note else 0), short[row], "name", anchor="end")
+            if note:
+                drawing.text(names, y + 8, cut_name(note, names, size=11.5), "small", anchor="end")
         else:
             drawing.text(names, y, f"⋮ {cut:,} more between", "tick", anchor="end")
 
@@ -186,7 +210,8 @@ def _narrow(
         if not row:
             drawing.text(0, y - 4, f"⋮ {cut:,} more between", "tick")
             continue
-        drawing.text(0, y - 4, cut_name(row, width - 10), "name halo")
+        both = f"{row} ({by_row[row][0].note})" if by_row[row][0].note else row
+        drawing.text(0, y - 4, cut_name(both, width - 10), "name halo")
         for item in by_row[row]:
             drawing.open_group(f"row {item.tone}", _words(item), key=item.key)
             drawing.rect(0, y - head, width, head + line, "hit")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from calibrant.report.names import told_apart
 from calibrant.report.pictures.dots import Item, panel_words
 from calibrant.report.pictures.scales import points
 from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
@@ -11,6 +12,7 @@ from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_wid
 __all__ = ["gap_map"]
 
 _MOST_ROWS, _MOST_COLUMNS = 26, 12
+_NOTED_ROWS = 12
 _STEPS = ((0.02, "s0"), (0.05, "s1"), (0.1, "s2"), (0.2, "s3"), (0.35, "s4"))
 
 
@@ -22,12 +24,15 @@ def gap_map(items: Sequence[Item], label: str, *, wide: bool) -> str:
     ranked = _ordered(items, "row")
     cut = len(ranked) - _MOST_ROWS
     rows = ranked if cut <= 0 else [*ranked[:13], "", *ranked[-13:]]
-    names = min(max(text_width(row) for row in rows) + 6, 250.0 if wide else 138.0)
-    step, top = 23.0, 26.0 if wide else 40.0
+    notes = {item.row: item.note for item in items if item.note and len(rows) <= _NOTED_ROWS}
+    wanted = [text_width(row) for row in rows] + [text_width(n, 11.5) for n in notes.values()]
+    names = min(max(wanted) + 6, 250.0 if wide else 170.0)
+    step, top = 38.0 if notes else 23.0, 26.0 if wide else 40.0
     drawing = Drawing(width, top + step * len(rows) + 8, label, kind="heat")
     part = (width - names - 8) / len(columns)
     for number, column in enumerate(columns):
-        _column(drawing, column, names + 8 + part * (number + 0.5), part, top, wide=wide)
+        shown = column if wide else told_apart(columns)[column]
+        _column(drawing, shown, names + 8 + part * (number + 0.5), part, top, wide=wide)
     short = cut_names(rows, names)
     for place, row in enumerate(rows):
         y = top + step * place
@@ -35,6 +40,10 @@ def gap_map(items: Sequence[Item], label: str, *, wide: bool) -> str:
             drawing.text(names, y + 15, f"⋮ {cut:,} more", "tick", anchor="end")
             continue
         drawing.text(names, y + 15, short[row], "name", anchor="end")
+        if row in notes:
+            drawing.text(
+                names, y + 29, cut_name(notes[row], names, size=11.5), "small", anchor="end"
+            )
         for number, column in enumerate(columns):
             _cell(drawing, cells.get((row, column)), (names + 8 + part * number, y, part, step))
     return drawing.svg()
@@ -50,11 +59,13 @@ def _ordered(items: Sequence[Item], name: str) -> list[str]:
 
 def _column(drawing: Drawing, name: str, x: float, part: float, top: float, *, wide: bool) -> None:
     words = panel_words(name)
-    if wide or " " not in words:
+    if wide or (" " not in words and text_width(words, 13) <= part - 12):
         drawing.text(x, top - 9, cut_name(words, part - 18), "strong", anchor="middle")
         return
-    first, _, rest = words.partition(" ")
-    for number, text in enumerate((first, rest)):
+    # On a phone a name has two lines, parted where it can be.
+    place = words.find(" ") if " " in words else words.rfind("-", 0, len(words) - 1)
+    lines = (words[: place + 1].strip(), words[place + 1 :]) if place > 0 else ("", words)
+    for number, text in enumerate(lines):
         cut = cut_name(text, part - 16, size=11.5)
         drawing.text(x, top - 23 + 14 * number, cut, "small strong", anchor="middle")
 
@@ -62,12 +73,14 @@ def _column(drawing: Drawing, name: str, x: float, part: float, top: float, *, w
 def _cell(drawing: Drawing, item: Item | None, place: tuple[float, float, float, float]) -> None:
     x, y, width, height = place
     if item is None:
-        drawing.text(x + width / 2, y + 15, "–", "tick", anchor="middle")
+        drawing.text(x + width / 2, y + height / 2 + 4, "–", "tick", anchor="middle")
         return
     words = f"{item.row} / {item.panel}: gap {points(item.gap['value'])} points"
     drawing.open_group(f"row {item.tone}", words, key=item.key)
     shade = next((name for most, name in _STEPS if item.size < most), "s5")
     drawing.rect(x + 1, y + 1, width - 2, height - 2, f"shade {shade}")
     kind = "cell-strong" if shade in ("s4", "s5") else "cell-text"
-    drawing.text(x + width / 2, y + 15.5, points(item.gap["value"]), kind, anchor="middle")
+    drawing.text(
+        x + width / 2, y + height / 2 + 4, points(item.gap["value"]), kind, anchor="middle"
+    )
     drawing.close_group()

@@ -10,6 +10,8 @@ from calibrant.report.pictures.svg import Drawing
 
 __all__ = ["Diagram", "reliability_diagram"]
 
+_FEW = 5
+
 Diagram = tuple[str, str, Mapping[str, Any]]
 """Name (empty for a single one), tone, and the `reliability` block: bins, curve, histogram."""
 
@@ -68,9 +70,10 @@ def _dots(
 ) -> None:
     x, y = axes
     drawing.open_group(tone, name or "share right by confidence")
-    # Small bins are shown small: a line through them would look as sure as through large ones.
+    # Bins of a few rows jump about: they are shown small, and the line passes over them.
     most = max((bin_["n"] for bin_ in bins), default=1) or 1
-    drawing.polyline([(x(b["confidence"]), y(b["rate"])) for b in bins], "series faint")
+    steady = [bin_ for bin_ in bins if bin_["n"] >= max(_FEW, most / 50)]
+    drawing.polyline([(x(b["confidence"]), y(b["rate"])) for b in steady], "series faint")
     for bin_ in bins:
         words = (
             f"{percent(bin_['lower'])} to {percent(bin_['upper'])}: right "

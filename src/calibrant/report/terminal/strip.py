@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from calibrant.core.errors import InputError
+from calibrant.core.method_words import method_legend
 from calibrant.core.registry import did_you_mean
-from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, left_out_models
+from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, told
 from calibrant.report.blocks import Table
+from calibrant.report.names import told_apart
 from calibrant.report.terminal._fit import safe_text
 
 __all__ = ["STYLES", "audit_lines", "audit_table", "cut_cells"]
@@ -33,6 +36,7 @@ _IN_POINTS = {"ece", "ece_debiased", "smooth_ece", "over_confidence", "under_con
 _NUMBERS = 1 + 6 + 6 + 10 + 1 + 6 + 2
 _LEAST_STRIP, _MOST_STRIP = 12, 40
 _LEAST_NAME = 14
+_LEGEND_LINES = 3
 # Names give way to the strip down to this width, and the strip to names below it.
 _GOOD_STRIP, _GOOD_NAME = 18, 22
 
@@ -63,7 +67,7 @@ def audit_lines(
         else:
             tone = entry_tone(entry, claims)
             lines.append(_row(entry, short[id(entry)], strip, column, tone))
-    return [*lines, _legend(document, strip, width)]
+    return [*lines, _legend(document, strip, width), *_methods(entries, several, width)]
 
 
 def audit_table(document: Mapping[str, Any]) -> Table:
@@ -85,9 +89,7 @@ def audit_table(document: Mapping[str, Any]) -> Table:
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
-    out = left_out_models(document)
-    every: Sequence[Mapping[str, Any]] = document["results"]
-    results = [entry for entry in every if entry["model"] not in out] or every
+    results: Sequence[Mapping[str, Any]] = told(document)["results"]
     entries = [e for e in results if e.get("group")] or list(results)
     if sort is None:
         return sorted(
@@ -215,17 +217,34 @@ def _legend(document: Mapping[str, Any], strip: int, width: int) -> Text:
     return Text(words, style="dim")
 
 
+def _methods(
+    entries: Sequence[Mapping[str, Any]], several: Mapping[str, bool], width: int
+) -> list[Text]:
+    """Say what the methods of the rows are, where there are several."""
+    known = method_legend(entry["method"] for entry in entries) if several["method"] else []
+    lines = wrap(" · ".join(known), width - 2, max_lines=_LEGEND_LINES, placeholder=" …")
+    return [Text(f" {line}", style="dim") for line in lines]
+
+
 def _short_names(names: Mapping[int, str], width: int) -> dict[int, str]:
     """Cut model and method apart, so that both can still be told from the others."""
     if max(cell_len(name) for name in names.values()) <= width:
         return {place: cut_cells(name, width) for place, name in names.items()}
     parts = {place: name.partition(" / ")[::2] for place, name in names.items()}
-    second = max(cell_len(method) for _, method in parts.values())
-    own = min(second, (width - 3) * 2 // 5)
-    models = _cut_all({model for model, _ in parts.values()}, width - (own + 3 if own else 0))
-    methods = _cut_all({method for _, method in parts.values()}, own)
+    models, methods = ({pair[side] for pair in parts.values()} for side in (0, 1))
+    second = max(map(cell_len, methods))
+    room = width - (3 if second else 0)
+    # What all models begin with goes first, then each part is cut, the longer one more.
+    apart = told_apart(models)
+    if max(map(cell_len, models)) + second > room:
+        first = max(map(cell_len, apart.values()))
+    else:
+        apart, first = {name: name for name in models}, max(map(cell_len, models))
+    own = min(second, max(room - first, room * 2 // 5))
+    short = _cut_all(set(apart.values()), room - own)
+    rest = _cut_all(methods, own)
     return {
-        place: cut_cells(models[a].rstrip() + (f" / {methods[b].rstrip()}" if b else ""), width)
+        place: cut_cells(short[apart[a]].rstrip() + (f" / {rest[b].rstrip()}" if b else ""), width)
         for place, (a, b) in parts.items()
     }
 

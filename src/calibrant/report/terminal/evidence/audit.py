@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.answers import claims_of, headline
+from calibrant.report.answers import claims_of, headline, told
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import correction_sentence
@@ -30,7 +30,7 @@ _WORDS = {
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
-    document = _short_names(document)
+    document = _short_names(told(document))
     results: Sequence[Mapping[str, Any]] = document["results"]
     parts: list[Paragraph | Table] = []
     parts += _verdicts(document)
