@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulations.semantics import readers, run_storm
+from simulations.text_storm import readers, run_storm
 
 READERS = readers()
 ANY_TEXT = st.one_of(

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from simulations.semantics import PUMPS, readers
+from simulations.text_storm import PUMPS, readers
 
 READERS = readers()
 SIZE = 3000
