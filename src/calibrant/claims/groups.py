@@ -56,12 +56,13 @@ GROUPING = declare(
         "none: one claim per model and method",
         {
             "shown": lambda facts: (
-                f"{_lead(facts)}These columns know more than the confidence: it is typically off "
-                f"by at least {_typical(facts['low'])} in ways no recalibration mends."
+                f"{_lead(facts)}Answers of equal confidence are not equally often right: by these "
+                f"columns the confidence is typically off by at least {_typical(facts['low'])}. "
+                "No recalibration mends that."
             ),
             "undecided": lambda facts: (
-                f"{_lead(facts)}Undecided whether these columns know more than the confidence. "
-                f"{labels_text(facts['more']).capitalize()} or other columns would decide."
+                f"{_lead(facts)}Undecided whether answers of equal confidence are equally often "
+                f"right. {labels_text(facts['more']).capitalize()} or other columns would decide."
             ),
         },
     )
@@ -87,16 +88,34 @@ STANDS_OUT = declare(
         "the critical value holds for all rules at once; found groups join what is explained",
         {
             "shown": _stands,
+            "undecided": lambda facts: (
+                f"{_lead(facts)}None of {count(facts['tested'], 'group')} stands out beyond the "
+                f"overall error. {labels_text(facts['more']).capitalize()} would show a gap of "
+                f"{points(GROUP_MARGIN)} in a tenth of the rows."
+            ),
+        },
+        margin=GROUP_MARGIN,
+    )
+)
+
+
+NAMED = declare(
+    ClaimRule(
+        "groups.named",
+        "Is a group that was named beforehand over- or under-confident at equal confidence?",
+        "E[G' (y - c(f))] != 0, G' the group cleared of the confidence",
+        "ratio to its standard error against the largest ratio over the named groups in data "
+        "redrawn from the recalibrated confidence; 'equivalent' when the interval lies within the "
+        "margin",
+        "the critical value holds for all named groups at once",
+        {
+            "shown": _stands,
             "equivalent": lambda facts: (
                 f"{_lead(facts)}{facts['rule']} is as well calibrated as answers of equal "
                 f"confidence, within {points(facts['margin'])} ({count(facts['rows'], 'row')})."
             ),
             "undecided": lambda facts: (
-                f"{_lead(facts)}None of {count(facts['tested'], 'group')} stands out beyond the "
-                f"overall error. {labels_text(facts['more']).capitalize()} would show a gap of "
-                f"{points(GROUP_MARGIN)} in a tenth of the rows."
-                if facts["rule"] is None
-                else f"{_lead(facts)}Undecided whether {facts['rule']} differs from answers of "
+                f"{_lead(facts)}Undecided whether {facts['rule']} differs from answers of "
                 f"equal confidence ({points_range(*facts['range'])} points). "
                 f"{labels_text(facts['more']).capitalize()} would decide."
             ),
@@ -111,8 +130,8 @@ DIFFERENCE = declare(
         "groups.difference",
         "Is one named group more over-confident than another at equal confidence?",
         "gap(a | f) - gap(b | f) != 0",
-        "regression on the confidence and the group, robust standard error; 'equivalent' when the "
-        "90 % interval lies within the margin",
+        "regression on the confidence and the group, jackknife standard error; 'equivalent' when "
+        "the 90 % interval lies within the margin",
         "Holm over all pairs of named groups",
         {
             "shown": lambda facts: (
@@ -174,6 +193,7 @@ def groups_claims(entry: Mapping[str, Any], *, named: bool, costs: bool) -> list
     facts = {"name": subject_name(subject), "named": named}
     made = [_recalibration(entry, facts, subject), _grouping(entry, facts, subject)]
     made += _stands_out(entry, facts, subject)
+    made += [_group(NAMED, g, facts, subject) for g in entry["groups"] if g["kind"] == "named"]
     made += [_difference(pair, facts, subject) for pair in entry["differences"]]
     if costs:
         made.append(_decision_risk(entry, facts, subject))
@@ -204,9 +224,9 @@ def _grouping(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]
 
 
 def _stands_out(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> list[Claim]:
-    listed = [g for g in entry["groups"] if g["flagged"] or g["kind"] == "named"]
-    made = [_group(group, facts, subject) for group in listed]
-    if not any(group["flagged"] for group in listed):
+    found = [group for group in entry["groups"] if group["kind"] == "found"]
+    made = [_group(STANDS_OUT, group, facts, subject) for group in found]
+    if not found:
         tested, critical = entry["multiplicity"]["tested"], entry["multiplicity"]["critical"]
         more = None
         if critical is not None:
@@ -215,7 +235,7 @@ def _stands_out(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, An
         made.append(
             STANDS_OUT.claim(
                 "undecided",
-                {**facts, "rule": None, "tested": tested, "more": more},
+                {**facts, "tested": tested, "more": more},
                 subject=subject,
                 margin=GROUP_MARGIN,
                 n=entry["n"],
@@ -224,7 +244,9 @@ def _stands_out(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, An
     return made
 
 
-def _group(group: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
+def _group(
+    rule: ClaimRule, group: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]
+) -> Claim:
     beyond = group["beyond"]
     low, high = beyond["low"], beyond["high"]
     outcome: Outcome = "shown" if group["flagged"] else "undecided"
@@ -234,7 +256,7 @@ def _group(group: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -
     distance = max(abs(beyond["value"]), GROUP_MARGIN - abs(beyond["value"]), 1e-9)
     more = max(group["n"] * ((half / distance) ** 2 - 1), 0)
     size = sorted((abs(low), abs(high))) if group["flagged"] else (low, high)
-    return STANDS_OUT.claim(
+    return rule.claim(
         outcome,
         {
             **facts,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,14 @@ import polars as pl
 
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.loss import DecisionRisk, GroupingLoss
+from calibrant.epistemic.loss.grouping import mean_error
 from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
 from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["GroupOptions", "groups_entry"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200
@@ -71,12 +74,13 @@ def groups_entry(
     risk = DecisionRisk(costs=options.costs, threshold=options.threshold, **shared)
     risk.measure(f, y, loss.fit_, units)
     groups = found.groups_[:_GROUPS_SHOWN]
+    corrected = loss.fit_.corrected
     return {
         "n": len(f),
         "n_evaluated": len(f) - found.left_out_,
         "mean_confidence": float(f.mean()),
         "rate": float(y.mean()),
-        "overall_gap": _mean(f - y, options.level),
+        "overall_gap": _mean(f - y, units, options.level),
         **_losses(loss),
         "decision": _decision(risk),
         "multiplicity": {
@@ -88,19 +92,22 @@ def groups_entry(
             "rows_left_out": found.left_out_,
             "min_group": options.min_group,
         },
-        "groups": [_group(group, readable, f, y, risk, found.corrector_) for group in groups],
+        "groups": [_group(group, readable, (f, y, corrected), units, risk) for group in groups],
         "groups_not_shown": len(found.groups_) - len(groups),
         "differences": [_difference(pair) for pair in found.differences_],
         "reliability": _reliability(found, f, readable),
     }, found.corrector_
 
 
-def _mean(values: Floats, level: float) -> Estimate:
+def _mean(values: Floats, units: Ints | None, level: float) -> Estimate:
     from calibrant.stats.intervals import normal_quantile
 
-    mean = float(values.mean())
-    half = normal_quantile(level) * float(values.std(ddof=1)) / len(values) ** 0.5
-    return Estimate(mean, mean - half, mean + half, n=len(values), level=level, interval="normal")
+    mean, n = float(values.mean()), len(values)
+    if units is not None:
+        units = np.unique(units, return_inverse=True)[1]
+        n = int(units.max()) + 1
+    half = normal_quantile(level) * mean_error(values, units) if n > 1 else math.inf
+    return Estimate(mean, mean - half, mean + half, n=n, level=level, interval="normal")
 
 
 def _losses(loss: GroupingLoss) -> dict[str, Any]:
@@ -138,10 +145,9 @@ def _decision(risk: DecisionRisk) -> dict[str, Any]:
 def _group(
     group: Group,
     frame: pl.DataFrame,
-    f: Floats,
-    y: Floats,
+    columns: tuple[Floats, Floats, Floats],
+    units: Ints | None,
     risk: DecisionRisk,
-    corrector: GroupCorrector,
 ) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "rule": group.rule,
@@ -160,11 +166,13 @@ def _group(
         "flagged": group.flagged,
         "echo_of": group.echo_of,
     }
-    if group.flagged and group.conditions is not None:
-        # The corrector was fitted on these rows too: what it saves is a little flattered.
+    if (group.flagged or group.kind == "named") and group.conditions is not None:
+        # The corrected confidence of each row was learned without that row.
         inside = group.conditions.mask(frame)
-        corrected = corrector.predict(frame.filter(inside), f[inside])
-        entry["saved"] = _mean(risk.savings(f[inside], y[inside], corrected), risk.level)
+        f, y, corrected = (values[inside] for values in columns)
+        own = None if units is None else units[inside]
+        entry["cost"] = _mean(risk.spent(f, y), own, risk.level)
+        entry["saved"] = _mean(risk.savings(f, y, corrected), own, risk.level)
     return entry
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.stats import norm
 
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
@@ -19,7 +18,7 @@ from calibrant.epistemic.segments.conditions import Rule, parse_rule
 from calibrant.epistemic.segments.corrector import GroupCorrector, fit_corrector
 from calibrant.epistemic.segments.differences import Difference, differences
 from calibrant.epistemic.segments.group import Group, describe
-from calibrant.epistemic.segments.search import Finding, Search, rule_sums, search_groups
+from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["ConfidenceGroups"]
@@ -129,10 +128,7 @@ class ConfidenceGroups:
         masks = [rule.mask(frame) for rule in own]
         self.groups_ = [
             *self._found(rules, f, y),
-            *(
-                self._named(rule, mask, columns, f, y)
-                for rule, mask in zip(own, masks, strict=True)
-            ),
+            *self._named(own, masks, columns, f, y),
             *self._values(rules, f, y),
         ]
         self.differences_ = differences(own, masks, f, y, level=self.level)
@@ -194,22 +190,18 @@ class ConfidenceGroups:
         ]
         return max(overlaps)[1] if overlaps else None
 
-    def _named(self, rule: Rule, mask: Mask, columns: Floats, f: Floats, y: Floats) -> Group:
-        """Judge a group that was named beforehand: it is corrected for the named ones alone."""
-        if not 2 <= mask.sum() <= len(mask) - 2:
-            raise InputError(f"the group {rule.text!r} has {int(mask.sum())} of {len(mask)} rows")
-        single = Candidates((), mask[None, :], np.zeros(1, int), np.zeros(1, int), 0)
-        sums = rule_sums(single, columns, y)
-        critical = float(norm.isf(self.alpha / 2 / len(self.named)))
-        statistic = float(sums.statistic[0])
-        p = float(2 * norm.sf(abs(statistic)))
-        finding = Finding(
-            rule,
-            0,
-            float(sums.gap[0]),
-            float(sums.error[0]),
-            statistic,
-            critical,
-            min(1.0, p * len(self.named)),
-        )
-        return describe(finding, "named", mask, f, y, level=self.level, flagged=finding.stands_out)
+    def _named(
+        self, rules: list[Rule], masks: list[Mask], columns: Floats, f: Floats, y: Floats
+    ) -> list[Group]:
+        """Judge groups that were named beforehand: they answer for the named ones alone."""
+        for rule, mask in zip(rules, masks, strict=True):
+            if not 2 <= mask.sum() <= len(mask) - 2:
+                raise InputError(
+                    f"the group {rule.text!r} has {int(mask.sum())} of {len(mask)} rows"
+                )
+        rng = named_stream(self.seed, "groups", "named")
+        found = judge_groups(rules, masks, columns, y, rng=rng, alpha=self.alpha)
+        return [
+            describe(one, "named", mask, f, y, level=self.level, flagged=one.stands_out)
+            for one, mask in zip(found, masks, strict=True)
+        ]
