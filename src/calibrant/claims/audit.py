@@ -253,7 +253,7 @@ def _direction_claim(
         "said": metrics["mean_confidence"]["value"],
         "right": metrics["accuracy"]["value"],
         "margin": margin,
-        "more": more_labels(gap, margin),
+        "more": more_labels(gap, margin, _tests(test)),
         "p": None if test is None else test["p_value"],
     }
     within = tests["within_margin"]["gap"]
@@ -265,6 +265,11 @@ def _direction_claim(
         p_adjusted=None if test is None else test["p_adjusted"],
         margin=margin,
     )
+
+
+def _tests(test: Mapping[str, Any] | None) -> float:
+    """Return by how much the correction for number multiplied a p-value."""
+    return 1.0 if test is None else float(test["p_adjusted"] / max(test["p_value"], 1e-12))
 
 
 def _error_claim(
@@ -314,33 +319,46 @@ def _separates_claim(
 
 
 def _summaries(entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claim over all models of a method, where there are several."""
-    found = []
+    """Return what holds for all models: by every method at once, or else method by method."""
     methods = dict.fromkeys(entry["method"] for entry in entries if entry["probability"])
-    for method in methods:
-        whole = [
-            claim
-            for claim in claims
-            if claim.subject["method"] == method
-            and claim.subject["group"] is None
-            and claim.id in (OVER.id, UNDER.id)
-        ]
-        if len(whole) < 2 or any((c.id, c.outcome) != (OVER.id, "shown") for c in whole):
-            continue
-        sizes = [claim.value for claim in whole if claim.value is not None]
-        among = f" ({method_name(method, aside=True)})" if len(methods) > 1 else ""
-        number = "Both models" if len(whole) == 2 else f"All {count(len(whole), 'model')}"
-        facts = {"of": f"{number}{among}", "range": (min(sizes), max(sizes))}
-        found.append(
-            ALL_OVER.claim(
-                "shown",
-                facts,
-                subject={"method": method, "models": [c.subject["model"] for c in whole]},
-                estimate={"value": min(sizes), "n": len(whole)},
-                p_adjusted=max(claim.p_adjusted or 0.0 for claim in whole),
-            )
-        )
-    return found
+    by_method = {method: _all_over(claims, method) for method in methods}
+    shown = {method: whole for method, whole in by_method.items() if whole}
+    named = [{claim.subject["model"] for claim in whole} for whole in shown.values()]
+    found = [
+        _summary(whole, method, f" ({method_name(method, aside=True)})" if len(methods) > 1 else "")
+        for method, whole in shown.items()
+    ]
+    if len(shown) < max(len(methods), 2) or any(models != named[0] for models in named):
+        return found
+    each = "both confidences" if len(methods) == 2 else f"each of {len(methods)} confidences"
+    every = [claim for whole in shown.values() for claim in whole]
+    return [_summary(every, None, f", by {each},"), *found]
+
+
+def _all_over(claims: Sequence[Claim], method: str) -> list[Claim]:
+    """Return the claims of all models by one method, where each is shown to say too much."""
+    whole = [
+        claim
+        for claim in claims
+        if claim.subject["method"] == method
+        and claim.subject["group"] is None
+        and claim.id in (OVER.id, UNDER.id)
+    ]
+    over = all((claim.id, claim.outcome) == (OVER.id, "shown") for claim in whole)
+    return whole if len(whole) > 1 and over else []
+
+
+def _summary(whole: Sequence[Claim], method: str | None, among: str) -> Claim:
+    sizes = [claim.value for claim in whole if claim.value is not None]
+    models = list(dict.fromkeys(claim.subject["model"] for claim in whole))
+    number = "Both models" if len(models) == 2 else f"All {count(len(models), 'model')}"
+    return ALL_OVER.claim(
+        "shown",
+        {"of": f"{number}{among}", "range": (min(sizes), max(sizes))},
+        subject={"method": method, "models": models},
+        estimate={"value": min(sizes), "n": len(whole)},
+        p_adjusted=max(claim.p_adjusted or 0.0 for claim in whole),
+    )
 
 
 def calibration_word(claims: Iterable[Claim | Mapping[str, Any]]) -> str:

@@ -73,11 +73,20 @@ def error_within(
     }
 
 
-def more_labels(gap: Mapping[str, Any], margin: float) -> float | None:
+def more_labels(gap: Mapping[str, Any], margin: float, tests: float = 1.0) -> float | None:
     """Return how many more labels would decide the mean gap with a power of 80 %.
 
     The smaller of two numbers: those that show the gap if it is as large as it looks, and those
     that show it to be within the margin.
+
+    Parameters
+    ----------
+    gap
+        Mean gap with its 95 % interval and number of rows.
+    margin
+        The gap that does not matter.
+    tests
+        By how much the p-value of the gap is multiplied, because other tests are made.
 
     Examples
     --------
@@ -90,7 +99,8 @@ def more_labels(gap: Mapping[str, Any], margin: float) -> float | None:
     error = (high - low) / (2 * _TWO_SIDED)
     needed = []
     if value != 0:
-        needed.append(((_TWO_SIDED + _POWER) * error / value) ** 2)
+        quantile = -float(special.ndtri(0.025 / max(tests, 1.0)))
+        needed.append(((quantile + _POWER) * error / value) ** 2)
     if abs(value) < margin:
         needed.append(((_Z + _POWER) * error / (margin - abs(value))) ** 2)
     return max(n * (min(needed) - 1), 0.0) if needed else None
