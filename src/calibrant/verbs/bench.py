@@ -79,6 +79,16 @@ def bench_mace(
     rules: Annotated[
         bool, Option("Apply the domain rules that make answers complete.", group=ADVANCED)
     ] = True,
+    single_cap: Annotated[
+        int | None,
+        Option(
+            "River, Language: most subjects with one answer (the paper has 600).",
+            metavar="N",
+            group=ADVANCED,
+            min=1,
+            max=10**9,
+        ),
+    ] = None,
     kinds: Annotated[
         Sequence[str],
         Option("Math: kinds of numbers.", metavar="A,B,..", group=ADVANCED, kind="names"),
@@ -126,6 +136,9 @@ def bench_mace(
         Table of page views, and which subjects they keep.
     rules
         Apply the domain rules to triples (for example one laureate per year).
+    single_cap
+        River and Language from triples: most subjects with one answer, drawn at random; the
+        paper's Appendix B.3 has 600. None keeps all.
     kinds, limit
         Of Math: kinds of numbers, and the largest number.
     cap
@@ -147,7 +160,8 @@ def bench_mace(
         if popularity is not None
         else None
     )
-    facts = fact_sets(found, source=_source(triples), popularity=views, rules=rules)
+    facts = fact_sets(found, source=_source(triples), popularity=views, rules=rules,
+                      single_cap=single_cap, seed=seed)  # fmt: skip
     facts |= own_domains(domain_files)
     names = list(domains) if domains is not None else list(facts) or ["math"]
     benchmark = build_benchmark(
@@ -165,7 +179,8 @@ def bench_mace(
     )
     if out is not None:
         write_questions(benchmark.questions, out)
-    settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap}
+    settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap,
+                "single_cap": single_cap}  # fmt: skip
     return BenchResult(
         {
             **document_head("bench", [*triples, *domain_files], seed=seed, settings=settings),

@@ -161,3 +161,22 @@ def test_the_published_triples_are_read_as_they_are(shared_data):
     assert raw == {"award": 175, "office": 159, "region": 99, "river": 810, "language": 933}
     assert facts["office"][0].dropped["validity"] == {"an object is a bare Q-id": 4}
     assert facts["language"][0].dropped["domain rule"] == {"more than six countries": 1}
+
+
+def test_subjects_with_one_answer_are_capped_and_the_others_stay(tmp_path):
+    rows = [f"river {i},country {i % 7}" for i in range(40)]
+    rows += [f"long river {i},country {j}" for i in range(5) for j in (i, i + 1)]
+    file = tmp_path / "river.csv"
+    file.write_text("subject,object\n" + "\n".join(rows) + "\n")
+    triples = read_triples(file)
+    capped, again, other = (
+        fact_sets(triples, source="rows", single_cap=12, seed=seed)["river"][0]
+        for seed in (0, 0, 1)
+    )
+    single = [name for name in capped.facts if name.startswith("river")]
+    assert len(single) == 12
+    assert len(capped.facts) == 17
+    assert capped.facts.keys() == again.facts.keys() != other.facts.keys()
+    assert capped.dropped["sample"] == {"beyond 12 subjects with one answer": 28}
+    assert capped.stages["sample"] == 17
+    assert len(fact_sets(triples, source="rows")["river"][0].facts) == 45

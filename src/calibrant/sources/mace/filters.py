@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
 from calibrant.records import read_table
 from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.names import normalised
@@ -88,6 +89,8 @@ def fact_sets(
     source: str,
     popularity: Popularity | None = None,
     rules: bool = True,
+    single_cap: int | None = None,
+    seed: int = 0,
 ) -> dict[str, list[FactSet]]:
     """Return the facts by domain that pass every filter, with the drops counted by reason.
 
@@ -101,14 +104,20 @@ def fact_sets(
         Page views; without them the popularity filter is left out.
     rules
         Apply the rules of the domain, for example one laureate per year.
+    single_cap
+        Most subjects with one answer that River and Language keep, drawn at random (600 in
+        Appendix B.3 of the paper); None keeps all.
+    seed
+        Seed of that draw.
     """
     by_domain: dict[str, list[Triple]] = defaultdict(list)
     for triple in triples:
         by_domain[triple.domain].append(triple)
-    return {
-        domain: [_fact_set(domain, found, source, popularity, rules)]
+    made = {
+        domain: _fact_set(domain, found, source, popularity, rules)
         for domain, found in by_domain.items()
     }
+    return {domain: [_sampled(facts, single_cap, seed)] for domain, facts in made.items()}
 
 
 def raw_facts(triples: Iterable[Triple], *, source: str) -> dict[str, list[FactSet]]:
@@ -157,6 +166,22 @@ def _fact_set(
         dropped={stage: dict(reasons) for stage, reasons in dropped.items() if reasons},
         stages=stages,
     )
+
+
+def _sampled(facts: FactSet, cap: int | None, seed: int) -> FactSet:
+    """Keep at most `cap` of the subjects with one answer; each other one keeps all its answers."""
+    if cap is None or facts.wording.bounded:
+        return facts
+    single = [subject for subject in facts.facts if len(facts.answers(subject)) == 1]
+    left = facts.facts
+    dropped = {stage: dict(reasons) for stage, reasons in facts.dropped.items()}
+    if len(single) > cap:
+        order = named_stream(seed, "single answers", facts.domain).permutation(len(single))
+        gone = {single[index] for index in order[cap:]}
+        left = {subject: found for subject, found in facts.facts.items() if subject not in gone}
+        dropped["sample"] = {f"beyond {cap:,} subjects with one answer": len(gone)}
+    stages = {**facts.stages, "sample": len(left)}
+    return replace(facts, facts=left, dropped=dropped, stages=stages)
 
 
 def _grouped(triples: Sequence[Triple], dropped: _Drops) -> _Groups:
