@@ -115,7 +115,7 @@ def test_nothing_can_be_sent(result, method):
 
 def test_it_listens_on_loopback_only(result):
     async def work(session, address, server):
-        return [site[0] for site in server._runner.addresses]
+        return [site[0] for site in server.door.runner.addresses]
 
     assert served(result, work) == ["127.0.0.1"]
 

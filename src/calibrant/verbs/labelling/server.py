@@ -7,9 +7,8 @@ now. The confidence, the model and the running value stay hidden: they would swa
 from __future__ import annotations
 
 import asyncio
-import hmac
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -19,7 +18,7 @@ import msgspec
 from aiohttp import web
 
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.planning.labelling.stopping import stop_decision
@@ -37,11 +36,7 @@ _HEADERS = {
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
 }
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class _Act(msgspec.Struct):
@@ -103,9 +98,8 @@ class LabelServer:
     threshold: float | None = None
     budget: int | None = None
     token: str = field(init=False)
-    _hosts: frozenset[str] = frozenset()
+    door: Loopback = field(init=False)
     _precise: tuple[int, dict[str, Any]] | None = None
-    _runner: web.AppRunner | None = None
 
     def __post_init__(self) -> None:
         # Kept with the labels: a page that was open when the server died goes on after a restart.
@@ -113,10 +107,18 @@ class LabelServer:
         self.token = held or secrets.token_urlsafe(24)
         if held is None:
             self.session.store.set_meta("token", self.token)
+        self.door = Loopback(
+            self.token,
+            "calibrant label serve",
+            cookie=COOKIE,
+            headers=_HEADERS,
+            also=self._not_the_page,
+            say=_told,
+        )
 
     def app(self) -> web.Application:
         """Return the application with its checks and its routes."""
-        app = web.Application(middlewares=[self._guard], client_max_size=_MOST_BODY)
+        app = self.door.app(most_body=_MOST_BODY)
         app.router.add_get("/", self._page)
         for name in ("page.js", "page.css"):
             app.router.add_get(f"/{name}", self._page)
@@ -129,64 +131,21 @@ class LabelServer:
 
     async def start(self, port: int = 0) -> str:
         """Listen on loopback and return the address to open, token included."""
-        self._runner = web.AppRunner(self.app(), access_log=None)
-        await self._runner.setup()
         # The port of the last time, so that an open page finds the server again.
         last = int(self.session.store.meta("port") or 0)
-        for number in (port,) if port or not last else (last, 0):
-            try:
-                await web.TCPSite(self._runner, "127.0.0.1", number, reuse_address=True).start()
-                break
-            except OSError as error:
-                if number != last or number == port:
-                    await self._runner.cleanup()
-                    raise InputError(
-                        f"port {number} cannot be used ({error.strerror})",
-                        hint=Hint("choose another {port}"),
-                    ) from None
-        found = self._runner.addresses[0][1]
+        ports = (port,) if port or not last else (last, 0)
+        found = await self.door.listen(self.app(), ports)
         if not last:
             self.session.store.set_meta("port", str(found))
-        self._hosts = frozenset({f"127.0.0.1:{found}", f"localhost:{found}"})
-        return f"http://127.0.0.1:{found}/?token={self.token}"
+        return f"http://{LOOPBACK}:{found}/?token={self.token}"
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self.door.stop()
 
-    # -- checks ---------------------------------------------------------------------------
-
-    @property
-    def _guard(self) -> Any:
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            refusal = self._refusal(request)
-            if refusal is not None:
-                response: web.StreamResponse = _said(403, refusal)
-            else:
-                try:
-                    response = await handler(request)
-                except InputError as error:
-                    response = _said(400, str(error))
-                except web.HTTPException as error:
-                    response = error if error.status < 400 else _said(error.status, error.reason)
-            response.headers.update(_HEADERS)
-            return response
-
-        return guard
-
-    def _refusal(self, request: web.Request) -> str | None:
-        """Return why a request is turned away: another host, another page, no token."""
-        # A page of another site can name this address but neither forge these headers.
-        if request.host not in self._hosts:
-            return "This address is not served here."
-        origin = request.headers.get("Origin")
-        if origin is not None and origin.removeprefix("http://") not in self._hosts:
-            return "Another page may not label here."
-        given = request.query.get("token") or request.cookies.get(COOKIE) or ""
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return "Open the whole address that `calibrant label serve` printed."
+    @staticmethod
+    def _not_the_page(request: web.Request) -> str | None:
+        """Only the labelling page sends this header; a form of another page cannot."""
         if request.path.startswith("/api/") and request.headers.get("X-Labelling") != "1":
             return "This is for the labelling page only."
         return None
@@ -196,11 +155,8 @@ class LabelServer:
     async def _page(self, request: web.Request) -> web.StreamResponse:
         name = request.path.lstrip("/") or "index.html"
         if "token" in request.query:
-            # The token moves into a cookie, so that it stays out of history and screenshots.
             who = request.query.get("who")
-            response = web.HTTPSeeOther("/" if who is None else f"/?who={quote(who)}")
-            response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict")
-            return response
+            return self.door.keep_token("/" if who is None else f"/?who={quote(who)}")
         text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
         return web.Response(text=text, content_type=_FILES[name], charset="utf-8")
 
@@ -310,7 +266,7 @@ def _who_said(state: ItemState) -> str:
     return ", ".join(f"{who}: {label}" for who, label in sorted(state.labels.items()))
 
 
-def _said(status: int, text: str | None) -> web.Response:
+def _told(status: int, text: str) -> web.Response:
     return web.json_response({"error": text or "The request was refused."}, status=status)
 
 

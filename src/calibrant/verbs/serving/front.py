@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import hmac
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
 import orjson
 from aiohttp import web
 
-from calibrant.core.errors import CalibrantError, InputError
-from calibrant.core.hints import Hint
+from calibrant.core.errors import InputError
+from calibrant.core.loopback import Loopback
 from calibrant.epistemic.deferral.policy import question_key
 from calibrant.verbs.serving.log import ServedLog, call_key
 
 __all__ = ["Endpoint", "Front", "answer_confidence"]
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 _MOST_BODY = 4 * 1024 * 1024
+_MOST_REPLY = 64 * 1024 * 1024
 _SECONDS = 600
 # Names under which tables hold the number of tokens of an answer.
 _TOKENS = ("token_length", "completion_tokens", "tokens", "n_tokens", "length", "len")
@@ -100,66 +98,32 @@ class Front:
     log: ServedLog
     token: str
     describe: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    _hosts: frozenset[str] = field(default=frozenset())
     _client: aiohttp.ClientSession | None = None
-    _runner: web.AppRunner | None = None
+    _door: Loopback | None = None
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen and return the base address."""
-        app = web.Application(middlewares=[self._guard], client_max_size=_MOST_BODY)
+        self._door = Loopback(self.token, "calibrant serve", say=_error)
+        app = self._door.app(most_body=_MOST_BODY)
         app.router.add_post("/v1/chat/completions", self._complete)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/v1/calibrant", self._totals)
         self._client = aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=_SECONDS), json_serialize=_text
         )
-        self._runner = web.AppRunner(app, access_log=None)
-        await self._runner.setup()
         try:
-            await web.TCPSite(self._runner, host, port, reuse_address=True).start()
-        except OSError as error:
+            found = await self._door.listen(app, (port,), host=host)
+        except InputError:
             await self.stop()
-            raise InputError(
-                f"port {port} cannot be used ({error.strerror})",
-                hint=Hint("choose another {port}"),
-            ) from None
-        found = self._runner.addresses[0][1]
-        names = {host, "127.0.0.1", "localhost"}
-        self._hosts = frozenset(f"{name}:{found}" for name in names)
+            raise
         return f"http://{host}:{found}/v1"
 
     async def stop(self) -> None:
         """Stop listening and close all connections."""
         if self._client is not None:
             await self._client.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
-
-    @property
-    def _guard(self) -> Any:
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            refusal = self._refusal(request)
-            if refusal is not None:
-                return _error(403, refusal)
-            try:
-                return await handler(request)
-            except CalibrantError as error:
-                return _error(400, str(error))
-
-        return guard
-
-    def _refusal(self, request: web.Request) -> str | None:
-        """Return why a request is turned away: another host, another page, no token."""
-        if request.host not in self._hosts:
-            return "this address is not served here"
-        origin = request.headers.get("Origin")
-        if origin is not None and origin.partition("://")[2] not in self._hosts:
-            return "pages of other sites may not ask here"
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return "the token is missing or wrong: send 'Authorization: Bearer TOKEN'"
-        return None
+        if self._door is not None:
+            await self._door.stop()
 
     async def _models(self, request: web.Request) -> web.Response:  # noqa: ARG002
         names = ["calibrant", *self.endpoints]
@@ -228,14 +192,33 @@ class Front:
         started = time.perf_counter()
         assert self._client is not None
         url = f"{endpoint.url.rstrip('/')}/chat/completions"
-        async with self._client.post(url, json=body, headers=headers) as reply:
-            reply.raise_for_status()
-            found: dict[str, Any] = orjson.loads(await reply.read())
+        # A redirect would carry the key and the question to an address that nobody chose.
+        async with self._client.post(
+            url, json=body, headers=headers, allow_redirects=False
+        ) as reply:
+            found = await _reply(reply)
         tokens = (found.get("usage") or {}).get("completion_tokens")
         spent = endpoint.price * (tokens or 0) if endpoint.per_token else endpoint.price
         seconds = time.perf_counter() - started
         self.log.add_call(key, model, 200, answer_confidence(found), tokens, spent, seconds, found)
         return found, spent
+
+
+async def _reply(reply: aiohttp.ClientResponse) -> dict[str, Any]:
+    """Return the JSON object that a model's endpoint answers, read up to a size."""
+    reply.raise_for_status()
+    raw = b""
+    async for piece in reply.content.iter_any():
+        raw += piece
+        if len(raw) > _MOST_REPLY:
+            raise aiohttp.ClientPayloadError(f"more than {_MOST_REPLY:,} bytes")
+    try:
+        found = orjson.loads(raw) if reply.status == 200 else None
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise aiohttp.ClientPayloadError("no JSON object")
+    return found
 
 
 def _said(response: Mapping[str, Any]) -> dict[str, Any]:
