@@ -42,7 +42,7 @@ def without_word_lists() -> Iterator[None]:
     """Switch off generic words, denials and near spellings."""
     with ExitStack() as stack:
         for name, empty in (
-            ("_GENERIC", frozenset()),
+            ("GENERIC", frozenset()),
             ("_DENIALS", frozenset()),
             ("near_word", lambda _word, _others: False),
         ):

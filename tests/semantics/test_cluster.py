@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulations.semantics import one_question
 
-from calibrant.clients.embeddings import open_embedder
+from calibrant.clients.endpoints.embeddings import open_embedder
 from calibrant.core import InputError
 from calibrant.core.errors import MissingDependencyError
 from calibrant.semantics import (

@@ -6,8 +6,8 @@ import re
 import orjson
 import pytest
 
-from calibrant.clients.dispatch import Dispatcher
-from calibrant.clients.embedded import EmbeddedClient
+from calibrant.clients.dispatch.dispatcher import Dispatcher
+from calibrant.clients.endpoints.embedded import EmbeddedClient
 from calibrant.clients.protocol import Capabilities, Completion, Usage
 from calibrant.core.errors import InputError, MissingDependencyError, TransientClientError
 from calibrant.records.ledger import Ledger

@@ -13,7 +13,7 @@ import orjson
 
 from calibrant.clients.asks import Ask
 from calibrant.clients.capabilities import check_request
-from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Capabilities, Client, Message, Request
 from calibrant.core.errors import BudgetError, ClientError
 from calibrant.semantics.judging.judge import (

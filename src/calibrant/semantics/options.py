@@ -16,7 +16,7 @@ from calibrant.semantics.text.normalise import Normaliser
 
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.
-    from calibrant.clients.embeddings import Embedder
+    from calibrant.clients.endpoints.embeddings import Embedder
 
 __all__ = ["CLUSTERINGS", "GRADINGS", "Options"]
 

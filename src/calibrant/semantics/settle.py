@@ -28,6 +28,21 @@ class Group:
     choices: Sequence[str] | None = None
     siblings: Sequence[str] = ()
 
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Names that mean different things: the known siblings, and each right answer's own name.
+
+        Examples
+        --------
+        >>> Group([], [], references=[["Minsk Region", "Minsk oblast"]], siblings=["Minsk"]).apart
+        ('Minsk', 'Minsk Region')
+        """
+        if not self.siblings:
+            return ()
+        entries = [self.references] if isinstance(self.references, str) else self.references or ()
+        names = [flatten_references([entry])[:1] for entry in entries]
+        return (*self.siblings, *(name for found in names for name in found))
+
 
 @dataclass(slots=True)
 class Settled:
@@ -94,7 +109,7 @@ class Settler:
             reader=self.grader.reader,
             tolerance=self.options.tolerance,
             math=self.options.math,
-            siblings=group.siblings,
+            siblings=group.apart,
         )
 
     def _steps(self, group: Group, asks: bool) -> Steps:
@@ -111,7 +126,7 @@ class Settler:
             tolerance=self.options.tolerance,
             counts=group.counts,
             math=self.options.math,
-            siblings=group.siblings,
+            siblings=group.apart,
         )
 
     def _grade(self, group: Group, clusters: Clusters) -> Settled:

@@ -10,21 +10,16 @@ from itertools import pairwise
 
 from calibrant.semantics.grading.phrase_model import INTERCEPT, WEIGHTS
 from calibrant.semantics.same.forms import STOP_WORDS
+from calibrant.semantics.same.marks import GENERIC
 from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.words import near_word, word_list
+from calibrant.semantics.text.words import near_word
 
 __all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability", "repeats_figure"]
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
-# Words that name a kind of thing: sharing them says little about which one is meant.
-_GENERIC = frozenset(
-    word_list(
-        "university college school company corporation language river system republic state city "
-        "county country island award prize zone time war battle party team club church book film "
-        "movie song series season episode king queen president people"
-    )
-)
+# Dates as the normaliser writes them, 'xx' for a part that is not told.
+_DATE = re.compile(r"\b(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)\b")
 _MEANT = frozenset(("is", "are", "was", "be", "answer", "number"))
 _DENIALS = frozenset(("not", "never", "neither", "nor", "isn", "wasn", "t"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
@@ -37,6 +32,8 @@ _UNSURE = re.compile(
 _GLUED_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=\d)|(?<=\d)(?=[a-z]{3})")
 # A footnote mark is often glued to a year ('20102').
 _GLUED_YEAR = re.compile(r"^(?:1[0-9]|20)\d{3}$")
+# '950.00' is 950.
+_WHOLE = re.compile(r"\.0+$")
 _MOST_READ = 6000
 
 
@@ -50,6 +47,7 @@ class Bag:
     known: frozenset[str]
     content: tuple[str, ...]
     by_letter: dict[str, list[str]] = field(default_factory=dict)
+    dates: tuple[tuple[str, ...], ...] = ()
 
     def has(self, word: str) -> bool:
         """Return whether the word or a near spelling of it is there."""
@@ -79,7 +77,7 @@ class BagReader:
         words: list[str] = []
         for word in _TOKEN.findall(key):
             if not (word in _ENDINGS and words and words[-1].isdigit()):
-                words.append(word)
+                words.append(_WHOLE.sub("", word))
         known = set(words) | {word[:4] for word in words if _GLUED_YEAR.match(word)}
         if _GLUED_WORD.search(text):
             # 'wasByron': a missing space hides both words.
@@ -89,7 +87,8 @@ class BagReader:
         for word in known:
             if len(word) > 4:
                 by_letter.setdefault(word[0], []).append(word)
-        return Bag(text, key, tuple(words), frozenset(known), content, by_letter)
+        dates = tuple(match.groups() for match in _DATE.finditer(key))
+        return Bag(text, key, tuple(words), frozenset(known), content, by_letter, dates)
 
 
 def _share(words: Sequence[str], bag: Bag) -> float:
@@ -136,6 +135,17 @@ def repeats_figure(answer: Bag, reference: Bag, question: Bag) -> bool:
     return not any(word == figure and before in _MEANT for before, word in pairwise(answer.words))
 
 
+def _other_date(answer: Bag, reference: Bag) -> bool:
+    """Return whether the answer tells dates, and none of them can be the reference's."""
+    if len(reference.dates) != 1 or not answer.dates:
+        return False
+    wanted = reference.dates[0]
+    return not any(
+        all(x == y or "x" in x or "x" in y for x, y in zip(told, wanted, strict=True))
+        for told in answer.dates
+    )
+
+
 def evidence(
     answer: Bag, reference: Bag, question: Bag, *, aliases: int = 1
 ) -> dict[str, float] | None:
@@ -143,7 +153,8 @@ def evidence(
 
     Words of the question tell nothing: they are left out of `fresh_share` and of what the
     answer adds. `figures_missing` is the share of the reference's figures that the answer
-    lacks, `precision` the share of the answer's own words that the reference has.
+    lacks, `other_date` whether it tells only other dates, `precision` the share of the answer's own
+    words that the reference has.
 
     Examples
     --------
@@ -152,7 +163,7 @@ def evidence(
     >>> found["fresh_share"], found["contained"]
     (1.0, 1.0)
     """
-    gold = tuple(word for word in reference.content if word not in _GENERIC) or reference.content
+    gold = tuple(word for word in reference.content if word not in GENERIC) or reference.content
     if not gold:
         return None
     asked = question.known
@@ -171,6 +182,7 @@ def evidence(
         "contained": float(contained),
         "figures_missing": missing,
         "figures_conflict": float(bool(figures) and missing == 1.0 and other_figures),
+        "other_date": float(_other_date(answer, reference)),
         "precision": precision,
         "all_precise": float(bool(told) and precision == 1.0),
         "last_word": float(answer.has(gold[-1])),

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 __all__ = ["INTERCEPT", "NO_COMMON_WORD", "WEIGHTS"]
 
-INTERCEPT = -0.7341
+INTERCEPT = -0.5871
 WEIGHTS: dict[str, float] = {
-    "fresh_share": 1.5661,
-    "contained": 1.4456,
-    "figures_missing": -1.0971,
-    "figures_conflict": -0.5896,
-    "precision": 1.7654,
-    "all_precise": 0.0205,
-    "last_word": 0.9342,
-    "first_word": 1.0269,
-    "answer_length": 0.1249,
-    "unsure": -1.0195,
-    "aliases": -0.8196,
-    "short": -0.0843,
+    "fresh_share": 1.7629,
+    "contained": 1.3851,
+    "figures_missing": 0.0372,
+    "figures_conflict": -1.7230,
+    "other_date": -3.0903,
+    "precision": 2.1333,
+    "all_precise": -0.3838,
+    "last_word": 0.8097,
+    "first_word": 0.8711,
+    "answer_length": 0.0872,
+    "unsure": -0.9832,
+    "aliases": -0.7745,
+    "short": -0.2943,
 }
 # Share of answers that people accept although they share no word with any reference.
 NO_COMMON_WORD = 0.15

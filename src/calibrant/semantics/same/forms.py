@@ -11,7 +11,7 @@ from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser, strip_lead_in
 from calibrant.semantics.text.numbers import Quantity, parse_quantity
-from calibrant.semantics.text.words import word_list
+from calibrant.semantics.text.words import singular, word_list
 
 __all__ = ["STOP_WORDS", "Cues", "Form", "FormReader", "read_cues"]
 
@@ -44,6 +44,12 @@ _WHO = re.compile(
     r"|player|scientist|writer|director|name of the (?:man|woman))\b",
     re.IGNORECASE,
 )
+# 'Name one language.': many answers are right, and many names of the kind look alike.
+_ONE_OF_MANY = re.compile(
+    r"^\W{0,3}(?:please\s)?(?:name|list|give|mention|state|identify|provide|tell me)\s"
+    r"(?:me\s)?(?:one|a|an|any|some|two|three|\d+)\b|\bname (?:one|any)\b",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"\b(?:what|which|in what|in which)\s+year\b|\byear\s+did\b", re.IGNORECASE)
 _PLACE_FRONT = frozenset(
     word_list(
@@ -55,11 +61,16 @@ _PLACE_FRONT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """What the question says about its answers."""
+    """What the question says about its answers.
+
+    `one_of_many`: it asks for one member of a kind; `asked` holds its words then.
+    """
 
     person: bool = False
     year: bool = False
     known: bool = False
+    one_of_many: bool = False
+    asked: frozenset[str] = frozenset()
 
 
 def read_cues(question: str | None) -> Cues:
@@ -69,10 +80,16 @@ def read_cues(question: str | None) -> Cues:
     --------
     >>> read_cues("Who wrote Hamlet?").person, read_cues("In what year did it end?").year
     (True, True)
+    >>> read_cues("Name one language.").one_of_many
+    True
     """
     if not question:
         return Cues()
-    return Cues(bool(_WHO.search(question)), bool(_YEAR.search(question)), known=True)
+    person, year = bool(_WHO.search(question)), bool(_YEAR.search(question))
+    if not _ONE_OF_MANY.search(question):
+        return Cues(person, year, known=True)
+    asked = frozenset(singular(word) for word in _WORD.findall(question.casefold()))
+    return Cues(person, year, known=True, one_of_many=True, asked=asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from calibrant.semantics.text.names import TITLES, same_given_name
 from calibrant.semantics.text.words import near_word, word_list
 
-__all__ = ["KINDS", "SMALL_WORDS", "told_apart"]
+__all__ = ["GENERIC", "KINDS", "SMALL_WORDS", "another_member", "told_apart"]
 
 # Words that a name takes to be somewhere or something else. 'do Sul' is Portuguese for 'south'.
 _MARKS = frozenset(
@@ -23,6 +23,7 @@ _MARKS = frozenset(
 _SON_OF = frozenset(("bin", "ibn", "ben"))
 # In longer words a wrong letter is more often a slip than another name.
 _SHORT_NAME = 5
+_SHORT_MEMBER = 7
 # Ordinals, small numbers, Roman numerals; not years, which come and go with a name.
 _NUMBERED = re.compile(r"^(?:\d{1,3}|\d+(?:st|nd|rd|th)|[ivx]{2,5})$")
 _ROMAN_LETTER = frozenset("ivx")
@@ -34,6 +35,18 @@ KINDS = frozenset(
         "emirate kingdom republic commune borough fork valley"
     )
 )
+# Words that name a kind of thing: sharing them says little about which one is meant.
+GENERIC = frozenset(
+    word_list(
+        "university college school company corporation language river system republic state city "
+        "county country island award prize zone time war battle party team club church book film "
+        "movie song series season episode king queen president people"
+    )
+)
+# Kinds of water in other languages: 'Rio Negro' is 'Negro River'.
+_WATERS = frozenset(word_list("rio riviere fleuve fluss fiume reka nehri lac lago loch lough"))
+# What follows them says where it is, not which: 'Yangtze River in China'.
+_WHERE = frozenset(word_list("in near at from by near between through flowing located"))
 PARTICLES = frozenset(
     word_list(
         "of the de do da dos das del della di du des la le el los las al bin ibn ben abu van von "
@@ -42,7 +55,7 @@ PARTICLES = frozenset(
 )
 # Words of a name that need no capital letter, and words that name nothing by themselves.
 SMALL_WORDS = PARTICLES | KINDS
-_NAMELESS = _MARKS | SMALL_WORDS | TITLES
+_NAMELESS = _MARKS | SMALL_WORDS | TITLES | _WATERS
 _OFFICES = TITLES - {"saint", "st"}
 
 
@@ -106,6 +119,38 @@ def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
     return "kind" if shared_kind and (own_left or own_right) else None
 
 
+def another_member(a: Sequence[str], b: Sequence[str], asked: frozenset[str]) -> bool:
+    """Return whether one name is the other with a word more that names something.
+
+    Where a question asks for one of many ('Name one language.'), the longer name is another
+    member: 'Ava Guarani' is not 'Guarani', 'Batman Begins' is not 'Batman'. A kind of thing, a
+    word of the question or a place where it is makes no other member.
+
+    Examples
+    --------
+    >>> asked = frozenset({"name", "one", "language"})
+    >>> another_member(["ava", "guarani"], ["guarani"], asked)
+    True
+    >>> another_member(["spanish", "language"], ["spanish"], asked)
+    False
+    >>> another_member(["yangtze", "river", "in", "china"], ["yangtze"], asked)
+    False
+    """
+    short, long = sorted((_which(a), _which(b)), key=len)
+    if len(short) == len(long) == 1:
+        return _one_letter_apart(short[0], long[0], longest=_SHORT_MEMBER)
+    missing, more = _unmatched(short, long)
+    if missing or not short or not _names(short):
+        return False
+    return any(word not in asked and word not in GENERIC for word in _names(more))
+
+
+def _which(words: Sequence[str]) -> list[str]:
+    """Return the words before those that say where the thing is."""
+    end = next((place for place, word in enumerate(words) if place and word in _WHERE), None)
+    return list(words[:end])
+
+
 def _without_title(words: Sequence[str]) -> list[str]:
     """Return the words after an office that comes early: 'US President John F. Kennedy'.
 
@@ -140,9 +185,9 @@ def _alike(word: str, other: str) -> bool:
     return same_given_name(word, other)
 
 
-def _one_letter_apart(a: str, b: str) -> bool:
+def _one_letter_apart(a: str, b: str, longest: int = _SHORT_NAME) -> bool:
     """Return whether two short names differ in a letter that no spelling explains."""
-    if max(len(a), len(b)) > _SHORT_NAME or same_given_name(a, b):
+    if max(len(a), len(b)) > longest or same_given_name(a, b):
         return False
     return near_word(a, [b])
 

@@ -13,7 +13,7 @@ from calibrant.core import InputError
 
 if TYPE_CHECKING:
     # Rules need nothing that talks to models.
-    from calibrant.clients.embeddings import Embedder
+    from calibrant.clients.endpoints.embeddings import Embedder
 
 __all__ = ["CosinePairs", "EntailmentPairs", "Pair", "PairModel"]
 

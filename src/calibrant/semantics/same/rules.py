@@ -6,7 +6,7 @@ import re
 from enum import Enum
 
 from calibrant.semantics.same.forms import Cues, Form
-from calibrant.semantics.same.marks import KINDS, told_apart
+from calibrant.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.dates import Date
 from calibrant.semantics.text.names import same_name, spelling_variant
@@ -21,9 +21,13 @@ _OFFICIAL = re.compile(
 )
 
 _NAME_WORDS = 9
+# Words that may say in front of a name what the person is.
+_DESCRIBED = 4
 # 'San Marino' is not 'Marino', but 'River Colne' is 'Colne'.
 _FRONTS = frozenset(word_list("saint san santa fort port cape isle bay united"))
 _LIST_NUMBER = re.compile(r"\s*\d+[.)]\s")
+# 'Nigeria. Mexico.' are two names; 'St. Lucia' is one.
+_SENTENCE = re.compile(r"\w{3}[.!?:;]\s+\w")
 # Words that stand for a number without being one.
 _COUNTS = frozenset(
     word_list("dozen score none no nobody nothing never once twice thrice half pair couple single")
@@ -88,14 +92,16 @@ def relate(
     ):
         if verdict is not None:
             return verdict
-    if _tell_apart(a, b) == "clash":
+    if _tell_apart(a, b, cues) == "clash":
         return Relation.UNSURE, "clash"
     shared = set(a.content) & set(b.content)
     return Relation.UNSURE, "overlap" if shared else "unrelated"
 
 
-def _tell_apart(a: Form, b: Form) -> str | None:
-    """Return why two short names cannot mean the same, see `told_apart`."""
+def _tell_apart(a: Form, b: Form, cues: Cues) -> str | None:
+    """Return why two short names cannot mean the same, see `told_apart` and `another_member`."""
+    if cues.one_of_many and _heads_differ(a, b):
+        return "mark"
     if not (a.named or b.named) or _lists(a, b) or a.date or b.date:
         return None
     if _LIST_NUMBER.match(a.raw) or _LIST_NUMBER.match(b.raw):
@@ -106,8 +112,29 @@ def _tell_apart(a: Form, b: Form) -> str | None:
         if short.words == long.words[1:] and long.words[0] in _FRONTS:
             return "clash"
     why = told_apart(a.words, b.words)
+    if cues.one_of_many and not cues.person and _two_members(a, b, cues):
+        return "kind"
     # Without capital letters it may be a description ('a high school'), which denies nothing.
     return why if why != "clash" or (a.named and b.named) else None
+
+
+def _two_members(a: Form, b: Form, cues: Cues) -> bool:
+    """Return whether both are single names of a kind, and one has a word more that names."""
+    if not (a.named and b.named) or _SENTENCE.search(a.raw) or _SENTENCE.search(b.raw):
+        return False
+    return _by_official(a, b) is None and another_member(a.words, b.words, cues.asked)
+
+
+def _heads_differ(a: Form, b: Form) -> bool:
+    """Return whether one name says where the thing is, and the other is that place.
+
+    'Rakitnica, Neretva' is a river that flows into the Neretva.
+    """
+    for long, short in ((a, b), (b, a)):
+        _, comma, place = long.raw.partition(", ")
+        if comma and short.named and long.named and "," not in place:
+            return place.strip(" .").casefold() == short.raw.strip(" .").casefold()
+    return False
 
 
 def _lists(a: Form, b: Form) -> bool:
@@ -179,11 +206,11 @@ def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
         wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
         if len(wrong) == 1 and opposed(*wrong[0]):
             return Relation.DIFFERENT, "opposed"
-    why = _tell_apart(a, b)
+    why = _tell_apart(a, b, cues)
     if why in ("mark", "kind"):
         return Relation.DIFFERENT, "mark"
     if not (a.proper and b.proper):
-        return None
+        return _by_description(a, b) if cues.person else None
     if a.numbers != b.numbers:
         return Relation.UNSURE, why or "figures"
     if len(a.content) == len(b.content) <= 4 and sorted(a.content) == sorted(b.content):
@@ -193,6 +220,18 @@ def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
         if verdict is not None:
             return verdict
     return _by_official(a, b) or _by_spelling(a, b)
+
+
+def _by_description(a: Form, b: Form) -> tuple[Relation, str] | None:
+    """'Ugandan journalist Nancy Kacungira': what a person is, and then the whole name."""
+    short, long = sorted((a, b), key=lambda form: len(form.words))
+    size = len(short.words)
+    if not short.proper or size < 2 or short.listing or long.listing:
+        return None
+    before = len(long.words) - size
+    if 0 < before <= _DESCRIBED and long.words[before:] == short.words:
+        return Relation.LIKELY, "surname"
+    return None
 
 
 def _by_official(a: Form, b: Form) -> tuple[Relation, str] | None:
