@@ -4,7 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from calibrant.claims.plan import leaderboard_claims
 from calibrant.core import InputError
+from calibrant.core.document import plain
 from calibrant.planning import leaderboard
 
 
@@ -34,6 +36,54 @@ def test_clear_differences_are_ranked(metric):
     for entry in found["results"]:
         assert entry["rank_low"] <= entry["rank"] <= entry["rank_high"]
     assert found["instability"]["best_changes"] < 0.2
+
+
+def test_calibration_errors_lie_between_0_and_1_and_hold():
+    """Calibrated, far off, always sure: the interval is the audit's, and no pair is made up."""
+    missed = wrong = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        spread, sure = rng.beta(2, 2, 150), np.full(150, 1.0)
+        tables = {
+            "spread": (spread, (rng.random(150) < spread).astype(float)),
+            "two values": (np.repeat([0.7, 0.9], 75), (rng.random(150) < 0.8).astype(float)),
+            "never right": (sure, np.zeros(150)),
+        }
+        truth = {"spread": 0.0, "two values": 0.1, "never right": 1.0}
+        found = leaderboard(tables, metric="ece", resamples=200, seed=seed)
+        for entry in found["results"]:
+            ece = entry["ece"]
+            assert 0 <= ece.low <= ece.value <= ece.high <= 1
+            missed += not ece.low - 1e-9 <= truth[entry["model"]] <= ece.high + 1e-9
+        for pair in found["pairs"]:
+            assert -1 <= pair["gap"].low <= pair["gap"].value <= pair["gap"].high <= 1
+            wrong += not pair["tie"] and truth[pair["a"]] >= truth[pair["b"]]
+    assert missed <= 9  # 5 % of 120; the third model cannot be missed
+    assert wrong <= 3
+
+
+def test_calibrated_models_of_different_spread_are_ties():
+    """The ECE of few questions is noise, and more of it where confidences spread."""
+    apart = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        tables = {}
+        for name, (a, b) in {"near 1": (40, 1), "spread": (2, 2)}.items():
+            p = rng.beta(a, b, 300)
+            tables[name] = (p, (rng.random(300) < p).astype(float))
+        found = leaderboard(tables, metric="ece", resamples=200, seed=seed)
+        apart += not found["pairs"][0]["tie"]
+    assert apart <= 4
+
+
+def test_a_leader_is_named_only_where_it_is_shown():
+    clear = leaderboard_claims(plain(leaderboard(models({"a": 0.9, "b": 0.7, "c": 0.5}))))
+    assert [claim.outcome for claim in clear] == ["shown", "shown"]
+    assert clear[0].text.startswith("a leads by accuracy, ahead of all 2 others: b is 22 points")
+    assert clear[1].text == "3 of 3 pairs of models are told apart by accuracy."
+    close = leaderboard_claims(plain(leaderboard(models({"a": 0.7, "b": 0.7, "c": 0.5}))))
+    assert [claim.outcome for claim in close] == ["undecided", "shown"]
+    assert "a and b cannot be told apart" in close[0].text
 
 
 def test_instability_is_larger_for_closer_models():

@@ -94,9 +94,9 @@ LEADER = declare(
         "plan.leader",
         "Which model leads?",
         "the best model's metric is better than that of every other, on questions like these",
-        "difference of each pair beyond the band of all pairs at once (studentised bootstrap "
-        "maximum over questions); for the calibration error with and without its largest bias",
-        "one band for all pairs",
+        "difference beyond the band of all pairs at once (studentised bootstrap maximum over "
+        "questions); for the calibration error: interval from those of the two models (Newcombe)",
+        "one band for all pairs; Bonferroni over pairs for the calibration error",
         {
             "shown": _ahead,
             "undecided": lambda facts: (
@@ -113,7 +113,7 @@ ORDER = declare(
         "Which models are told apart?",
         "in every pair told apart the model ranked higher is better, on questions like these",
         "as for who leads",
-        "one band for all pairs",
+        "one band for all pairs; Bonferroni over pairs for the calibration error",
         {
             "shown": lambda facts: (
                 f"{facts['apart']:,} of {count(facts['pairs'], 'pair')} of models are told apart "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -25,11 +25,8 @@ _CHUNK = 64
 # Questions on which a pair differs that are added to every difference's noise: a handful that
 # all speak for one model prove little.
 _PSEUDO = 2.0
-# A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
-# they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.
-_SEEN_AGAIN = math.sqrt(2) - 1
-# The whole picture is decided a point more carefully than it promises: few resamples flatter.
-_CAREFUL = 0.01
+# The band is taken this much further out than it promises: its own width is estimated.
+_CAREFUL = 0.02
 
 
 def leaderboard(
@@ -46,8 +43,9 @@ def leaderboard(
     All differences are compared on the same resampled questions. A pair is told apart when its
     difference leaves the simultaneous band of all pairs (studentised bootstrap maximum), so
     that the whole picture holds with probability `level`. The ECE of the data lies above the true
-    one, more so for a calibrated model than for one that is wrong everywhere: a pair is told apart
-    only where its difference stays beyond the band whatever part of that it holds.
+    one, by an unknown amount that differs between models, so that no band around a difference
+    holds: there a difference has the interval that those of the two models give (Newcombe's
+    hybrid), at a level that holds for all pairs.
 
     A model's own interval is that of an audit of its rows.
 
@@ -90,8 +88,11 @@ def leaderboard(
     draws = _resampled(metric, rows, n, n, resamples, seed, "full")
     partial = _resampled(metric, rows, n, max(2, round(share * n)), resamples, seed, "share")
     sign = 1.0 if LEADERBOARD_METRICS[metric] else -1.0
-    gaps = _Gaps.of(value, draws, biased=metric == "ece")
-    better = gaps.better(sign, level, n)
+    own = [_estimate(metric, rows, k, level, resamples, seed) for k in range(len(names))]
+    if metric == "ece":
+        better = _apart(own, level)
+    else:
+        better = _better(sign * value, sign * draws, level, _PSEUDO / n**2)
     low, high = rank_intervals(better)
     rank = np.argsort(np.argsort(sign * value, kind="stable"), kind="stable") + 1
     order = np.argsort(rank)
@@ -104,7 +105,7 @@ def leaderboard(
             "rank_low": int(low[k]),
             "rank_high": int(high[k]),
             "group": group_of[k],
-            metric: _estimate(metric, rows, int(k), level, resamples, seed),
+            metric: own[k],
         }
         for k in order
     ]
@@ -115,7 +116,7 @@ def leaderboard(
         "level": level,
         "results": results,
         "groups": [[names[k] for k in group] for group in groups],
-        "pairs": _pairs(names, order, gaps, better, level, n),
+        "pairs": _pairs(names, order, own, draws, better, biased=metric == "ece"),
         "instability": _instability(sign * value, sign * partial, order, names, share),
     }
 
@@ -212,64 +213,65 @@ def _estimate(
     return block.estimate(metric)
 
 
-@dataclass(frozen=True, slots=True)
-class _Gaps:
-    """Differences of all pairs: in the data, in every resample, and how far they may be biased.
+def _better(value: Floats, draws: Floats, level: float, extra: float) -> NDArray[np.bool_]:
+    """Return which model is shown to be better (smaller) than which, all pairs at once."""
+    gap = value[:, None] - value[None, :]
+    drawn = draws[:, :, None] - draws[:, None, :]
+    error = drawn.std(axis=0)
+    safe = np.where(error > 0, error, np.inf)
+    centred = np.abs(drawn - drawn.mean(axis=0)) / safe
+    limit = np.quantile(centred.max(axis=(1, 2)), min(1.0, level + _CAREFUL))
+    return np.asarray(gap < -limit * np.sqrt(error**2 + extra))
 
-    `seen` and `bias` have shape (models, models), `drawn` (resamples, models, models).
+
+def _apart(own: list[Estimate], level: float) -> NDArray[np.bool_]:
+    """Return whose ECE is shown to be below whose, all pairs at once (Bonferroni).
+
+    Intervals at the level of all pairs would need far quantiles of very many draws: those at
+    `level` are stretched as a normal law would.
     """
-
-    seen: Floats
-    drawn: Floats
-    bias: Floats
-
-    @classmethod
-    def of(cls, value: Floats, draws: Floats, *, biased: bool) -> _Gaps:
-        seen = value[:, None] - value[None, :]
-        drawn = draws[:, :, None] - draws[:, None, :]
-        bias = (drawn.mean(axis=0) - seen) / _SEEN_AGAIN if biased else np.zeros_like(seen)
-        return cls(seen, drawn, bias)
-
-    def better(self, sign: float, level: float, n: int) -> NDArray[np.bool_]:
-        """Return which model is shown to be better than which, all pairs at once."""
-        error = self.drawn.std(axis=0)
-        safe = np.where(error > 0, error, np.inf)
-        centred = np.abs(self.drawn - self.drawn.mean(axis=0)) / safe
-        largest = centred.max(axis=(1, 2))
-        limit = np.quantile(largest, min(1.0, level + _CAREFUL))
-        band = limit * np.sqrt(error**2 + _PSEUDO / n**2)
-        # What is known of the gap lies between the seen one and the one without its bias.
-        worst = np.maximum(sign * self.seen, sign * (self.seen - self.bias))
-        return np.asarray(worst < -band)
-
-    def estimate(self, a: int, b: int, level: float, n: int) -> Estimate:
-        """Return a difference with its own interval, widened by its possible bias."""
-        gap, bias = float(self.seen[a, b]), float(self.bias[a, b])
-        around = self.drawn[:, a, b] - self.drawn[:, a, b].mean()
-        tails = ((1 - level) / 2, (1 + level) / 2)
-        low, high = gap - np.quantile(around, tails[::-1])
-        ends = max(-1.0, float(low) - max(bias, 0.0)), min(1.0, float(high) - min(bias, 0.0))
-        return Estimate(gap, *ends, n=n)
+    pairs = len(own) * (len(own) - 1) / 2
+    stretch = float(ndtri(1 - (1 - level) / pairs / 2) / ndtri((1 + level) / 2))
+    return np.array([[_own_gap(a, b, stretch=stretch).high < 0 for b in own] for a in own])
 
 
 def _pairs(
     names: list[str],
     order: NDArray[np.intp],
-    gaps: _Gaps,
+    own: list[Estimate],
+    draws: Floats,
     better: NDArray[np.bool_],
-    level: float,
-    n: int,
+    *,
+    biased: bool,
 ) -> list[dict[str, Any]]:
+    gap = _own_gap if biased else _paired_gap
     return [
         {
             "a": names[a],
             "b": names[b],
-            "gap": gaps.estimate(int(a), int(b), level, n),
+            "gap": gap(own[a], own[b], draws[:, a] - draws[:, b]),
             "tie": not (better[a, b] or better[b, a]),
         }
         for first, a in enumerate(order)
         for b in order[first + 1 :]
     ]
+
+
+def _paired_gap(a: Estimate, b: Estimate, drawn: Floats) -> Estimate:
+    """Return a difference with the interval of its resamples."""
+    gap = a.value - b.value
+    low, high = np.quantile(2 * gap - drawn, ((1 - a.level) / 2, (1 + a.level) / 2))
+    return Estimate(gap, max(-1.0, float(low)), min(1.0, float(high)), n=a.n)
+
+
+def _own_gap(
+    a: Estimate, b: Estimate, _: Floats | None = None, *, stretch: float = 1.0
+) -> Estimate:
+    """Return a difference with the interval that those of its two parts give (Newcombe)."""
+    gap = a.value - b.value
+    low = gap - stretch * math.hypot(a.value - a.low, b.high - b.value)
+    high = gap + stretch * math.hypot(a.high - a.value, b.value - b.low)
+    return Estimate(gap, max(-1.0, low), min(1.0, high), n=a.n)
 
 
 def _instability(

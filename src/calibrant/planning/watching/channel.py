@@ -23,34 +23,58 @@ _MOST_LOG = 50.0
 # Columns of a day's sums.
 (ROWS, REST, SQUARE, CROSS, UNITS, P1, P2, P3, P4, Y, PY, P2Y) = range(12)
 DaySums: TypeAlias = Floats
+# Those that a likelihood ratio is made of.
+_USED = [ROWS, REST, P1, P2]
 
 
 def day_sums(
-    p: Floats, y: Floats, rest: Floats, unit: NDArray[np.intp], weight: Floats | None = None
-) -> DaySums:
+    p: Floats,
+    y: Floats,
+    rest: Floats,
+    unit: NDArray[np.intp],
+    weight: Floats | None = None,
+    cell: NDArray[np.intp] | None = None,
+    cells: int = 0,
+) -> Floats:
     """Return the sums of one batch: rows, residuals, their squares by question, moments.
 
     ``SQUARE`` is the sum over questions of (sum of residuals)^2, ``CROSS`` of rows times sum of
     residuals, ``UNITS`` of rows^2: together they give the spread about any centre. Weighted
     rows count as often as their weight says.
+
+    Parameters
+    ----------
+    p, y, rest, unit
+        Confidence, outcome, residual and question of each row.
+    weight
+        Weight of each row, or None.
+    cell, cells
+        Range of confidences of each row, and how many ranges there are.
+
+    Returns
+    -------
+    ndarray
+        Shape (1 + cells, 12): the sums of all rows, then of every range.
     """
     if not p.size:
-        return np.zeros(12)
+        return np.zeros((1 + cells, 12))
     w = np.ones(p.size) if weight is None else weight
-    rows, total = np.bincount(unit, weights=w), np.bincount(unit, weights=w * rest)
-    return np.array(
-        [
-            w.sum(),
-            w @ rest,
-            total @ total,
-            rows @ total,
-            rows @ rows,
-            *(w @ p**k for k in (1, 2, 3, 4)),
-            w @ y,
-            (w * p) @ y,
-            (w * p * p) @ y,
-        ]
-    )
+    wp, square = w * p, p * p
+    wpp = w * square
+    columns = np.stack([w, w * rest, wp, wpp, wp * square, wpp * square, w * y, wp * y, wpp * y])
+    parts = np.ones((1 + cells, p.size))
+    if cells:
+        parts[1:] = cell == np.arange(cells)[:, None]
+    plain = parts @ columns.T
+    units = int(unit.max()) + 1
+    place = (np.arange(1 + cells)[:, None] * units + unit).ravel()
+    shape = (1 + cells, units)
+    rows = np.bincount(place, weights=(parts * w).ravel(), minlength=units * (1 + cells))
+    rows = rows.reshape(shape)
+    total = np.bincount(place, weights=(parts * columns[1]).ravel(), minlength=rows.size)
+    total = total.reshape(shape)
+    squares = np.stack([total * total, rows * total, rows * rows], axis=1).sum(axis=2)
+    return np.hstack([plain[:, :2], squares, plain[:, 2:]])
 
 
 def baseline_shape(sums: DaySums) -> tuple[Floats, Floats, Floats]:
@@ -137,19 +161,19 @@ class Channel:
         return float((self.spread + size / 4) / total[ROWS]), size
 
     def _ratios(self, noise: float, size: float) -> Floats:
-        table = self.days[:, : P2 + 1]
-        running = np.cumsum(table, axis=0)
-        earlier = (self.baseline + self.before)[: P2 + 1] + running - table
-        after = running[-1] - running + table
-        rows, held = after[:, ROWS], np.maximum(earlier[:, ROWS], 1e-9)
+        table = np.ascontiguousarray(self.days[:, _USED].T)
+        running = np.cumsum(table, axis=1)
+        earlier = (self.baseline + self.before)[_USED, None] + running - table
+        rows, rest, first, second = running[:, -1:] - running + table
         many = np.maximum(rows, 1e-9)
-        shift = after[:, REST] / many
+        shift = rest / many
         variance = 1.0 / many
         if not self.known:
-            shift = shift - earlier[:, REST] / held
-            mean, inverse = self.shape
-            moved = after[:, [P1, P2]] / many[:, None] - mean
-            variance = variance + 1.0 / held + np.einsum("ja,ab,jb->j", moved, inverse, moved)
+            held = np.maximum(earlier[0], 1e-9)
+            shift = shift - earlier[1] / held
+            (mean, more), ((a, b), (_, c)) = self.shape
+            u, v = first / many - mean, second / many - more
+            variance = variance + 1.0 / held + a * u * u + 2.0 * b * u * v + c * v * v
         beyond = np.maximum(np.abs(shift) - self.tolerance, 0.0)
         return _ratio(beyond, 1.0 / (noise * variance), rows * noise / size**2)
 

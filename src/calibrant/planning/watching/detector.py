@@ -151,7 +151,7 @@ class ChangeDetector:
                 hint="label more, or watch against perfect calibration without a baseline",
             )
         self.edges = np.quantile(p, np.linspace(0, 1, _BINS + 1))[1:-1]
-        self.theta = baseline_shape(day_sums(p, y, y, unit, weight))[2]
+        self.theta = baseline_shape(day_sums(p, y, y, unit, weight)[0])[2]
         sums = self._split(p, y, unit, weight)
         self._start([(part, False) for part in sums])
 
@@ -176,12 +176,7 @@ class ChangeDetector:
         """Return the sums of all rows, then of each range of confidences."""
         rest = y - np.clip(np.column_stack([np.ones(p.size), p, p * p]) @ self.theta, 0.0, 1.0)
         cell = np.searchsorted(self.edges, p, side="left")
-        w = np.ones(p.size) if weight is None else weight
-        parts = [day_sums(p, y, rest, unit, w)]
-        for which in range(_BINS):
-            inside = cell == which
-            parts.append(day_sums(p[inside], y[inside], rest[inside], unit[inside], w[inside]))
-        return parts
+        return list(day_sums(p, y, rest, unit, weight, cell, _BINS))
 
     def update(
         self, confidence: ArrayLike, correct: ArrayLike, question: ArrayLike | None = None
