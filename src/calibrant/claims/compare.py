@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.forecast import more_questions
 from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
 from calibrant.core.method_words import method_name
@@ -26,17 +27,10 @@ def _interval(facts: Facts) -> str:
 
 def _attribution(facts: Facts) -> str:
     """Say how much of a shown gap is accuracy and how much the way of stating confidence."""
-    size, behaviour = facts.get("raw"), facts.get("behaviour")
-    if not size or behaviour is None:
-        return ""
-    share = 1 - behaviour / size
-    if share >= 1:
-        return " Accuracy explains all of it."
-    if share <= 0:
-        return " Accuracy explains none of it."
-    if share >= 0.5:
-        return f" Most of it ({percent(share)}) is accuracy."
-    return f" Most of it ({percent(1 - share)}) is how it states confidence."
+    size, equal = facts["value"], facts["at_equal_accuracy"]
+    if equal >= size:
+        return f" At equal accuracy the difference is {points(equal)}."
+    return f" Accuracy makes {points(size - equal)} of it, behaviour {points(equal)}."
 
 
 def _better(facts: Facts) -> str:
@@ -135,9 +129,10 @@ def _leader(facts: Facts) -> str:
         f"{_place(facts)}{facts['winner']} states the most useful confidence of "
         f"{facts['models']} models"
     )
+    # The score weighs right and wrong answers equally, so that 50 % is what a coin would say.
     if facts["value"] > 0:
-        return f"{text}: skill {percent(facts['value'])} at even odds."
-    return f"{text}, but at even odds one constant number would do as well."
+        return f"{text}: its error is {percent(facts['value'])} below that of always saying 50 %."
+    return f"{text}, but always saying 50 % would be no worse."
 
 
 LEADS = declare(
@@ -230,14 +225,11 @@ def pair_claim(
         estimate = _sized(gap, first=pair["winner"] == pair["a"])
         facts |= {"winner": pair["winner"]}
         facts |= {"loser": pair["b"] if pair["winner"] == pair["a"] else pair["a"]}
-        facts |= {"raw": pair["gaps"]["raw"]["ece"]["value"]}
-        facts |= {"behaviour": pair["attribution"]["behaviour"]["value"]}
+        facts |= {"at_equal_accuracy": abs(pair["evidence"]["os_mean"]["gap"]["value"])}
     elif outcome == "depends":
         facts |= _opposites(pair)
     facts |= {**estimate, "bound": pair["equivalence_bound"], "alike": pair["alike"]}
-    # The view that shows least decides how many more questions are needed.
-    doubtful = max(_WHERE, key=lambda view: pair["evidence"][view]["p_gap"] or 0.0)
-    facts |= {"more": more_labels(pair["evidence"][doubtful]["gap"], margin)}
+    facts |= {"more": more_questions(pair, margin) if outcome == "undecided" else None}
     if gap["low"] is not None and (gap["low"] > 0 or gap["high"] < 0):
         sized = _sized(gap, first=gap["high"] < 0)
         facts |= {"raw_winner": pair["a"] if gap["high"] < 0 else pair["b"]}
