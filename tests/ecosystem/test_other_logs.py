@@ -103,7 +103,7 @@ def test_judged_answers_state_percentages(tmp_path):
         judged = {"model_answer": "7", "correct_answer": "7", "correct": correct}
         return {
             "model": "m",
-            "response": "7",
+            "response": f"Answer: 7\nConfidence: {confidence}%",
             "judge_response": {**judged, "confidence": confidence},
         }
 

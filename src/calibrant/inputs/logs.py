@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.confidence import score_table
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.records import Study
@@ -21,7 +20,7 @@ _KEY = ["question_id", "model", "purpose", "draw"]
 _UNIT = ["question_id", "model"]
 _FROM_REPEATS = ["consistency", "first_run_consistency"]
 _PROBLEMS_NAMED = 10
-_LOG_ENDINGS = frozenset({".eval", ".json", ".jsonl"})
+_LOG_ENDINGS = frozenset({".eval", ".html", ".json", ".jsonl", ".parquet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +108,15 @@ def is_foreign(data: Any) -> bool:
 def logs_in(folder: str | Path) -> list[Path]:
     """Return the logs of one tool in a folder and its sub-folders, sorted by name.
 
-    None where the path is no folder, a study, or a folder of parquet files: that is a table. Files
-    that are no log, such as totals beside samples, are passed over; logs of several tools are
-    refused, because one folder is read as one evaluation.
+    None where the path is no folder, a study, or a folder of parquet files that are no logs: that
+    is a table. Files that are no log, such as totals beside samples, are passed over; logs of
+    several tools are refused, because one folder is read as one evaluation.
     """
     place = Path(folder)
-    if not place.is_dir() or Study.is_study(place) or next(place.rglob("*.parquet"), None):
+    if not place.is_dir() or Study.is_study(place):
+        return []
+    parquet = next(place.rglob("*.parquet"), None)
+    if parquet is not None and _kind_of_file(parquet) is None:
         return []
     found: dict[str, list[Path]] = {}
     for file in sorted(place.rglob("*")):
@@ -306,6 +308,9 @@ def _from_repeats(
     repeated = draws.filter(pl.struct(_UNIT).is_duplicated())
     if not repeated.height:
         return None
+    # Loaded here: an audit of a table asks this module whether it is a log, and no more.
+    from calibrant.confidence import score_table
+
     kept = semantics.join(repeated.select(_KEY), on=_KEY, how="semi", maintain_order="left")
     table = repeated.select(*_KEY, pl.col("text").fill_null(""), "answer")
     scored = score_table(table, kept, questions, methods=_FROM_REPEATS).scores

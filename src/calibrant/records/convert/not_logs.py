@@ -12,6 +12,10 @@ __all__ = ["refuse_stand_in"]
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
 _TOTALS = (b'"results"', b'"configs"', b'"versions"', b'"higher_is_better"')
+_LIGHTEVAL = (b'"config_general"', b'"results"', b'"versions"')
+_SIMPLE_EVALS = re.compile(rb'^\{[^{}\[\]]*"score(:std)?":[^{}\[\]]*\}\s*$')
+_OVERVIEW = 4_096
+"""Bytes: totals of simple-evals are a dozen numbers."""
 
 
 def refuse_stand_in(path: Path, head: bytes) -> None:
@@ -39,3 +43,21 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             hint="run lm_eval with its option log_samples, and give the samples_*.jsonl or "
             "their folder",
         )
+    if head.startswith(b"{") and all(word in head for word in _LIGHTEVAL):
+        raise InputError(
+            "this file of LightEval holds totals only, no samples",
+            source=str(path),
+            hint="run lighteval with its option save-details, and give the details_*.parquet or "
+            "their folder",
+        )
+    if len(head) < _OVERVIEW and _is_overview(head):
+        raise InputError(
+            "this file of simple-evals holds totals only, no examples",
+            source=str(path),
+            hint="give the file *_allresults.json, or the HTML report",
+        )
+
+
+def _is_overview(head: bytes) -> bool:
+    """Return whether the text is one flat object of numbers with a score and its spread."""
+    return b'"score:std"' in head and _SIMPLE_EVALS.match(head) is not None

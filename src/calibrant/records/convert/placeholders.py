@@ -10,6 +10,8 @@ import polars as pl
 
 __all__ = ["placeholder_logprobs", "without_placeholders"]
 
+_STATED = ("stated", "verb")
+
 # Of fewer tokens all may be alike by chance: a model that is certain of a short answer or two.
 _LEAST_TOKENS = 5
 _FROM_TOKENS = ("perplexity", "sequence_probability")
@@ -48,17 +50,49 @@ def without_placeholders(
     draws: pl.DataFrame, scores: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Return draws and scores without made-up probabilities, and a note per model."""
+    scores, notes = _without_zeros(scores)
     found = placeholder_logprobs(draws)
-    notes = [
+    notes += [
         f"{model}: every token has the log-probability {value:g}, which is a placeholder of the "
         "writer; it is not read as a confidence"
         for model, value in found
     ]
     if not found:
-        return draws, scores, []
+        return draws, scores, notes
     ours = pl.col("model").is_in([model for model, _ in found])
     draws = draws.with_columns(
         token_logprobs=pl.when(~ours).then(pl.col("token_logprobs")),
     )
     scores = scores.filter(~(ours & pl.col("method").is_in(_FROM_TOKENS)))
     return draws, scores, notes
+
+
+def _without_zeros(scores: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Take out stated confidences that are 0 throughout; tell of others that never change."""
+    if scores.height == 0:
+        return scores, []
+    told = scores.filter(pl.col("method").is_in(_STATED))
+    same = (
+        told.group_by("model", "method", maintain_order=True)
+        .agg(
+            pl.len().alias("rows"),
+            pl.col("confidence").min().alias("low"),
+            pl.col("confidence").max().alias("high"),
+        )
+        .filter((pl.col("low") == pl.col("high")) & (pl.col("rows") >= _LEAST_TOKENS))
+    )
+    notes = []
+    for model, method, _, value, _ in same.iter_rows():
+        if value == 0.0:
+            ours = (pl.col("model") == model) & (pl.col("method") == method)
+            scores = scores.filter(~ours)
+            notes.append(
+                f"{model}: every confidence is 0, which is a placeholder of the writer; it is not "
+                "read as a confidence"
+            )
+        else:
+            notes.append(
+                f"{model}: every confidence is {value:g}; make sure that the tool did not fill it "
+                "in where there was none"
+            )
+    return scores, notes

@@ -1,56 +1,84 @@
-"""Which tool wrote this file?"""
+"""Which tool wrote this file?
+
+Readers are loaded when a file is one of theirs: a table that is no log needs none of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.records.convert.deepeval import is_deepeval, read_deepeval
-from calibrant.records.convert.helm import is_helm, read_helm
-from calibrant.records.convert.inspect_log import is_inspect_archive, is_inspect_json, read_inspect
-from calibrant.records.convert.json_text import load_json
-from calibrant.records.convert.judged import is_judged, read_judged
-from calibrant.records.convert.harnesses.lm_eval import is_lm_eval, read_lm_eval
-from calibrant.records.convert.log import ForeignLog
 from calibrant.records.convert.not_logs import refuse_stand_in
-from calibrant.records.convert.openai_batch import is_openai_batch, read_openai_batch
 from calibrant.records.convert.options import ReadOptions
-from calibrant.records.convert.polygraph import is_polygraph, read_polygraph
-from calibrant.records.convert.promptfoo import is_promptfoo, is_promptfoo_row, read_promptfoo
-from calibrant.records.convert.tables import is_table, is_uqlm, read_plain_table, read_uqlm
+
+if TYPE_CHECKING:
+    from calibrant.records.convert.log import ForeignLog
 
 __all__ = ["READERS", "Reader", "read_log", "recognise"]
 
 _HEAD = 262_144
 """Bytes looked at; the first row of a jsonl log may be long."""
+_FOOTER = 131_072
+"""Bytes at the end of a parquet file, where the names of its columns are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A kind of log: its name, what it is, and how it is read."""
+    """A kind of log: its name, what it is, and the function that reads it."""
 
     kind: str
     what: str
-    read: Callable[[Path, ReadOptions], ForeignLog]
+    function: str
+
+    def read(self, path: Path, options: ReadOptions) -> ForeignLog:
+        """Read a log of this kind."""
+        module, _, name = self.function.rpartition(".")
+        log: ForeignLog = getattr(import_module(f"{__package__}.{module}"), name)(path, options)
+        return log
 
 
 READERS: dict[str, Reader] = {
     reader.kind: reader
     for reader in (
-        Reader("inspect", "Inspect log (.eval or .json)", read_inspect),
-        Reader("lm-eval", "lm-evaluation-harness samples_*.jsonl", read_lm_eval),
-        Reader("helm", "HELM run folder", read_helm),
-        Reader("openai-batch", "batch output of an OpenAI-style endpoint", read_openai_batch),
-        Reader("hle", "judged answers in the manner of HLE", read_judged),
-        Reader("promptfoo", "results of promptfoo (.json or .jsonl)", read_promptfoo),
-        Reader("deepeval", "test run of DeepEval", read_deepeval),
-        Reader("lm-polygraph", "saved manager of LM-Polygraph", read_polygraph),
-        Reader("uqlm", "result table of uqlm", read_uqlm),
-        Reader("table", "table of confidences and outcomes", read_plain_table),
+        Reader("inspect", "Inspect log (.eval or .json)", "inspect_log.read_inspect"),
+        Reader(
+            "lm-eval", "lm-evaluation-harness samples_*.jsonl", "harnesses.lm_eval.read_lm_eval"
+        ),
+        Reader("helm", "HELM run folder", "helm.read_helm"),
+        Reader("lighteval", "details of LightEval (parquet)", "harnesses.lighteval.read_lighteval"),
+        Reader(
+            "simple-evals",
+            "results of simple-evals (*_allresults.json or HTML)",
+            "harnesses.simple_evals.read_simple_evals",
+        ),
+        Reader("openai-evals", "log of OpenAI's evals", "harnesses.openai_evals.read_openai_evals"),
+        Reader(
+            "openai-batch",
+            "batch output of an OpenAI-style endpoint",
+            "openai_batch.read_openai_batch",
+        ),
+        Reader("hle", "judged answers in the manner of HLE", "judged.read_judged"),
+        Reader(
+            "promptfoo",
+            "results of promptfoo (.json or .jsonl)",
+            "harnesses.promptfoo.read_promptfoo",
+        ),
+        Reader("deepeval", "test run of DeepEval", "harnesses.deepeval.read_deepeval"),
+        Reader("langfuse", "export of Langfuse", "platforms.langfuse.read_langfuse"),
+        Reader(
+            "phoenix",
+            "spans or experiment of Phoenix / OpenInference",
+            "platforms.phoenix.read_phoenix",
+        ),
+        Reader("mlflow", "evaluation table of MLflow", "platforms.answer_tables.read_mlflow"),
+        Reader("ragas", "result frame of ragas", "platforms.answer_tables.read_ragas"),
+        Reader("lm-polygraph", "saved manager of LM-Polygraph", "polygraph.read_polygraph"),
+        Reader("uqlm", "result table of uqlm", "tables.read_uqlm"),
+        Reader("table", "table of confidences and outcomes", "tables.read_plain_table"),
     )
 }
 
@@ -62,65 +90,64 @@ def recognise(path: str | Path) -> Reader | None:
     that only stands for another (a Git LFS pointer, totals without samples) is refused.
     """
     place = Path(path)
-    if is_helm(place):
-        return READERS["helm"]
+    if place.is_dir():
+        return _named(_kind_of_folder(place))
     if not place.is_file():
         return None
     with place.open("rb") as file:
         head = file.read(_HEAD)
     if head.startswith(b"PK\x03\x04"):
         return _reader_of_archive(place)
+    if head.startswith(b"PAR1"):
+        return _named(_kind_of_parquet(place))
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     refuse_stand_in(place, text)
-    if not text.startswith(b"{"):
+    if text[:1] not in (b"{", b"[", b"<"):
         return None
-    if is_inspect_json(text):
-        return READERS["inspect"]
-    if is_judged(text):
-        return READERS["hle"]
-    if is_promptfoo(text):
-        return READERS["promptfoo"]
-    if is_deepeval(text):
-        return READERS["deepeval"]
-    row = _first_row(place)
-    return None if row is None else _reader_of_row(row)
+    from calibrant.records.convert.kinds import kind_of_text
+
+    return _named(kind_of_text(place, text))
+
+
+def _named(kind: str | None) -> Reader | None:
+    return None if kind is None else READERS[kind]
+
+
+def _kind_of_folder(path: Path) -> str | None:
+    from calibrant.records.convert.kinds import kind_of_folder
+
+    return kind_of_folder(path)
+
+
+def _kind_of_parquet(path: Path) -> str | None:
+    """Return the kind by the names of columns, which stand in clear at the end of the file."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _FOOTER))
+        footer = file.read()
+    if b"model_response" in footer and b"metric" in footer and b"gold_index" in footer:
+        return "lighteval"
+    if b"pred_logits" in footer and b"full_prompt" in footer and b"gold_index" in footer:
+        return "lighteval"
+    if b"context.span_id" in footer and b"attributes." in footer:
+        return "phoenix"
+    return None
 
 
 def _reader_of_archive(path: Path) -> Reader | None:
+    from calibrant.records.convert.inspect_log import is_inspect_archive
+    from calibrant.records.convert.polygraph import is_polygraph
+
     if is_inspect_archive(path):
         return READERS["inspect"]
     return READERS["lm-polygraph"] if is_polygraph(path) else None
 
 
 def _reader_of_table(path: Path, options: ReadOptions) -> Reader | None:
-    if not path.is_file():
-        return None
-    if is_uqlm(path):
-        return READERS["uqlm"]
-    return READERS["table"] if options.columns or is_table(path) else None
+    """Return the reader of a table that only `import` takes for a log."""
+    from calibrant.records.convert.kinds import kind_of_table
 
-
-def _reader_of_row(row: Mapping[str, Any]) -> Reader | None:
-    if is_lm_eval(row):
-        return READERS["lm-eval"]
-    if is_promptfoo_row(row):
-        return READERS["promptfoo"]
-    if is_openai_batch(row):
-        return READERS["openai-batch"]
-    return None
-
-
-def _first_row(path: Path) -> dict[str, Any] | None:
-    """Return the first line that is an object: a damaged first line must not hide a log."""
-    with path.open("rb") as file:
-        for _, line in zip(range(20), file, strict=False):
-            try:
-                row = load_json(line)
-            except ValueError:
-                continue
-            if isinstance(row, dict):
-                return row
-    return None
+    return _named(kind_of_table(path, options)) if path.is_file() else None
 
 
 def read_log(

@@ -13,14 +13,14 @@ _STATED = re.compile(
 
 
 def stated_percent(reply: str) -> float | None:
-    """Return the confidence of the last line ``Confidence: 85%`` as a fraction, or None.
+    r"""Return the confidence of the last line ``Confidence: 85%`` as a fraction, or None.
 
     A number without a percent sign is a percentage above 1 and a fraction below; what is above
     100 % is none.
 
     Examples
     --------
-    >>> stated_percent("Answer: 4\\nConfidence: 85%"), stated_percent("**Confidence:** 0.4")
+    >>> stated_percent("Answer: 4\nConfidence: 85%"), stated_percent("**Confidence:** 0.4")
     (0.85, 0.4)
     >>> stated_percent("I am confident."), stated_percent("Confidence: 850%")
     (None, None)

@@ -30,7 +30,7 @@ from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
 from calibrant.records.tables import column_names, file_format, read_table, scan_table
 
-__all__ = ["is_table", "is_uqlm", "read_plain_table", "read_uqlm"]
+__all__ = ["columns_of", "is_table", "is_uqlm", "read_plain_table", "read_uqlm"]
 
 UQLM, TABLE = "uqlm", "table"
 _GRADES = ("response_correct", "correct", "is_correct")
@@ -48,16 +48,17 @@ _SCORERS = frozenset(
 
 def is_table(path: Path) -> bool:
     """Return whether a file is a table with a confidence and an outcome under the usual names."""
-    return {"confidence", "correct"} <= set(_columns(path))
+    return {"confidence", "correct"} <= set(columns_of(path))
 
 
 def is_uqlm(path: Path) -> bool:
     """Return whether a table has the columns that uqlm's results have."""
-    columns = _columns(path)
+    columns = columns_of(path)
     return {"prompt", "response"} <= set(columns) and any(map(_is_scorer, columns))
 
 
-def _columns(path: Path) -> list[str]:
+def columns_of(path: Path) -> list[str]:
+    """Return the names of the columns of a table, none where it cannot be read."""
     try:
         return column_names(scan_table(path), path)
     except InputError:

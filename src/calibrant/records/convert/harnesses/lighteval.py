@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,26 +89,15 @@ def _finished(builder: LogBuilder, seen: _Seen) -> ForeignLog:
             f"{seen.other_grade} of {seen.chosen} questions have another grade in LightEval, whose "
             "metric may normalise by length: here the most likely option is graded"
         )
+    if not seen.chosen or seen.spread:
+        return builder.finish()
+    # The same number for every option of every question was never computed by a model.
+    builder.note(
+        "all options have the same log-likelihood, which is a placeholder of the writer; it is "
+        "not read as a confidence"
+    )
     log = builder.finish()
-    if seen.chosen and not seen.spread:
-        # The same number for every option of every question was never computed by a model.
-        builder.note(
-            "all options have the same log-likelihood, which is a placeholder of the writer; it "
-            "is not read as a confidence"
-        )
-        kept = log.scores.filter(pl.col("method") != "option_softmax")
-        builder_notes = tuple(builder.notes)
-        return ForeignLog(
-            log.kind,
-            log.source,
-            log.questions,
-            log.draws,
-            kept,
-            log.expected,
-            problems=log.problems,
-            notes=builder_notes,
-        )
-    return log
+    return replace(log, scores=log.scores.filter(pl.col("method") != "option_softmax"))
 
 
 def _nested(values: Mapping[str, Any]) -> _Row:

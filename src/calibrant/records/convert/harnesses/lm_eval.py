@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import json_lines, load_json
 from calibrant.records.convert.harnesses.lm_eval_filters import Extraction, extraction
+from calibrant.records.convert.json_text import json_lines, load_json
 from calibrant.records.convert.log import (
     FILTERED_ONLY,
     ForeignLog,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,10 @@ def read_simple_evals(path: Path, options: ReadOptions) -> ForeignLog:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             builder.problem(f"example {number}", f"not the layout of an example: {error!r:.120}")
             continue
-        add_exchange(builder, one, draws, options, place=f"example {number}")
+        # What a reply states is turned into a fraction here, whatever the scale of the log.
+        add_exchange(
+            builder, one, draws, replace(options, scale="fraction"), place=f"example {number}"
+        )
     if not draws:
         raise InputError("no example of simple-evals can be read", source=str(path))
     builder.note("simple-evals does not name the model: it is called 'model'")

@@ -98,7 +98,8 @@ def _rows(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
     if isinstance(found, Mapping):
         held = found.get("data")
         found = held if isinstance(held, list) else [found]
-    return [row for row in found if isinstance(row, Mapping)]
+    listed = found if isinstance(found, list) else []
+    return [row for row in listed if isinstance(row, Mapping)]
 
 
 def _unfolded(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -1,0 +1,174 @@
+"""What `pip install calibrant` weighs and how long a short audit takes, now and at a commit.
+
+Both are installed into new environments outside the project, in one run, and timed in turns.
+CALIBRANT_BEFORE names the commit to compare with.
+"""
+
+import csv
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness import ROOT, Page, seconds
+
+BEFORE = os.environ.get("CALIBRANT_BEFORE", "64c7832")
+RUNS = 9
+ROWS = 1_000
+NAMED = 8
+SMALL = "confidence,correct\n"
+TOOLS = frozenset({"pip", "setuptools", "wheel"})
+LISTED = """
+import json
+from importlib.metadata import distributions
+
+def size(found):
+    total = 0
+    for file in found.files or ():
+        place = found.locate_file(file)
+        total += place.stat().st_size if place.is_file() else 0
+    return total
+
+def licence(about):
+    named = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or ()
+             if line.startswith("License ::")]
+    return about.get("License-Expression") or ", ".join(named) or (about.get("License") or "")[:40]
+
+print(json.dumps([[d.metadata["Name"], d.version, size(d), licence(d.metadata)]
+                  for d in distributions()]))
+"""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An environment with calibrant in it: its commands, and (name, version, bytes, licence)."""
+
+    name: str
+    commands: Path
+    packages: list[tuple[str, str, int, str]]
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, _, size, _ in self.packages)
+
+    @property
+    def copyleft(self) -> list[str]:
+        return [f"{name} ({told})" for name, _, _, told in self.packages if "GPL" in told]
+
+
+def install(name: str, source: Path, folder: Path) -> Installed:
+    """Install a source tree into a new environment."""
+    place = folder / f"env-{name}"
+    subprocess.run([sys.executable, "-m", "venv", place], check=True)
+    pip = [place / "bin" / "python", "-m", "pip", "install", "--quiet", source]
+    subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)
+    told = subprocess.run(
+        [place / "bin" / "python", "-c", LISTED], check=True, capture_output=True, text=True
+    ).stdout
+    packages = [tuple(row) for row in json.loads(told) if row[0].lower() not in TOOLS]
+    return Installed(name, place / "bin", packages)
+
+
+def source_of(commit: str, folder: Path) -> Path:
+    """Unpack the tree of a commit, or of the working tree where there is none."""
+    place = folder / f"source-{commit or 'now'}"
+    if commit:
+        place.mkdir()
+        packed = subprocess.run(
+            ["git", "archive", commit], cwd=ROOT, check=True, capture_output=True
+        ).stdout
+        subprocess.run(["tar", "x", "-C", place], input=packed, check=True)
+    else:
+        left_out = shutil.ignore_patterns(".*", "docs", "tests", "dist", "site", "__pycache__")
+        shutil.copytree(ROOT, place, ignore=left_out)
+    return place
+
+
+def small_table(folder: Path) -> Path:
+    path = folder / "small.csv"
+    rows = [((i * 37 % 100) / 100, int(i * 61 % 100 < i * 37 % 100)) for i in range(ROWS)]
+    with path.open("w", newline="") as file:
+        file.write(SMALL)
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def taken(command: list[str | Path]) -> tuple[float, float]:
+    """Return wall and CPU seconds of a command and its children."""
+    began, before = time.perf_counter(), os.times()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    after = os.times()
+    cpu = after.children_user + after.children_system
+    return time.perf_counter() - began, cpu - before.children_user - before.children_system
+
+
+def timed(both: list[Installed], arguments: list[str | Path]) -> list[list[tuple[float, float]]]:
+    """Return (wall, CPU) per run of each environment, measured in turns after a warm-up."""
+    found: list[list[tuple[float, float]]] = [[] for _ in both]
+    for turn in range(RUNS + 1):
+        for one, runs in zip(both, found, strict=True):
+            used = taken([one.commands / "calibrant", *arguments])
+            if turn:
+                runs.append(used)
+    return found
+
+
+def row(name: str, runs: list[list[tuple[float, float]]]) -> list[str]:
+    walls = [statistics.median(wall for wall, _ in one) for one in runs]
+    least = [min(wall for wall, _ in one) for one in runs]
+    cpus = [statistics.median(cpu for _, cpu in one) for one in runs]
+    cells = [seconds(value) for pair in (walls, least, cpus) for value in pair]
+    return [name, *cells, f"{cpus[0] / cpus[1]:.2f}x"]
+
+
+def biggest(one: Installed) -> list[list[str]]:
+    ordered = sorted(one.packages, key=lambda found: -found[2])[:NAMED]
+    return [[f"{n} {v}", f"{size / 1e6:.0f} MB", told] for n, v, size, told in ordered]
+
+
+def main() -> None:
+    page = Page("weight", "Weight of an installation", packages=())
+    with tempfile.TemporaryDirectory(prefix="calibrant-weight-") as name:
+        folder = Path(name)
+        before = install("before", source_of(BEFORE, folder), folder)
+        now = install("now", source_of("", folder), folder)
+        both = [before, now]
+        page.table(
+            "`pip install calibrant`, without extras",
+            ["", f"before ({BEFORE})", "now"],
+            [
+                ["size", *(f"{one.bytes / 1e6:.0f} MB" for one in both)],
+                ["packages", *(str(len(one.packages)) for one in both)],
+                ["copyleft", *(", ".join(one.copyleft) or "none" for one in both)],
+            ],
+        )
+        page.text(
+            "Bytes of all installed files, compiled ones included, without pip and setuptools. "
+            "Both were installed in the same run, with the newest versions that they allow."
+        )
+        page.table("The biggest packages now", ["package", "size", "licence"], biggest(now))
+        table = small_table(folder)
+        columns = ["command", "wall before", "wall now", "least before", "least now"]
+        page.table(
+            "Start",
+            [*columns, "CPU before", "CPU now", "CPU before / now"],
+            [
+                row("`--help`", timed(both, ["--help"])),
+                row(f"`audit` of {ROWS:,} rows in a CSV", timed(both, ["audit", table])),
+            ],
+        )
+        page.text(
+            f"Medians of {RUNS} runs, the two in turns; 'least' is the shortest wall time, which a "
+            "busy machine disturbs least. CPU time counts all threads."
+        )
+    page.write()
+
+
+if __name__ == "__main__":
+    main()
