@@ -140,7 +140,7 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
 
 def _scan_path(path: Path) -> pl.LazyFrame:
     if any(mark in str(path) for mark in "*?[") and not path.exists():
-        return _scan_parquet(path)
+        return _scan_pattern(path)
     if not path.exists():
         raise InputError("there is no such file", source=str(path), hint="check the path")
     if path.is_dir():
@@ -158,6 +158,15 @@ def _scan_path(path: Path) -> pl.LazyFrame:
         return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
     except PolarsError as error:
         raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
+
+
+def _scan_pattern(path: Path) -> pl.LazyFrame:
+    found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
+    if not found:
+        raise InputError("no file matches this pattern", source=str(path), hint="check the path")
+    if all(file.is_file() and file_format(file) != "parquet" for file in found):
+        return pl.concat([_scan_path(file) for file in found], how="diagonal_relaxed")
+    return _scan_parquet(path)
 
 
 def _scan_parquet(path: Path) -> pl.LazyFrame:
