@@ -28,7 +28,7 @@ from simulations._sem_ece_worlds import (
 )
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
-STAR_RUNS = max(RUNS // 20, 4)
+STAR_RUNS = max(RUNS // 5, 4)
 # Known without simulation: the leading answer is right as often as it is drawn.
 EXACT = {"calibrated, 5 classes", "calibrated, 20 classes", "calibrated mode, 5 classes"}
 
@@ -42,12 +42,12 @@ def rate(flags):
 
 def test_rates():
     lines = [
-        "## The test of 'draws and truth follow one law'",
+        "## The test of 'each answer is right as often as the model gives it'",
         "",
         f"200 questions, {RUNS:,} runs per cell, 199 simulated tables per test. The first three "
-        "worlds follow one law: the test may reject in 5 % of runs. The last two do not, although "
-        "their leading answer is calibrated: there the test is allowed to reject, and its "
-        "sentence says 'one law'.",
+        "worlds are so: there the test may reject in 5 % of runs. The last two are not, although "
+        "their leading answer is calibrated: the answers behind it are right more often or less "
+        "often than they are given, and the test is allowed to say so.",
         "",
         "| world | draws | Sem1-ECE | its floor | rejects % | Sem2-ECE | its floor | rejects % |",
         "|" + " --- |" * 8,

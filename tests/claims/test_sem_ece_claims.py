@@ -48,19 +48,19 @@ def test_within_the_margin_is_equivalent_and_a_wide_interval_is_undecided():
 
 
 def test_the_law_is_tested_and_corrected_for_the_number_of_models():
-    assert outcomes(block(p_law=0.03))[1] == ("not_one_law", "shown")
+    assert outcomes(block(p_law=0.03))[1] == ("miscalibrated", "shown")
     two = [block(p_law=0.03, model="a"), block(p_law=0.04, model="b")]
-    assert [o for i, o in outcomes(*two) if i == "not_one_law"] == ["undecided", "undecided"]
+    assert [o for i, o in outcomes(*two) if i == "miscalibrated"] == ["undecided", "undecided"]
 
 
 def test_groups_do_not_blur_the_whole():
     whole, group = block(p_law=0.03), block(p_law=0.03, group={"domain": "x"})
-    assert outcomes(whole, group)[1] == ("not_one_law", "shown")
+    assert outcomes(whole, group)[1] == ("miscalibrated", "shown")
 
 
 def test_a_model_whose_sem2_is_audited_has_its_direction_claimed_there():
     results = [{"model": "m", "group": None, "method": "sem2"}]
-    assert [name for name, _ in outcomes(block(), results=results)] == ["not_one_law"]
+    assert [name for name, _ in outcomes(block(), results=results)] == ["miscalibrated"]
 
 
 def test_a_refused_test_makes_no_claim():

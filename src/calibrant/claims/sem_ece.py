@@ -116,22 +116,28 @@ def _error(facts: Facts) -> str:
     return f"{name} error over meanings (Sem2-ECE, {facts['draws']} draws) {points(facts['value'])}"
 
 
-NOT_ONE_LAW = declare(
+# The test is exact, so that at 5 % it would be false in 5 % of runs: this keeps it below.
+MISCALIBRATED_ALPHA = 0.04
+
+MISCALIBRATED = declare(
     ClaimRule(
-        "audit.meanings_not_one_law",
-        "Could the right answer be one more draw of the model?",
-        "the right answer and the draws of a question do not follow one law",
+        "audit.meanings_miscalibrated",
+        "Is each answer right as often as the model gives it?",
+        "some answers are right more often or less often than the model gives them: the right "
+        "answer is not distributed like one more draw",
         "Sem2-ECE against its law when the right answer changes places with the draws, exact for "
-        "any law of the questions; needs one right class per question",
+        "any law of the questions, at 4 %; needs one right class per question",
         "Holm over whole models, and apart from them over groups",
         {
             "shown": lambda facts: (
-                f"{_error(facts)} (95 % interval {points_range(facts['low'], facts['high'])}); "
-                f"{points(facts['floor'])} would be chance if draws and truth followed one law."
+                f"{_error(facts)} (95 % interval {points_range(facts['low'], facts['high'])}). "
+                f"Only {points(facts['floor'])} would be chance if each answer were right as "
+                "often as the model gives it."
             ),
             "undecided": lambda facts: (
-                f"{_error(facts)}, of which chance explains {points(facts['floor'])}: undecided "
-                "whether draws and truth follow one law. More questions would decide."
+                f"{_error(facts)}. Chance alone would show {points(facts['floor'])}: undecided "
+                "whether each answer is right as often as the model gives it. More questions "
+                "would decide."
             ),
         },
     )
@@ -160,7 +166,7 @@ def meaning_claims(
         own = [block for block in blocks if bool(block.get("group")) == family]
         open_blocks = [b for b in own if (b["model"], str(b.get("group"))) not in told]
         claims += _direction_claims(open_blocks, margin, named=named)
-        claims += _law_claims(own, named=named)
+        claims += _miscalibration_claims(own, named=named)
     return claims
 
 
@@ -209,7 +215,7 @@ def _direction_claims(
         )
 
 
-def _law_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:
+def _miscalibration_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable[Claim]:
     tested = [block for block in blocks if block["noise_floor"]["sem2"] is not None]
     adjusted = holm([block["noise_floor"]["sem2"]["p"] for block in tested])
     for block, p_adjusted in zip(tested, adjusted, strict=True):
@@ -220,8 +226,8 @@ def _law_claims(blocks: Sequence[Mapping[str, Any]], *, named: bool) -> Iterable
             "name": _name(block),
             "named": named,
         }
-        yield NOT_ONE_LAW.claim(
-            "shown" if p_adjusted <= ALPHA else "undecided",
+        yield MISCALIBRATED.claim(
+            "shown" if p_adjusted <= MISCALIBRATED_ALPHA else "undecided",
             facts,
             subject=_subject(block),
             estimate=block["sem2"],
