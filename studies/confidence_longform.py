@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from benchmarks.harness import ROOT
 
-from calibrant.clients.embedded import EmbeddedClient
+from calibrant.clients.endpoints.embedded import EmbeddedClient
 from calibrant.clients.protocol import Completion, Message, Request
 from calibrant.confidence.longform import (
     LongScore,

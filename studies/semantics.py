@@ -20,7 +20,7 @@ from benchmarks.harness import DATA, ROOT
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from calibrant.clients.embeddings import open_embedder
+from calibrant.clients.endpoints.embeddings import open_embedder
 from calibrant.core.errors import MissingDependencyError
 from calibrant.semantics import (
     Grader,

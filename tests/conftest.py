@@ -9,13 +9,19 @@ from support import ROOT, shared_data_folder
 # What shares a cluster, a browser, a model or a killed process runs in one worker, one by one.
 TOGETHER = {
     "ray": ("tests/scale/test_ray.py",),
-    "kill": ("tests/clients/test_kill.py", "tests/collect/test_kill.py"),
+    "kill": (
+        "tests/clients/dispatch/test_kill.py",
+        "tests/clients/dispatch/test_processes.py",
+        "tests/collect/test_kill.py",
+    ),
 }
 # Whole files that `make quick` leaves out: they start processes, servers or frameworks.
 SLOW = (
     "tests/scale/test_ray.py",
     "tests/ecosystem/test_frameworks_live.py",
-    "tests/clients/test_kill.py",
+    "tests/clients/dispatch/test_kill.py",
+    "tests/clients/dispatch/test_processes.py",
+    "tests/clients/dispatch/test_fault_catalogue.py",
     "tests/collect/test_kill.py",
     "tests/test_docs.py",
 )

@@ -78,7 +78,7 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 # Flags of other programs, custom properties of style sheets, and what is written for a terminal.
 FOREIGN = (
     "report/pictures/",
-    "clients/weights.py",
+    "clients/endpoints/weights.py",
     "clients/capabilities.py",
     "records/convert/inspect_log.py",
 )

@@ -14,6 +14,8 @@ import sys
 import time
 from pathlib import Path
 
+import orjson
+
 from calibrant.clients import Caps, Price
 from calibrant.core.errors import BudgetError, InputError
 from calibrant.records.ledger import Ledger
@@ -72,6 +74,18 @@ def wait_until(condition, seconds=60):
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.002)
+
+
+def in_flight_draws(ledger):
+    """The draws, as the server counts them, of calls that have no recorded end."""
+    bodies = {id_: orjson.loads(key.body) for id_, key in ledger.requests()}
+    found = set()
+    for attempt in ledger.in_flight():
+        assert not attempt.live
+        ((role, content),) = bodies[attempt.request_id]["messages"]
+        prompt = json.dumps([{"role": role, "content": content}])
+        found |= {(prompt, attempt.first_draw + offset) for offset in range(attempt.n)}
+    return found
 
 
 def work(url, path, *, clock_s=0.0, caps=None, most_bytes=None):

@@ -3,7 +3,7 @@
 import asyncio
 
 from calibrant.clients import Ask, Dispatcher, Message, Request
-from calibrant.clients.openai import OpenAIClient
+from calibrant.clients.endpoints.openai import OpenAIClient
 
 
 def question(number, **options):

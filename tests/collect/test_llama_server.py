@@ -5,8 +5,8 @@ import importlib.util
 import polars as pl
 import pytest
 
-from calibrant.clients.embedded import EmbeddedClient
-from calibrant.clients.weights import weights_path
+from calibrant.clients.endpoints.embedded import EmbeddedClient
+from calibrant.clients.endpoints.weights import weights_path
 from calibrant.collect.tables import MEASURED
 from calibrant.core.errors import InputError
 from calibrant.records import Study

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.confidence.test_ensemble import world
 
+from calibrant.clients.answers.tokens import TokenLogprob
 from calibrant.clients.protocol import Capabilities, Completion, Usage
-from calibrant.clients.tokens import TokenLogprob
 from calibrant.collect.config import parse_config
 from calibrant.collect.needs import NEEDS, select_probes
 from calibrant.collect.plan import Asker, Subject, Tag

@@ -1,6 +1,6 @@
 """Endpoints that answer questions: HTTP, embedded model, replay."""
 
-from calibrant.clients.dispatch import (
+from calibrant.clients.dispatch.dispatcher import (
     Ask,
     Caps,
     Dispatcher,
@@ -12,8 +12,8 @@ from calibrant.clients.dispatch import (
     Problem,
     Progress,
 )
-from calibrant.clients.embeddings import Embedder, open_embedder
-from calibrant.clients.factory import open_client
+from calibrant.clients.endpoints.embeddings import Embedder, open_embedder
+from calibrant.clients.endpoints.factory import open_client
 from calibrant.clients.protocol import (
     Capabilities,
     Client,

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from calibrant.clients.tokens import TokenLogprob
+from calibrant.clients.answers.tokens import TokenLogprob
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from calibrant.clients import factory
+from calibrant.clients.endpoints import factory
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig
 from calibrant.core.errors import InputError

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from calibrant.clients.answers.codec import decode_completion
 from calibrant.clients.asks import Ask, Price
-from calibrant.clients.codec import decode_completion
-from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.judging import judge_bound

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from calibrant.clients.asks import Price
-from calibrant.clients.budget import BYTES_PER_TOKEN
+from calibrant.clients.dispatch.budget import BYTES_PER_TOKEN
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.plan import Wanted
 from calibrant.collect.probes import PROBES

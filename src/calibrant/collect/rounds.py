@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from calibrant.clients.asks import Ask, Outcome
-from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.collect.config import SamplingConfig
 from calibrant.collect.plan import Tag
 from calibrant.collect.settled import StopRule

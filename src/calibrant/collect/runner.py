@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 import polars as pl
 
 from calibrant.clients.asks import Ask, Outcome, Price, Progress
-from calibrant.clients.dispatch import Dispatcher
+from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Client
 from calibrant.collect.config import BudgetConfig, ModelConfig, StudyConfig
 from calibrant.collect.plan import Asker, Subject, Tag, Wanted

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import polars as pl
 
+from calibrant.clients.answers.tokens import TokenLogprobs
 from calibrant.clients.asks import LedgeredDraw, Outcome
 from calibrant.clients.protocol import Completion
-from calibrant.clients.tokens import TokenLogprobs
 from calibrant.collect.plan import Tag
 from calibrant.collect.probes import PROBES
 from calibrant.records.schemas import DRAWS

@@ -71,7 +71,7 @@ def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:
 
 def embed_texts(texts: pl.Series) -> tuple[npt.NDArray[np.float64], str]:
     """Return one vector per text, and the name of the embedder; needs the extra `local`."""
-    from calibrant.clients.embeddings import open_embedder
+    from calibrant.clients.endpoints.embeddings import open_embedder
 
     distinct = texts.unique(maintain_order=True)
     embedder = open_embedder()

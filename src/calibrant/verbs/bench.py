@@ -288,6 +288,6 @@ def _source(paths: Sequence[str | Path]) -> str:
 
 
 def _embedder() -> Embed:
-    from calibrant.clients.embeddings import open_embedder
+    from calibrant.clients.endpoints.embeddings import open_embedder
 
     return open_embedder().embed

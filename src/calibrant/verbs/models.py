@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from calibrant.clients.weights import WEIGHTS, Weights, cache_folder, fetch
+from calibrant.clients.endpoints.weights import WEIGHTS, Weights, cache_folder, fetch
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import ModelsResult

@@ -214,7 +214,7 @@ def _describer(
     """Return what adds the components of the text's embedding to a question."""
     if about is None:
         return None
-    from calibrant.clients.embeddings import open_embedder
+    from calibrant.clients.endpoints.embeddings import open_embedder
 
     embedder = open_embedder()
     if embedder.name != about["embedder"]:

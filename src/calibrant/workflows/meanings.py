@@ -9,7 +9,7 @@ from dataclasses import replace
 import polars as pl
 
 from calibrant.clients import Dispatcher
-from calibrant.clients.embeddings import open_embedder
+from calibrant.clients.endpoints.embeddings import open_embedder
 from calibrant.collect import StudyConfig, open_client
 from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.runner import caps_of

@@ -40,7 +40,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, Option, Supplied, verb
 from calibrant.inputs.candidates import candidate_scores, consistency_candidates
-from calibrant.inputs.engines import engine_named
+from calibrant.inputs.streams.engines import engine_named
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.records.ledger.repair import repair_ledger

@@ -73,7 +73,7 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
         )
     # Loaded here: rules need nothing that talks to models.
     from calibrant.clients import Dispatcher
-    from calibrant.clients.factory import open_client
+    from calibrant.clients.endpoints.factory import open_client
     from calibrant.records.ledger import Ledger
     from calibrant.semantics.llm_judge import DispatcherAsker, LLMJudge
 

@@ -1,0 +1,1 @@
+"""Answers: typed while they are parsed, checked before they are believed, kept whatever is odd."""

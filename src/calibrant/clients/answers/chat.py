@@ -1,0 +1,364 @@
+"""Answers of chat interfaces: typed while they are parsed, checked before they are believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from calibrant.clients.answers.logprobs import refusal
+from calibrant.clients.answers.odd import (
+    MOST_RAW,
+    MOST_TEXT,
+    bounded_text,
+    loose_json,
+    short_name,
+    text_of,
+    token_count,
+)
+from calibrant.clients.answers.spelling import MISSPELT, spells
+from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
+from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
+from calibrant.clients.protocol import Completion, Request, Usage
+from calibrant.core.errors import PermanentClientError, TransientClientError
+
+__all__ = [
+    "Answer",
+    "loose_answer",
+    "parse_answer",
+    "read_answer",
+    "typed_answer",
+    "without_choices",
+]
+
+NO_FORM = "the answer has not the form of a chat completion"
+
+
+# Parsing straight into these skips what nobody reads (the bytes of every token and of every
+# alternative), and objects without `gc` are not visited by the collector: of the time that a
+# call takes beyond the network, this is the half that could be saved.
+class Alternative(msgspec.Struct, gc=False):
+    """A token that could have stood there."""
+
+    token: str
+    logprob: float
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A token, its log-prob and its alternatives."""
+
+    token: str
+    logprob: float | None
+    top_logprobs: list[Alternative] | None = None
+
+
+class Logprobs(msgspec.Struct):
+    """Log-probs in the form of OpenAI (`content`) or in the older one (columns)."""
+
+    content: list[Entry] | None = None
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+    top_logprobs: list[dict[str, float] | None] | None = None
+
+
+class Reply(msgspec.Struct):
+    """The message of a choice."""
+
+    content: str | None = None
+    refusal: str | None = None
+
+
+class Choice(msgspec.Struct):
+    """One draw of a call."""
+
+    message: Reply
+    index: int | None = 0
+    logprobs: Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class Answer(msgspec.Struct):
+    """A chat completion, as far as it is read."""
+
+    choices: list[Choice] | None = None
+    usage: dict[str, Any] | None = None
+    model: Any = None
+    id: Any = None
+    odd: str | None = None
+    raw: str | None = None
+
+
+_decoder = msgspec.json.Decoder(Answer)
+
+
+def parse_answer(raw: bytes) -> Answer | str:
+    """Return the parsed answer, or what is wrong with its form.
+
+    Examples
+    --------
+    >>> parse_answer(b'{"choices": [{"message": {"content": "Paris"}}]}').choices[0].index
+    0
+    >>> parse_answer(b'{"choices": [{"message": "Paris"}]}')
+    'Expected `object`, got `str` - at `$.choices[0].message`'
+    """
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return str(error)
+
+
+def loose_answer(raw: bytes, form: str) -> Answer | None:
+    """Return what can be read of an answer of an odd form, with the raw text; None if nothing.
+
+    Examples
+    --------
+    >>> parts = b'{"choices": [{"message": {"content": [{"type": "text", "text": "Paris"}]}}]}'
+    >>> loose_answer(parts, "content is a list").choices[0].message.content
+    'Paris'
+    """
+    try:
+        body = loose_json(raw)
+    except ValueError:
+        return None
+    found = body.get("choices") if isinstance(body, Mapping) else None
+    choices = [_loose_choice(one) for one in found] if isinstance(found, list) else []
+    if not choices or any(choice is None for choice in choices):
+        return None
+    usage = body.get("usage")
+    return Answer(
+        choices=[choice for choice in choices if choice is not None],
+        usage=usage if isinstance(usage, dict) else None,
+        model=body.get("model"),
+        id=body.get("id"),
+        odd=form,
+        raw=bounded_text(raw[: 4 * MOST_RAW].decode("utf-8", "replace"), MOST_RAW),
+    )
+
+
+def _loose_choice(choice: Any) -> Choice | None:
+    """Return a choice that has a text in any form; its log-probs only where they are sound."""
+    if not isinstance(choice, Mapping):
+        return None
+    message = choice.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else message
+    if content is None:
+        content = choice.get("text")
+    text = text_of(content)
+    if text is None:
+        return None
+    try:
+        logprobs = msgspec.convert(choice.get("logprobs"), Logprobs | None)
+    except (msgspec.ValidationError, RecursionError):
+        logprobs = None
+    index, finish = choice.get("index"), choice.get("finish_reason")
+    return Choice(
+        Reply(text),
+        index if isinstance(index, int) else 0,
+        logprobs,
+        short_name(finish),
+    )
+
+
+def typed_answer(answer: Mapping[str, Any]) -> Answer:
+    """Return an answer that was parsed already, or raise."""
+    try:
+        return msgspec.convert(answer, Answer)
+    except msgspec.ValidationError as error:
+        raise without_choices(answer, form=str(error)) from None
+
+
+def read_answer(
+    answer: Answer, request: Request, latency_s: float, *, one_choice_counted: bool = False
+) -> list[Completion]:
+    """Return the completions of an answer, in the order of their index.
+
+    With `one_choice_counted` the endpoint is llama.cpp, which counts the tokens of a single
+    choice only, and shows a character of several tokens as one entry with the log-prob of the
+    last of them: such log-probs are refused, because their sum is not that of the text.
+    """
+    choices = answer.choices or []
+    if len(choices) > 1:
+        choices = sorted(choices, key=lambda choice: choice.index or 0)[: request.n]
+    usage = answer.usage or {}
+    logprobs = [_read_logprobs(choice) if request.logprobs else None for choice in choices]
+    usages, estimated = _read_usages(
+        usage, logprobs, choices, request, one_choice_counted=one_choice_counted
+    )
+    total = token_count(usage.get("completion_tokens")) or 0
+    completions = [
+        _completion(answer, request, latency_s, *parts, position)
+        for position, parts in enumerate(zip(choices, logprobs, usages, strict=True))
+    ]
+    if estimated:
+        completions = [replace(one, usage_estimated=estimated) for one in completions]
+    if answer.raw is not None:
+        completions[0] = replace(completions[0], raw=answer.raw)
+    if not one_choice_counted:
+        return completions
+    return [
+        _refuse_gaps(one, shown, request, total)
+        for one, shown in zip(completions, logprobs, strict=True)
+    ]
+
+
+def _completion(
+    answer: Answer,
+    request: Request,
+    latency_s: float,
+    choice: Choice,
+    logprobs: TokenLogprobs | None,
+    usage: Usage,
+    position: int,
+) -> Completion:
+    message = choice.message
+    end = None
+    if logprobs and not logprobs.tokens[-1] and choice.finish_reason == "stop":
+        # llama.cpp shows the end of the text as an empty token; other endpoints do not, and
+        # per-token scores must not depend on who served the model: it is kept apart. Of an
+        # empty reply the end is all there is, so there it stays the only token.
+        shortened = logprobs.without_last()
+        if shortened:
+            logprobs, end = shortened, logprobs.values[-1]
+    text = message.content or message.refusal or ""
+    odd = answer.odd
+    if len(text) > MOST_TEXT:
+        odd = f"a text of more than {MOST_TEXT:,} characters, of which the first are kept"
+    if odd is not None:
+        text = bounded_text(text)
+    refused = refusal(logprobs) if logprobs else None
+    if logprobs and refused is None and not spells(logprobs.tokens, text, stop=request.stop):
+        refused = MISSPELT
+    return Completion(
+        text=text,
+        finish_reason=choice.finish_reason or "unknown",
+        usage=usage,
+        logprobs=logprobs if refused is None else None,
+        model=short_name(answer.model),
+        request_id=short_name(answer.id),
+        seed=None if request.seed is None else request.seed + position,
+        native_n=request.n > 1,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        logprobs_refused=refused,
+        end_logprob=end if refused is None else None,
+        odd=odd,
+    )
+
+
+def _refuse_gaps(
+    completion: Completion,
+    shown: TokenLogprobs | None,
+    request: Request,
+    counted: int,
+) -> Completion:
+    """Refuse log-probs that leave out tokens inside a character."""
+    if completion.logprobs is None or shown is None or completion.text.isascii():
+        return completion
+    if completion.finish_reason == "length":
+        expected = request.max_tokens
+    elif request.n == 1:
+        expected = counted
+    else:
+        # Of several choices only one is counted; a character of three bytes or more is
+        # seldom one token.
+        wide = any(len(token.strip().encode()) > 2 * len(token) for token in shown.tokens)
+        expected = len(shown) + wide
+    if len(shown) >= expected:
+        return completion
+    reason = f"{len(shown)} entries for more tokens: those inside a character are left out"
+    return replace(completion, logprobs=None, logprobs_refused=reason)
+
+
+def _read_logprobs(choice: Choice) -> TokenLogprobs | None:
+    """Return the token log-probs; None where a choice lacks them, which can happen."""
+    found = choice.logprobs
+    if found is None:
+        return None
+    content = found.content
+    if content is not None:
+        tokens = [entry.token for entry in content]
+        values = [entry.logprob for entry in content]
+        tops = Alternatives.joined([entry.top_logprobs for entry in content])
+    elif found.tokens is not None and found.token_logprobs is not None:
+        tokens, values, shown = found.tokens, found.token_logprobs, found.top_logprobs
+        if not len(tokens) == len(values) == len(shown or tokens):
+            return None  # columns of different lengths: nobody knows which is whose
+        tops = Alternatives.joined([_alternatives(top or {}) for top in shown or ()])
+    else:
+        return None
+    if None in values:
+        # null, which some servers write for minus infinity, is no number
+        values = [math.nan if value is None else value for value in values]
+    return TokenLogprobs(tokens, cast("list[float]", values), tops)
+
+
+def _alternatives(top: Mapping[str, float]) -> list[Alternative]:
+    return [Alternative(token, value) for token, value in top.items()]
+
+
+def _read_usages(
+    usage: Mapping[str, Any],
+    logprobs: list[TokenLogprobs | None],
+    choices: list[Choice],
+    request: Request,
+    *,
+    one_choice_counted: bool,
+) -> tuple[list[Usage], str | None]:
+    """Share the tokens of a call among its draws: the prompt is paid once.
+
+    Where log-probs show how long each draw is, that is its share; otherwise shares are equal
+    and only their sum means anything. A count that is missing or impossible is estimated from
+    the text; the second value says so.
+    """
+    count = len(logprobs)
+    prompt = token_count(usage.get("prompt_tokens"))
+    total = token_count(usage.get("completion_tokens"))
+    estimated = None
+    if prompt is None or total is None:
+        estimated = _why_estimated(usage, ("prompt_tokens", "completion_tokens"))
+    if prompt is None:
+        prompt = prompt_tokens_estimate(request)
+    lengths = [len(entries) if entries else None for entries in logprobs]
+    known = [length for length in lengths if length is not None]
+    if total is None:
+        shares = [
+            length if length is not None else _tokens_of(choice)
+            for length, choice in zip(lengths, choices, strict=True)
+        ]
+    else:
+        if one_choice_counted:
+            total *= count
+        shares = [total // count + (position < total % count) for position in range(count)]
+        if len(known) == count and (one_choice_counted or sum(known) == total or not total):
+            shares = known
+    usages = [Usage(prompt if position == 0 else 0, share) for position, share in enumerate(shares)]
+    return usages, estimated
+
+
+def _tokens_of(choice: Choice) -> int:
+    return completion_tokens_estimate(choice.message.content or choice.message.refusal or "")
+
+
+def _why_estimated(usage: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    wrong = [name for name in names if usage.get(name) is not None]
+    wrong = [name for name in wrong if token_count(usage[name]) is None]
+    return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
+
+
+def without_choices(
+    answer: Mapping[str, Any], *, form: object = None
+) -> TransientClientError | PermanentClientError:
+    """Return the error that an answer with status 200 holds; some gateways do that."""
+    error = answer.get("error")
+    if isinstance(error, dict):
+        code = error.get("code")
+        message = f"error in an answer with status 200: {error.get('message')} ({code})"
+        if isinstance(code, int) and 400 <= code < 500 and code not in (408, 429):
+            return PermanentClientError(message[:400])
+        return TransientClientError(message[:400])
+    if answer.get("choices"):
+        return TransientClientError(f"{NO_FORM}: {form}")
+    return TransientClientError("the answer holds no choices")

@@ -1,0 +1,1 @@
+"""The dispatcher: what the ledger lacks is asked for, tried again, and kept."""

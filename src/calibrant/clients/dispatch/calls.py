@@ -1,0 +1,401 @@
+"""One call: sent, tried again where that may help, and its draws on their way to the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+
+from calibrant.clients.answers.codec import encode_completion
+from calibrant.clients.asks import Ask, LedgeredDraw, Problem
+from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
+from calibrant.clients.dispatch.commit import GroupCommit
+from calibrant.clients.dispatch.dispatching import Dispatching
+from calibrant.clients.dispatch.limit import backoff_s
+from calibrant.clients.protocol import (
+    Completion,
+    ElsewhereError,
+    EndpointRefusedError,
+    OverloadError,
+    Request,
+    UnreachableError,
+)
+from calibrant.core.errors import (
+    BudgetError,
+    CapabilityError,
+    PermanentClientError,
+    TransientClientError,
+)
+from calibrant.records.ledger import Claim, DrawRow
+
+__all__ = ["Call", "Caller", "Job", "split_draws"]
+
+DEAD_AFTER_S = 120.0
+RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
+"""Errors after which no other call can succeed."""
+
+
+class ExhaustedError(Exception):
+    """All tries of a call are used up."""
+
+
+class StoppedError(Exception):
+    """The run is being stopped."""
+
+
+@dataclass(slots=True)
+class Job:
+    """An ask with draws still to be got."""
+
+    ask: Ask
+    request: Request
+    request_id: int
+    calls_left: int = 0
+    new: dict[int, LedgeredDraw] = field(default_factory=dict)
+    problem: Problem | None = None
+    refilled: bool = False
+
+
+@dataclass(slots=True)
+class Call:
+    """Draws of a job that are asked for together; they come without gaps.
+
+    The ledger knows it as `attempt`, which asks for the first `n` of the draws. `tries` counts
+    failures, `refusals` those for the rate alone.
+    """
+
+    job: Job
+    draws: list[int]
+    attempt: int = 0
+    n: int = 0
+    tries: int = 0
+    refusals: int = 0
+    patience_until: float = float("inf")
+
+    def claim(self, budget: Budget) -> Claim:
+        """Return what the ledger is told before the call is sent."""
+        tokens, money = budget.most(self.job.request, self.n)
+        return Claim(self.job.request_id, self.draws[0], self.n, tokens, money, budget.caps)
+
+
+class Caller:
+    """Makes the calls of one run.
+
+    A call gives its place at the endpoint back as soon as the answer is there: to keep it until
+    the draws are in the ledger would let others wait for nothing.
+
+    Parameters
+    ----------
+    dispatcher
+        Client, limits and counts.
+    commit
+        The way into the ledger.
+    fail
+        Told of an error that ends the run.
+    ended
+        Told of every call that has ended, with its draws or without.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatching,
+        commit: GroupCommit,
+        *,
+        fail: Callable[[Exception], None],
+        ended: Callable[[Call], None],
+    ) -> None:
+        self._of = dispatcher
+        self._ledger = dispatcher.ledger
+        self._commit = commit
+        self._fail = fail
+        self._ended = ended
+        self._stop = asyncio.Event()
+        self._rng = random.Random()
+
+    def stop(self) -> None:
+        """Try nothing again; what is out may still come back."""
+        self._stop.set()
+
+    async def make(self, call: Call) -> None:
+        """Make a call that is noted in the ledger and has a place."""
+        await self._guarded(call, self._get(call))
+
+    async def make_the_rest(self, call: Call) -> None:
+        """Make a call that could not be noted, for what others leave over of draws and caps."""
+        await self._guarded(call, self._get_the_rest(call))
+
+    def drop(self, call: Call) -> None:
+        """Give up a call that is noted in the ledger and was not sent."""
+        end = partial(self._ledger.end_attempt, call.attempt, "unsent", "the run was ended before")
+        self._commit.submit(end)
+        self._ended(call)
+
+    async def _guarded(self, call: Call, work: Coroutine[Any, Any, bool]) -> None:
+        """Get draws; tell what ended the run, the job, or this call."""
+        on_the_way = False
+        try:
+            on_the_way = await work
+        except ExhaustedError as error:
+            call.job.problem = call.job.problem or Problem("exhausted", str(error))
+        except RUN_ENDS as error:
+            self._fail(error)
+        except PermanentClientError as error:
+            call.job.problem = Problem("permanent", str(error))
+        except StoppedError:
+            pass
+        except Exception as error:  # noqa: BLE001 - raised to the caller, nothing is swallowed
+            self._fail(error)
+        finally:
+            if not on_the_way:
+                self._ended(call)
+
+    # -- getting draws ---------------------------------------------------------------------
+
+    async def _get(self, call: Call) -> bool:
+        """Get the draws, in as many tries as it takes; return whether the last are on their way.
+
+        They are on their way to the ledger, then, and the call ends when they are there.
+        """
+        while True:
+            try:
+                completions = await self._send(call)
+            except TransientClientError as error:
+                await self._wait_after(error, call)
+            else:
+                if len(completions) == len(call.draws):
+                    self._keep(call, completions, self._ended)
+                    return True
+                if len(completions) < call.n:
+                    self._of.watch.fewer_choices += 1
+                await self._kept(call, completions)
+                call.draws = call.draws[len(completions) :]
+                call.tries = call.refusals = 0
+            if not await self._note_again(call):
+                return False
+            await self._of.limit.acquire()
+
+    async def _get_the_rest(self, call: Call) -> bool:
+        call.draws = await self._left_by_others(call)
+        if not await self._note_again(call):
+            return False
+        await self._of.limit.acquire()
+        return await self._get(call)
+
+    async def _note_again(self, call: Call) -> bool:
+        """Note the next try in the ledger; return whether there is anything left to ask for."""
+        while call.draws:
+            call.n = len(split_draws(call.draws, self._of.chunk)[0])
+            attempt = await self._commit.claimed(call.claim(self._of.budget))
+            if isinstance(attempt, int):
+                call.attempt = attempt
+                return True
+            if attempt is None:
+                call.draws = await self._left_by_others(call)
+            elif self._stop.is_set():
+                raise StoppedError
+            else:
+                await self._of.budget.wait_for_rest(attempt)
+        return False
+
+    async def _left_by_others(self, call: Call) -> list[int]:
+        """Wait for draws that another process is asking for; return those still missing."""
+        id_, draws = call.job.request_id, call.draws
+        while True:
+            if self._stop.is_set():
+                raise StoppedError
+            held = self._ledger.held_by_id([id_]).get(id_, set())
+            draws = [draw for draw in draws if draw not in held]
+            if not set(draws) & self._ledger.claimed_by_id([id_]).get(id_, set()):
+                return draws
+            await asyncio.sleep(LOOK_AGAIN_S)
+
+    async def _send(self, call: Call) -> list[Completion]:
+        """Send the request and give the place back, whatever comes of it."""
+        of, request, first = self._of, call.job.request, call.draws[0]
+        try:
+            of.budget.calls += 1
+            if of.replaying is not None:
+                completions = await of.replaying.replay(
+                    request, purpose=call.job.ask.purpose, first_draw=first, n=call.n
+                )
+            else:
+                completions = await of.client.ask(_for_draws(request, first, call.n))
+            if not completions:
+                raise TransientClientError("the endpoint gave no choice at all")
+            of.limit.succeeded()
+        except BaseException as error:
+            self._note_end(call, error)
+            if isinstance(error, RUN_ENDS):
+                self._fail(error)  # before the place goes to the next one
+            raise
+        finally:
+            of.limit.release()
+        of.notify(of.trouble.answered())
+        return completions[: call.n]
+
+    # -- failures --------------------------------------------------------------------------
+
+    async def _wait_after(self, error: TransientClientError, call: Call) -> None:
+        """Wait before the next try, or give up."""
+        limited = getattr(error, "rate_limited", False)
+        if isinstance(error, ElsewhereError) and not limited:
+            self._note_elsewhere(error)
+            return
+        call.tries, call.refusals = call.tries + (not limited), call.refusals + limited
+        of, now = self._of, asyncio.get_running_loop().time()
+        call.patience_until = min(call.patience_until, now + of.patience_s)
+        if (error.retry_after or 0.0) > of.patience_s:
+            raise EndpointRefusedError(
+                f"the endpoint asks to wait {_duration(error.retry_after or 0.0)}; stopping, since "
+                f"the patience of this run is {_duration(of.patience_s)}: {error}"
+            )
+        most = min(of.patience_s, DEAD_AFTER_S)
+        if isinstance(error, UnreachableError) and of.trouble.silent_s() >= most:
+            raise EndpointRefusedError(
+                f"nothing answers at {of.client.endpoint}, tried for {_duration(most)}: "
+                f"check base_url ({error})"
+            )
+        if isinstance(error, OverloadError):
+            of.limit.overloaded(now=now, retry_after=error.retry_after)
+        wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
+        wait = max(wait, error.retry_after or 0.0)
+        if call.tries >= of.max_attempts:
+            raise ExhaustedError(f"given up after {call.tries} tries: {error}")
+        if now + wait > call.patience_until:
+            raise ExhaustedError(f"given up after {of.patience_s:g} s of rate limits: {error}")
+        of.counts["retries"] += 1
+        of.notify(of.trouble.failed(str(error), wait_s=wait))
+        try:
+            async with asyncio.timeout(wait):
+                await self._stop.wait()
+        except TimeoutError:
+            return
+        raise StoppedError
+
+    def _note_elsewhere(self, error: ElsewhereError) -> None:
+        """Another endpoint is asked at once; the user hears of one that is left out."""
+        self._of.counts["retries"] += 1
+        if error.left_out is not None:
+            self._of.watch.left_out[error.left_out] += 1
+            self._of.notify(error.notice)
+        if self._stop.is_set():
+            raise StoppedError
+
+    def _note_end(self, call: Call, error: BaseException) -> None:
+        """Write down how an attempt failed, and set the request aside where it is its fault."""
+        permanent = isinstance(error, PermanentClientError)
+        if isinstance(error, TransientClientError):
+            status = "transient"
+        elif isinstance(error, BudgetError | CapabilityError):
+            status = "unsent"
+        elif permanent:
+            status = "permanent"
+        else:
+            status = "abandoned"
+        attempt, request_id = call.attempt, call.job.request_id
+        reason = str(error) or type(error).__name__
+
+        def write() -> None:
+            self._ledger.end_attempt(attempt, status, reason)
+            if permanent and not isinstance(error, EndpointRefusedError):
+                self._ledger.add_failure(request_id, "permanent", reason)
+
+        self._commit.submit(write, durable=permanent)
+
+    # -- keeping ---------------------------------------------------------------------------
+
+    def _keep(
+        self, call: Call, completions: Sequence[Completion], then: Callable[[Call], None]
+    ) -> None:
+        """Commit the draws, count them as got, and go on."""
+        job, first, attempt = call.job, call.draws[0], call.attempt
+        budget = self._of.budget
+        costs = [budget.cost(job.request.model, completion.usage) for completion in completions]
+        rows = [
+            DrawRow(
+                job.request_id,
+                first + offset,
+                attempt,
+                encode_completion(completion),
+                completion.model,
+                completion.usage.prompt_tokens,
+                completion.usage.completion_tokens,
+                cost,
+            )
+            for offset, (completion, cost) in enumerate(zip(completions, costs, strict=True))
+        ]
+
+        def kept(added: int, error: Exception | None) -> None:
+            if error is not None:
+                self._fail(error)
+            else:
+                self._count(call, first, added, list(zip(completions, costs, strict=True)))
+            then(call)
+
+        self._commit.keep(attempt, rows, kept)
+
+    async def _kept(self, call: Call, completions: Sequence[Completion]) -> None:
+        """Keep the draws, and wait until they are kept."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(_: Call) -> None:
+            if not done.done():
+                done.set_result(None)
+
+        self._keep(call, completions, settle)
+        await done
+
+    def _count(
+        self,
+        call: Call,
+        first: int,
+        added: int,
+        paid: Sequence[tuple[Completion, float | None]],
+    ) -> None:
+        for completion, cost in paid:
+            self._of.budget.spend(completion.usage, cost)
+        if added == len(paid):
+            for draw, (completion, cost) in enumerate(paid, start=first):
+                call.job.new[draw] = LedgeredDraw(draw, completion, False, cost)
+            self._of.counts["new"] += added
+        self._of.tell()
+
+
+def _for_draws(request: Request, first: int, n: int) -> Request:
+    """Return the request for these draws: draw i has the seed of the request plus i."""
+    seed = request.seed
+    if n == request.n and (seed is None or not first):
+        return request
+    return replace(request, n=n, seed=None if seed is None else seed + first)
+
+
+def split_draws(draws: Sequence[int], most: int) -> list[list[int]]:
+    """Split sorted draw indices into runs without gaps, of at most `most`.
+
+    Without gaps, because choice i of a call uses the seed of the call plus i: a draw then has
+    the same seed however the draws were shared among calls.
+
+    Examples
+    --------
+    >>> split_draws([0, 1, 2, 5, 6, 7, 8], 3)
+    [[0, 1, 2], [5, 6, 7], [8]]
+    """
+    runs: list[list[int]] = []
+    for draw in draws:
+        if runs and len(runs[-1]) < most and draw == runs[-1][-1] + 1:
+            runs[-1].append(draw)
+        else:
+            runs.append([draw])
+    return runs
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:g} s"

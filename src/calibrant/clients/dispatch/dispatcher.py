@@ -1,0 +1,299 @@
+"""The dispatcher: asks for what the ledger lacks, and lets nothing be used before it is kept."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from calibrant.clients.answers.codec import canonical_request
+from calibrant.clients.asks import (
+    Ask,
+    Finding,
+    LedgeredDraw,
+    Outcome,
+    Plan,
+    Price,
+    Problem,
+    Progress,
+)
+from calibrant.clients.capabilities import check_request
+from calibrant.clients.dispatch.budget import Budget, prompt_tokens_estimate
+from calibrant.clients.dispatch.calls import split_draws
+from calibrant.clients.dispatch.limit import AdaptiveLimit
+from calibrant.clients.dispatch.outage import Trouble
+from calibrant.clients.dispatch.run import Run
+from calibrant.clients.dispatch.watch import Watch
+from calibrant.clients.endpoints.pool import PoolClient
+from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
+from calibrant.core.errors import InputError
+from calibrant.records.ledger import Caps, Ledger, LedgerKey
+
+__all__ = [
+    "Ask",
+    "Caps",
+    "Dispatcher",
+    "Finding",
+    "LedgeredDraw",
+    "Outcome",
+    "Plan",
+    "Price",
+    "Problem",
+    "Progress",
+]
+
+WINDOW = 128
+"""Asks that are looked up together; bounds the memory of a run."""
+PROGRESS_EVERY_S = 0.1
+
+
+class Dispatcher:
+    """Get draws from the ledger, and from the endpoint only those that are missing.
+
+    Parameters
+    ----------
+    client
+        Where missing draws come from.
+    ledger
+        Where every draw is kept before it is handed on.
+    caps
+        Limits of the ledger, all runs and processes together; a call that could exceed one
+        raises BudgetError, after the calls that are under way have been kept.
+    prices
+        Model name -> Price. A cap on money without a price is an error.
+    max_concurrency
+        Most calls at a time and endpoint; the dispatcher finds out how many of them the
+        endpoint takes.
+    start_concurrency
+        Calls at a time to begin with.
+    max_attempts
+        Tries per call before it is given up for this run. Refusals for the rate (429) are not
+        counted as tries; they end after `patience_s`.
+    patience_s
+        Seconds for which a call may be put off by rate limits.
+    drain_s
+        Seconds that calls under way get when the run is stopped.
+    retry_failures
+        Ask again for what an earlier run set aside as permanent.
+    progress
+        Called with a Progress, at most ten times a second; it must return quickly.
+    first_backoff_s
+        Seconds before the second try; doubled for each further one.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        ledger: Ledger,
+        *,
+        caps: Caps | None = None,
+        prices: Mapping[str, Price] | None = None,
+        max_concurrency: int = 64,
+        start_concurrency: int = 8,
+        max_attempts: int = 8,
+        patience_s: float = 900.0,
+        drain_s: float = 10.0,
+        retry_failures: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        first_backoff_s: float = 0.5,
+    ) -> None:
+        most = min(max_concurrency, client.capabilities.concurrency or max_concurrency)
+        if isinstance(client, PoolClient):
+            most *= len(client.endpoints)
+        self.client = client
+        # Asked once: a check against a protocol takes longer than reading an answer.
+        self._preparing = client if isinstance(client, PreparingClient) else None
+        self.replaying = client if isinstance(client, ReplayingClient) else None
+        self.ledger = ledger
+        self.max_attempts = max_attempts
+        self.patience_s = patience_s
+        self.drain_s = drain_s
+        self.first_backoff_s = first_backoff_s
+        self.retry_failures = retry_failures
+        self.limit = AdaptiveLimit(most, start=start_concurrency)
+        self.budget = Budget(caps or Caps(), prices or {})
+        self.watch = Watch()
+        self.counts = {"asks": 0, "new": 0, "cached": 0, "retries": 0, "failures": 0}
+        self._callback = progress
+        self._started = time.monotonic()
+        self._told = 0.0
+        self.trouble = Trouble(client.endpoint)
+        self._notice: str | None = None
+
+    # -- planning --------------------------------------------------------------------------
+
+    def plan(self, asks: Iterable[Ask]) -> Plan:
+        """Return what is missing and what it would take, without sending anything.
+
+        Raises CapabilityError where the endpoint cannot give what is asked for.
+        """
+        total = Counter[str]()
+        by_purpose: dict[str, Counter[str]] = {}
+        cost: float | None = 0.0
+        for window in windows(asks):
+            alike = Counter([(ask.purpose, ask.draws) for ask in window])
+            for (purpose, draws), asked in alike.items():
+                part = by_purpose.setdefault(purpose, Counter(calls=0, draws_missing=0))
+                part["asks"] += asked
+                part["draws_wanted"] += asked * draws
+            for ask, request, missing, failed in self._missing(window):
+                part = by_purpose[ask.purpose]
+                part["draws_missing"] += len(missing)
+                if failed:
+                    total["set_aside"] += 1
+                    continue
+                calls = len(split_draws(missing, self.chunk))
+                part["calls"] += calls
+                prompt = calls * prompt_tokens_estimate(request)
+                completion = len(missing) * request.max_tokens
+                total["prompt_tokens"] += prompt
+                total["completion_tokens"] += completion
+                price = self.budget.prices.get(request.model)
+                if cost is not None:
+                    cost = None if price is None else cost + price.cost(prompt, completion)
+        for part in by_purpose.values():
+            total.update(part)
+        return Plan(
+            asks=total["asks"],
+            draws_wanted=total["draws_wanted"],
+            draws_held=total["draws_wanted"] - total["draws_missing"],
+            asks_set_aside=total["set_aside"],
+            calls=total["calls"],
+            prompt_tokens=total["prompt_tokens"],
+            completion_tokens=total["completion_tokens"],
+            cost=cost,
+            by_purpose={purpose: dict(part) for purpose, part in by_purpose.items()},
+        )
+
+    def _missing(self, window: Sequence[Ask]) -> Iterator[tuple[Ask, Request, list[int], bool]]:
+        """Yield the asks that lack draws, those draws, and whether the ask was set aside."""
+        prepared = [self.prepare(ask) for ask in window]
+        digests = [key.digest for _, key in prepared]
+        wanted: dict[int, list[bytes]] = {}
+        for ask, digest in zip(window, digests, strict=True):
+            wanted.setdefault(ask.draws, []).append(digest)
+        complete = {draws: self.ledger.complete(some, draws) for draws, some in wanted.items()}
+        short = [
+            (ask, *pair)
+            for ask, digest, pair in zip(window, digests, prepared, strict=True)
+            if digest not in complete[ask.draws]
+        ]
+        if not short:
+            return
+        ids = self.ledger.find([key for _, _, key in short])
+        known = [id_ for id_ in ids if id_ is not None]
+        held = self.ledger.held_by_id(known)
+        failed = {} if self.retry_failures else self.ledger.failures_by_id(known)
+        for (ask, request, _), id_ in zip(short, ids, strict=True):
+            have = held.get(id_, set()) if id_ is not None else set()
+            missing = [draw for draw in range(ask.draws) if draw not in have]
+            yield ask, request, missing, id_ in failed
+
+    def prepare(self, ask: Ask) -> tuple[Request, LedgerKey]:
+        """Return the request as it is sent and the key of its draws."""
+        client, request = self._preparing, ask.request
+        if client is not None:
+            request = client.prepare(request)
+            model = client.resolve(request.model)
+        else:
+            check_request(request, self.client.capabilities, endpoint=self.client.endpoint)
+            model = request.model
+        body = canonical_request(request)
+        return request, LedgerKey(self.client.endpoint, model, ask.purpose, body)
+
+    @property
+    def chunk(self) -> int:
+        """Most draws in one call."""
+        return max(1, self.client.capabilities.native_n)
+
+    # -- running ---------------------------------------------------------------------------
+
+    async def ask_all(self, asks: Iterable[Ask]) -> AsyncIterator[Outcome]:
+        """Yield one Outcome per ask, in the order in which they are complete.
+
+        The asks are read lazily, a window at a time, so that a million of them need little
+        memory. Everything yielded is committed in the ledger. Leaving the loop early or
+        cancelling the task stops dispatching; calls under way get a moment to arrive and be
+        kept, and the rest is noted as abandoned.
+
+        Raises
+        ------
+        CapabilityError
+            Before anything of the ask is sent.
+        BudgetError
+            When a cap is reached; all that was under way is kept and yielded first.
+        EndpointRefusedError
+            When the endpoint refuses everything (wrong key, no such model, no credit).
+        """
+        run = Run(self, windows(asks))
+        try:
+            async for outcome in run.outcomes():
+                self.counts["asks"] += 1
+                self.counts["failures"] += outcome.problem is not None
+                self.watch.see(outcome.ask, outcome.draws)
+                self.tell()
+                yield outcome
+                self.watch.check()
+            self.tell(force=True)
+        finally:
+            await run.finish()
+
+    async def check_seed(self, request: Request) -> bool:
+        """Return whether one seed gives one text, and note a finding where it does not.
+
+        Two draws with the same seed are made for the purposes ``seed-check-1`` and
+        ``seed-check-2``; they are kept in the ledger, so that a rerun costs nothing. Equal
+        texts prove little where the answer is short: ask for a long one.
+        """
+        if request.seed is None:
+            raise InputError("whether a seed is honoured cannot be seen without a seed")
+        asks = [Ask(request, f"seed-check-{number}") for number in (1, 2)]
+        seen = [outcome async for outcome in self.ask_all(asks)]
+        texts = {draw.completion.text for outcome in seen for draw in outcome.draws}
+        self.watch.seed_ignored += len(texts) > 1
+        return len(texts) == 1
+
+    def notify(self, notice: str | None) -> None:
+        """Hand a sentence to the user, if there is one."""
+        if notice is not None:
+            self._notice = notice
+            self.tell(force=True)
+            self._notice = None
+
+    def tell(self, *, force: bool = False) -> None:
+        """Call back with the progress, unless that was done a moment ago."""
+        now = time.monotonic()
+        if self._callback is not None and (force or now - self._told >= PROGRESS_EVERY_S):
+            self._told = now
+            self._callback(self.progress)
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the endpoint was seen to do that a reader of the results must know."""
+        return self.watch.findings()
+
+    @property
+    def progress(self) -> Progress:
+        """Counts of this dispatcher so far."""
+        return Progress(
+            asks_done=self.counts["asks"],
+            draws_new=self.counts["new"],
+            draws_cached=self.counts["cached"],
+            calls=self.budget.calls,
+            retries=self.counts["retries"],
+            failures=self.counts["failures"],
+            prompt_tokens=self.budget.prompt_tokens,
+            completion_tokens=self.budget.completion_tokens,
+            cost=self.budget.money,
+            concurrency=self.limit.allowed,
+            elapsed_s=time.monotonic() - self._started,
+            notice=self._notice,
+        )
+
+
+def windows(asks: Iterable[Ask]) -> Iterator[list[Ask]]:
+    """Yield the asks in lists of bounded length."""
+    source = iter(asks)
+    while window := list(islice(source, WINDOW)):
+        yield window

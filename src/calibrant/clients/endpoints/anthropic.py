@@ -1,0 +1,130 @@
+"""Anthropic's own message interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
+from calibrant.clients.capabilities import adjusted
+from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
+from calibrant.clients.endpoints.http import MOST_BYTES, HttpClient
+from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
+from calibrant.core.errors import TransientClientError
+
+__all__ = ["AnthropicClient"]
+
+ABLE = Capabilities(native_n=1, max_temperature=1.0, samplers=("top_p", "top_k"))
+"""One draw per call; no log-probs, no seed; temperatures up to 1."""
+FINISH = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "refusal": "content_filter",
+}
+
+
+class AnthropicClient(HttpClient):
+    """The message interface: system text apart, one draw per call, no log-probs."""
+
+    key_header = "x-api-key"
+    key_prefix = ""
+
+    def __init__(
+        self,
+        *,
+        base_url: str = "https://api.anthropic.com",
+        key: str | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        timeout_s: float = 120.0,
+        headers: Mapping[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        super().__init__(
+            base_url,
+            key=key,
+            capabilities=adjusted(ABLE, capabilities),
+            timeout_s=timeout_s,
+            headers={"anthropic-version": "2023-06-01", **(headers or {})},
+            most_bytes=most_bytes,
+        )
+
+    async def _call(self, request: Request) -> list[Completion]:
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": request.max_tokens,
+            "messages": [
+                {"role": message.role, "content": message.content}
+                for message in request.messages
+                if message.role != "system"
+            ],
+            **{
+                name: int(value) if name == "top_k" else value
+                for name, value in request.sampler.items()
+            },
+        }
+        if self._capabilities.temperature:
+            body["temperature"] = request.temperature
+        system = "\n\n".join(
+            message.content for message in request.messages if message.role == "system"
+        )
+        if system:
+            body["system"] = system
+        if request.stop:
+            body["stop_sequences"] = list(request.stop)
+        answer, latency = await self._post("/v1/messages", body)
+        return [_read(answer, request, latency)]
+
+
+def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> Completion:
+    blocks = answer.get("content")
+    text = None if blocks == [] else text_of(_spoken(blocks))
+    silent = isinstance(blocks, list) and not any(isinstance(b, Mapping | str) for b in blocks)
+    if blocks != [] and (text is None or silent):
+        raise TransientClientError("the answer has not the form of a message: it has no content")
+    usage, estimated = _usage(answer.get("usage"), request, text or "")
+    reason = short_name(answer.get("stop_reason")) or "unknown"
+    return Completion(
+        text=bounded_text(text or ""),
+        finish_reason=FINISH.get(reason, reason),
+        usage=usage,
+        model=short_name(answer.get("model")),
+        request_id=short_name(answer.get("id")),
+        native_n=False,
+        latency_s=round(latency_s, 4),
+        sampler=request.sampler,
+        usage_estimated=estimated,
+        odd=None if isinstance(blocks, list) else "content is no list of blocks",
+    )
+
+
+def _spoken(blocks: Any) -> Any:
+    """Return the blocks that are part of the answer: neither thoughts nor calls of tools."""
+    if not isinstance(blocks, list):
+        return blocks
+    return [
+        block
+        for block in blocks
+        if not isinstance(block, Mapping) or block.get("type", "text") == "text"
+    ]
+
+
+def _usage(found: Any, request: Request, text: str) -> tuple[Usage, str | None]:
+    """Return the tokens, and why they are an estimate where they are one."""
+    usage = found if isinstance(found, Mapping) else {}
+    prompt = token_count(usage.get("input_tokens"))
+    completion = token_count(usage.get("output_tokens"))
+    cached = sum(
+        token_count(usage.get(name)) or 0
+        for name in ("cache_creation_input_tokens", "cache_read_input_tokens")
+    )
+    if prompt is not None and completion is not None:
+        return Usage(prompt + cached, completion), None
+    if prompt is None:
+        prompt = prompt_tokens_estimate(request)
+    if completion is None:
+        completion = completion_tokens_estimate(text)
+    given = any(usage.get(name) is not None for name in ("input_tokens", "output_tokens"))
+    return Usage(prompt + cached, completion), (
+        "impossible counts of tokens" if given else "no count of tokens"
+    )

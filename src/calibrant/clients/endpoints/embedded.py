@@ -1,0 +1,181 @@
+"""A small language model in this very process: no server, no key, no network."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from calibrant.clients.answers.chat import read_answer, typed_answer
+from calibrant.clients.capabilities import FULL_SAMPLING, PRESETS, adjusted, check_request
+from calibrant.clients.endpoints.openai import write_request
+from calibrant.clients.endpoints.prefixes import UBATCH, PrefixCache
+from calibrant.clients.endpoints.weights import sha256_of, weights_path
+from calibrant.clients.protocol import Capabilities, Completion, Request
+from calibrant.core.errors import CalibrantError, CapabilityError
+from calibrant.core.machine import usable_cores
+from calibrant.core.optional import optional_import
+
+__all__ = ["EmbeddedClient"]
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+
+class EmbeddedClient:
+    """llama.cpp inside the process, with log-probs, seeds and several draws per call.
+
+    The same seed gives the same text whatever else is computed beside or before it: every
+    draw has a key-value cache of its own and attention is computed row by row. The beginning
+    that a prompt has in common with an earlier one (worked examples) is computed once; at
+    loading it is checked that this changes no bit, otherwise it is not done. (With the
+    runtime's own settings, calls in one batch change each other in the last bits, and a prompt
+    asked for the second time has log-probs that differ by up to 0.2; the sampled tokens change
+    with them.)
+
+    Parameters
+    ----------
+    model
+        A fetched model (see ``calibrant models list``) or the path of a GGUF file.
+    parallel
+        Most draws in one call.
+    context
+        Tokens of prompt and answer together, per draw.
+    threads
+        Threads for computing; all cores by default.
+    capabilities
+        Changes to what the model can give.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str = DEFAULT_MODEL,
+        parallel: int = 8,
+        context: int = 2048,
+        threads: int | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._path = weights_path(model)
+        self._parallel = parallel
+        self._context = context
+        self._threads = threads or usable_cores()
+        self._runtime = _import_runtime()
+        self._server: Any = None
+        self._prefixes: PrefixCache
+        self._loading = threading.Lock()
+        self._worker = ThreadPoolExecutor(parallel, thread_name_prefix="model")
+        base = Capabilities(
+            native_n=parallel,
+            logprobs=True,
+            top_logprobs=20,
+            seed=True,
+            json_schema=True,
+            samplers=("top_p", "top_k", "min_p"),
+            # One call after the other: beside each other, small calls overtake large ones, and
+            # the beginning that all prompts of a kind share is lost from the cache.
+            concurrency=1,
+        )
+        self._capabilities = adjusted(base, capabilities)
+
+    @property
+    def endpoint(self) -> str:
+        """Always ``embedded``: which weights answer is part of the resolved model."""
+        return "embedded"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can give."""
+        return self._capabilities
+
+    def resolve(self, model: str) -> str:
+        """Return the name with the beginning of the weights' SHA-256."""
+        return f"{model}@{_digest(self._path)[:16]}"
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request with sampling from the whole distribution."""
+        request = request.with_sampler(FULL_SAMPLING)
+        check_request(request, self._capabilities, endpoint=self.endpoint)
+        return request
+
+    async def ask(self, request: Request) -> list[Completion]:
+        """Return `request.n` completions."""
+        request = self.prepare(request)
+        if request.n > self._parallel:
+            raise CapabilityError(
+                f"the embedded model makes at most {self._parallel} draws in one call, "
+                f"got n = {request.n}; nothing was computed\n  -> open it with a larger `parallel`"
+            )
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, self._ask, request)
+
+    async def close(self) -> None:
+        """Free the memory."""
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._unload)
+        self._worker.shutdown(wait=False)
+
+    def _unload(self) -> None:
+        self._server = None
+
+    def _ask(self, request: Request) -> list[Completion]:
+        with self._loading:
+            if self._server is None:
+                self._server = self._load()
+                self._prefixes = PrefixCache(
+                    self._server.handle_chat_completions, slots=self._parallel
+                )
+        body = write_request(request, PRESETS["llamacpp"])
+        # The runtime counts the tokens of one choice only; with log-probs all are counted.
+        body["logprobs"] = True
+        started = time.perf_counter()
+        answer = self._prefixes.ask(body)
+        latency = time.perf_counter() - started
+        answer["model"] = self.resolve(request.model)
+        asked = request.logprobs
+        completions = read_answer(
+            typed_answer(answer),
+            structs.replace(request, logprobs=True),
+            latency,
+            one_choice_counted=True,
+        )
+        return completions if asked else [_without_logprobs(one) for one in completions]
+
+    def _load(self) -> Any:
+        params = self._runtime.CommonParams()
+        params.model.path = str(self._path)
+        params.n_parallel = self._parallel
+        params.n_ctx = self._parallel * self._context
+        params.n_ubatch = UBATCH
+        params.cache_ram_mib = 0  # whole prompts, which must not be used again
+        params.verbosity = -1
+        params.kv_unified = False
+        params.flash_attn_type = self._runtime.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.cpuparams.n_threads = self._threads
+        params.cpuparams_batch.n_threads = self._threads
+        try:
+            return self._runtime.Server(params)
+        except RuntimeError as error:
+            raise CalibrantError(f"{self._path} could not be loaded: {error}") from None
+
+
+def _without_logprobs(completion: Completion) -> Completion:
+    return structs.replace(completion, logprobs=None, logprobs_refused=None)
+
+
+def _import_runtime() -> Any:
+    # Waiting threads spin by default, which takes the cores from those that compute: 26 tokens
+    # per second become 4. The runtime reads the variable when it is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    return optional_import("xllamacpp", extra="local", purpose="the embedded model")
+
+
+@lru_cache(maxsize=8)
+def _digest(path: Path) -> str:
+    return sha256_of(path)

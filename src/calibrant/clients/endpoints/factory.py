@@ -1,0 +1,119 @@
+"""From a plain description to a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from calibrant.clients.capabilities import PRESETS
+from calibrant.clients.endpoints.anthropic import AnthropicClient
+from calibrant.clients.endpoints.embedded import EmbeddedClient
+from calibrant.clients.endpoints.gemini import GeminiClient
+from calibrant.clients.endpoints.http import key_from_environment
+from calibrant.clients.endpoints.openai import OpenAIClient
+from calibrant.clients.endpoints.pool import PoolClient
+from calibrant.clients.endpoints.replay import ReplayClient
+from calibrant.clients.protocol import Client, PreparingClient
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+
+__all__ = ["open_client"]
+
+SHARED = ("base_url", "api_key_env", "capabilities", "timeout_s", "headers", "most_bytes")
+NATIVE: dict[str, tuple[str, Callable[..., Client]]] = {
+    "anthropic": ("ANTHROPIC_API_KEY", AnthropicClient),
+    "gemini": ("GEMINI_API_KEY", GeminiClient),
+}
+EMBEDDED = ("parallel", "context", "threads", "capabilities")
+REPLAY = ("ledger", "endpoint", "capabilities")
+
+
+def open_client(spec: Mapping[str, Any]) -> Client:
+    """Return the client that a description names.
+
+    Parameters
+    ----------
+    spec
+        ``kind``: a provider with an OpenAI-style interface (``openai``, ``vllm``,
+        ``llamacpp``, ``ollama``, ``mistral``, ``xai``, ``together`` ...), ``anthropic``,
+        ``gemini``, ``embedded`` or ``replay``.
+
+        For HTTP kinds: ``model``, ``base_url``, ``api_key_env`` (name of the environment
+        variable that holds the key; ``""`` for none), ``capabilities``, ``timeout_s``,
+        ``headers``. A list as ``base_url`` is a pool of equal endpoints (see `PoolClient`), which
+        ``endpoint`` may give a name. For ``embedded``: ``model``, ``parallel``, ``context``,
+        ``threads``. For ``replay``: ``ledger``, ``endpoint``.
+
+    Examples
+    --------
+    >>> client = open_client({"kind": "llamacpp", "model": "any"})
+    >>> client.endpoint
+    'http://127.0.0.1:8080/v1'
+    >>> open_client({"kind": "opnai"})
+    Traceback (most recent call last):
+    ...
+    calibrant.core.errors.InputError: there is no kind of client 'opnai'
+      -> did you mean 'openai'?
+    """
+    kind = spec.get("kind")
+    if isinstance(spec.get("base_url"), list | tuple):
+        return _open_pool(spec)
+    if kind == "embedded":
+        options = _options(spec, EMBEDDED)
+        return EmbeddedClient(**({"model": spec["model"]} if spec.get("model") else {}), **options)
+    if kind == "replay":
+        options = _options(spec, REPLAY)
+        if "ledger" not in options:
+            raise InputError("a replay needs the path of a ledger", hint="set `ledger`")
+        return ReplayClient(options.pop("ledger"), **options)
+    options = _options(spec, SHARED)
+    if kind in NATIVE:
+        variable, native = NATIVE[kind]
+        # The provider's key is for the provider's own address alone.
+        usual = variable if options.get("base_url") is None else None
+        return native(key=_key(options, usual), **options)
+    if kind in PRESETS:
+        key = _key(options, _usual_variable(str(kind), options))
+        return OpenAIClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
+    known = [*PRESETS, *NATIVE, "embedded", "replay"]
+    raise InputError(f"there is no kind of client {kind!r}", hint=did_you_mean(str(kind), known))
+
+
+def _open_pool(spec: Mapping[str, Any]) -> Client:
+    """Return one client of several equal endpoints."""
+    urls = list(spec["base_url"])
+    if not urls or not all(isinstance(url, str) for url in urls):
+        raise InputError(f"base_url is an address or a list of addresses, got {urls!r}")
+    rest = {name: value for name, value in spec.items() if name not in ("base_url", "endpoint")}
+    members = [open_client({**rest, "base_url": url}) for url in urls]
+    return PoolClient(cast("list[PreparingClient]", members), name=spec.get("endpoint"))
+
+
+def _usual_variable(kind: str, options: Mapping[str, Any]) -> str | None:
+    """Return the variable of the provider's key, but only for the provider's own address.
+
+    A key must not be sent to a server that merely speaks the same language.
+    """
+    preset = PRESETS[kind]
+    own = options.get("base_url") in (None, preset.base_url)
+    return preset.key_env if own else None
+
+
+def _key(options: dict[str, Any], usual: str | None) -> str | None:
+    named = options.pop("api_key_env", usual)
+    return key_from_environment(named or None)
+
+
+def _options(spec: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    for name in spec:
+        if name not in (*known, "kind", "model", "name"):
+            if "key" in name.lower():
+                raise InputError(
+                    f"an API key is never written down, got the setting {name!r}",
+                    hint="put it into an environment variable and name that as api_key_env",
+                )
+            raise InputError(
+                f"a client of kind {spec.get('kind')!r} has no setting {name!r}",
+                hint=did_you_mean(name, list(known)),
+            )
+    return {name: spec[name] for name in known if name in spec}

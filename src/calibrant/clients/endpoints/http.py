@@ -1,0 +1,345 @@
+"""What all HTTP endpoints have in common: sending, reading, and naming what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+from msgspec.structs import replace
+
+from calibrant.clients.answers.odd import loose_json
+from calibrant.clients.capabilities import check_request
+from calibrant.clients.endpoints.secrets import KeyFinder
+from calibrant.clients.protocol import (
+    Capabilities,
+    Completion,
+    EndpointRefusedError,
+    OverloadError,
+    Request,
+    UnreachableError,
+)
+from calibrant.core.errors import (
+    InputError,
+    PermanentClientError,
+    TransientClientError,
+)
+
+__all__ = ["HttpClient", "key_from_environment"]
+
+OVERLOAD = frozenset({408, 425, 429, 502, 503, 504, 520, 522, 524, 529})
+REFUSED = frozenset({401, 402, 403, 404, 405, 407})
+OUT_OF_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|credit balance", re.I)
+BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid[_ ]api[_ ]key", re.I)
+ABOUT_THE_TEXT = re.compile(r"moderation|flagged|content[_ ]policy|safety", re.I)
+LONGEST_QUOTE = 300
+# An answer of a thousand draws with log-probabilities is a few megabytes.
+MOST_BYTES = 64 * 1024**2
+MOST_QUOTED = 65_536
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+LONGEST_WAIT_S = 366 * 86_400.0
+_PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
+SECRET_NAMES = re.compile(r"key|token|secret|sig|password", re.I)
+
+
+def key_from_environment(name: str | None) -> str | None:
+    """Return the API key that the variable holds; None where no variable is named."""
+    if name is None:
+        return None
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise InputError(
+            f"the environment variable {name} holds no API key",
+            hint=f"export {name}=... (the key is used for sending only and never stored)",
+        )
+    return key
+
+
+class HttpClient:
+    """An endpoint reached over HTTP; adapters say how a request is written and read.
+
+    Parameters
+    ----------
+    base_url
+        Root of the interface, without user name, password or key.
+    key
+        API key, sent as `key_header` with `key_prefix` in front; kept in memory only.
+    capabilities
+        What the endpoint can give.
+    timeout_s
+        Seconds until a call counts as lost.
+    headers
+        Further headers; they are sent, never stored.
+    most_bytes
+        Size of an answer, decompressed, above which it is refused.
+    """
+
+    key_header = "Authorization"
+    key_prefix = "Bearer "
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: str | None,
+        capabilities: Capabilities,
+        timeout_s: float = 120.0,
+        headers: Mapping[str, str] | None = None,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self._base = base_url.rstrip("/")
+        self._most_bytes = most_bytes
+        self._finder = KeyFinder(key)
+        self._endpoint = _endpoint_name(base_url)
+        self._key = key
+        self._capabilities = capabilities
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(20.0, timeout_s))
+        self._headers = {"Content-Type": "application/json", **(headers or {})}
+        if key is not None:
+            self._headers[self.key_header] = self.key_prefix + key
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """Address without query; part of the ledger key."""
+        return self._endpoint
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this endpoint can give."""
+        return self._capabilities
+
+    def resolve(self, model: str) -> str:
+        """Return the name itself: what stands behind it is known only from the answers."""
+        return model
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request as it will be sent, or raise CapabilityError."""
+        check_request(request, self._capabilities, endpoint=self._endpoint)
+        return request
+
+    async def ask(self, request: Request) -> list[Completion]:
+        """Return at least one and at most `request.n` completions; see `Client.ask`."""
+        request = self.prepare(request)
+        most = self._capabilities.native_n
+        if request.n <= most:
+            return await self._call(request)
+        seed = request.seed
+        parts = [
+            replace(
+                request,
+                n=min(most, request.n - start),
+                seed=None if seed is None else seed + start,
+            )
+            for start in range(0, request.n, most)
+        ]
+        answers = await asyncio.gather(*(self._call(part) for part in parts))
+        return [completion for answer in answers for completion in answer]
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # -- for adapters ----------------------------------------------------------------------
+
+    async def _call(self, request: Request) -> list[Completion]:
+        raise NotImplementedError
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
+        """Send and return the answer with the seconds it took; raise a ClientError."""
+        raw, headers, latency = await self._send(path, body)
+        return self._json(raw, headers), latency
+
+    async def _send(
+        self, path: str, body: Mapping[str, Any]
+    ) -> tuple[bytes, Mapping[str, str], float]:
+        """Send and return bytes, headers and seconds; raise a ClientError."""
+        session = self._session
+        if session is None:
+            session = self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                timeout=self._timeout,
+                headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=True,
+            )
+        started = time.perf_counter()
+        try:
+            # A redirect would carry the key and the prompts to an address that nobody chose.
+            async with session.post(
+                self._base + path, data=orjson.dumps(body), allow_redirects=False
+            ) as response:
+                raw = await self._read(response)
+                status, headers = response.status, response.headers
+        except TimeoutError:
+            waited = self._timeout.total or 0.0
+            raise OverloadError(f"no answer within {waited:g} s") from None
+        except aiohttp.ClientConnectorError as error:
+            raise UnreachableError(self._clean(f"{type(error).__name__}: {error}")) from None
+        except aiohttp.ClientError as error:
+            raise OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
+        latency = time.perf_counter() - started
+        if status != 200:
+            raise self._error(status, headers, raw)
+        return raw, headers, latency
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        """Return the answer, piece by piece decompressed, up to a size."""
+        announced = response.content_length or 0
+        parts, size = [], 0
+        if announced <= self._most_bytes:
+            async for part in response.content.iter_any():
+                size += len(part)
+                if size > self._most_bytes:
+                    break
+                parts.append(part)
+        if max(size, announced) > self._most_bytes:
+            response.close()
+            raise PermanentClientError(
+                f"the answer is larger than {self._most_bytes / 1024**2:,.0f} MB; it was not read"
+            )
+        return b"".join(parts)
+
+    def _json(self, raw: bytes, headers: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            answer = _loads(raw)
+        except ValueError:
+            kind = headers.get("Content-Type", "no content type")
+            quote = self._quote(raw) or "nothing"
+            raise TransientClientError(
+                f"the answer is not JSON but {kind}, {len(raw)} bytes: {quote}"
+            ) from None
+        if not isinstance(answer, dict):
+            raise TransientClientError(f"the answer is no JSON object: {self._quote(raw)}")
+        self._check_no_key(raw)
+        return answer
+
+    def _check_no_key(self, raw: bytes) -> None:
+        """Refuse an answer that repeats the key, however it is written.
+
+        Escapes of JSON are undone by reading it; the same bytes are looked through as they came.
+        """
+        if self._key is None:
+            return
+        text = raw.decode("utf-8", "replace")
+        found = self._finder.found_in(text)
+        if not found and "\\" in text:
+            found = any(self._finder.found_in(part) for part in _texts(_loads(raw)))
+        if found:
+            raise EndpointRefusedError(
+                "the endpoint repeats the API key in its answer; the answer was not stored"
+            )
+
+    def _error(
+        self, status: int, headers: Mapping[str, str], raw: bytes
+    ) -> TransientClientError | PermanentClientError:
+        quote = self._quote(raw)
+        message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
+        if status in REDIRECTS:
+            place = self._clean(str(headers.get("Location", "another address")))[:LONGEST_QUOTE]
+            return EndpointRefusedError(
+                f"HTTP {status}: the endpoint sends the call on to {place!r}, which is not "
+                "followed; set base_url to the address that answers itself"
+            )
+        if OUT_OF_CREDIT.search(quote) or BAD_KEY.search(quote):
+            return EndpointRefusedError(message)
+        if status in OVERLOAD:
+            return OverloadError(
+                message, retry_after=_retry_after(headers, raw), rate_limited=status == 429
+            )
+        if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
+            return EndpointRefusedError(message)
+        if status >= 500 or status in (409, 421):
+            return TransientClientError(message, retry_after=_retry_after(headers, raw))
+        return PermanentClientError(message)
+
+    def _quote(self, raw: bytes) -> str:
+        """Return the endpoint's own words, short, on one line and without the key."""
+        text = raw[: 4 * LONGEST_QUOTE].decode("utf-8", "replace")
+        try:
+            error = _loads(raw).get("error")
+            if error:
+                text = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+                code = error.get("code") or error.get("type") if isinstance(error, dict) else None
+                text = f"{text} ({code})" if code else text
+        except (ValueError, AttributeError):
+            pass
+        text = " ".join(self._clean(text).split())
+        return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+
+    def _clean(self, text: str) -> str:
+        return self._finder.cleaned(text)
+
+
+def _endpoint_name(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"a base_url starts with http:// or https:// and names a host, got {base_url!r}"
+        )
+    if parts.username or parts.password:
+        raise InputError(
+            "a base_url must not hold a user name or password",
+            hint="put the key into an environment variable and name it as api_key_env",
+        )
+    if SECRET_NAMES.search(parts.query):
+        raise InputError(
+            "a base_url must not hold a key in its query",
+            hint="put the key into an environment variable and name it as api_key_env",
+        )
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
+
+
+def _loads(raw: bytes) -> Any:
+    """Return JSON, also where it is too deep or its numbers too large for the quick reader."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return loose_json(raw)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text of a JSON value; what is nested is taken from a list, not by recursion."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            waiting += [*item.keys(), *item.values()]
+        elif isinstance(item, list):
+            waiting += item
+
+
+def _retry_after(headers: Mapping[str, str], raw: bytes) -> float | None:
+    """Return the seconds that the endpoint asks to wait, in any of the usual dialects.
+
+    What is no plain number or date says nothing; what is beyond a year is a year.
+    """
+    value = headers.get("Retry-After-Ms")
+    if value is not None and _PLAIN_NUMBER.fullmatch(value):
+        return min(float(value) / 1000.0, LONGEST_WAIT_S)
+    value = headers.get("Retry-After")
+    if value is None:
+        found = re.search(rb'"retryDelay"\s*:\s*"(\d{1,12}(?:\.\d{1,6})?)s"', raw[:MOST_QUOTED])
+        return min(float(found.group(1)), LONGEST_WAIT_S) if found else None
+    if _PLAIN_NUMBER.fullmatch(value.strip()):
+        return min(float(value), LONGEST_WAIT_S)
+    if value.strip().isdecimal():
+        # More digits than any time has.
+        return LONGEST_WAIT_S
+    try:
+        wait = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, OverflowError, OSError, IndexError, TypeError):
+        return None
+    return min(max(0.0, wait), LONGEST_WAIT_S)

@@ -1,0 +1,158 @@
+"""Replay: the draws of a ledger as an endpoint, so that a study can be run again for nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from calibrant.clients.answers.codec import canonical_request, decode_completion
+from calibrant.clients.capabilities import adjusted
+from calibrant.clients.protocol import Capabilities, Completion, Request
+from calibrant.core.errors import CapabilityError, InputError, PermanentClientError
+from calibrant.records.ledger import Ledger, LedgerKey
+
+__all__ = ["ReplayClient"]
+
+EVERYTHING = Capabilities(
+    native_n=1_000_000,
+    logprobs=True,
+    top_logprobs=1_000_000,
+    seed=True,
+    json_schema=True,
+    max_temperature=float("inf"),
+    samplers=("top_p", "top_k", "min_p"),
+)
+
+
+class ReplayClient:
+    """Answers from another ledger, draw by draw; never sends anything.
+
+    Parameters
+    ----------
+    ledger
+        Path of the ledger to replay.
+    endpoint
+        Which of its endpoints; needed only where it holds several.
+    capabilities
+        Changes to what may be asked for; by default all that was asked for then.
+    """
+
+    def __init__(
+        self,
+        ledger: str | Path,
+        *,
+        endpoint: str | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._ledger = Ledger(ledger, read_only=True)
+        self._sources = _sources(self._ledger, endpoint)
+        self._capabilities = adjusted(EVERYTHING, capabilities)
+        endpoints = sorted({source.endpoint for source in self._sources.values()})
+        if len(endpoints) != 1:
+            raise InputError(
+                f"a replay is of one endpoint, the ledger holds {endpoints}",
+                source=str(ledger),
+                hint="name one as `endpoint`",
+            )
+        self._endpoint = endpoints[0]
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint that gave the draws."""
+        return self._endpoint
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """All that was asked for then."""
+        return self._capabilities
+
+    def resolve(self, model: str) -> str:
+        """Return the resolved model of the draws."""
+        return self._source(model).model
+
+    def prepare(self, request: Request) -> Request:
+        """Return the request with the sampling settings that were in force."""
+        return request.with_sampler(self._source(request.model).sampler)
+
+    async def ask(self, request: Request) -> list[Completion]:
+        """Raise: a replay needs to know purpose and draw index, so use the dispatcher."""
+        raise CapabilityError(
+            "a replay has no new draws; use it through the dispatcher, which names purpose and "
+            f"draw index (asked for n = {request.n})"
+        )
+
+    async def replay(
+        self, request: Request, *, purpose: str, first_draw: int, n: int
+    ) -> list[Completion]:
+        """Return the draws as they were then, or raise where one is missing."""
+        key = LedgerKey(
+            self._endpoint, self.resolve(request.model), purpose, canonical_request(request)
+        )
+        id_ = self._ledger.find([key])[0]
+        wanted = range(first_draw, first_draw + n)
+        stored = {} if id_ is None else {
+            draw.draw: draw.payload
+            for draw in self._ledger.draws([id_], below=wanted.stop)
+            if draw.draw in wanted
+        }  # fmt: skip
+        missing = [draw for draw in wanted if draw not in stored]
+        if missing:
+            raise PermanentClientError(
+                f"{self._ledger.path} has no draw {missing[0]} of this request for {purpose!r}"
+            )
+        return [decode_completion(stored[draw]) for draw in wanted]
+
+    async def close(self) -> None:
+        """Close the ledger."""
+        self._ledger.close()
+
+    def _source(self, model: str) -> Source:
+        try:
+            return self._sources[model]
+        except KeyError:
+            raise InputError(
+                f"the ledger holds no draws of {model!r}, only of {sorted(self._sources)}",
+                source=str(self._ledger.path),
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the draws of a model name came from, and the sampling settings always sent."""
+
+    endpoint: str
+    model: str
+    sampler: Mapping[str, float]
+
+
+def _sources(ledger: Ledger, endpoint: str | None) -> dict[str, Source]:
+    """Return the source of each model name.
+
+    A client may add sampling settings to every request; those of most requests are taken for
+    them.
+    """
+    seen: dict[str, Counter[tuple[str, str, bytes]]] = {}
+    for _, key in ledger.requests():
+        if endpoint is None or key.endpoint == endpoint:
+            body = orjson.loads(key.body)
+            sampler = orjson.dumps(body.get("sampler", {}))
+            seen.setdefault(body["model"], Counter())[key.endpoint, key.model, sampler] += 1
+    if not seen:
+        raise InputError("the ledger holds no requests to replay", source=str(ledger.path))
+    found = {}
+    for name, counts in seen.items():
+        origins = {(place, resolved) for place, resolved, _ in counts}
+        if len(origins) > 1:
+            raise InputError(
+                f"the draws of {name!r} come from {sorted(origins)}: a replay is of one source",
+                source=str(ledger.path),
+                hint="name one endpoint, or use a ledger with draws of one version of the model",
+            )
+        place, resolved, sampler = counts.most_common(1)[0][0]
+        found[name] = Source(place, resolved, orjson.loads(sampler))
+    return found
