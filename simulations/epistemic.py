@@ -238,7 +238,7 @@ def cascade():
                 continue
             winner = choosing._winner(found, target)
             one, mix, _ = found[winner]
-            curve = one.fitted.curves[1]
+            curve = one.fitted.curves[0]
             right = choosing.per_question(mix, curve.right)
             paid = choosing.per_question(mix, curve.spent)
             names[winner] = names.get(winner, 0) + 1
@@ -247,7 +247,7 @@ def cascade():
             tried += 1
             beaten = False
             for name, (other, mixed, _) in found.items():
-                theirs = other.fitted.curves[1]
+                theirs = other.fitted.curves[0]
                 gap = choosing.per_question(mixed, theirs.right) - right
                 extra = choosing.per_question(mixed, theirs.spent).mean() / paid.mean()
                 reach = 1.96 * gap.std(ddof=1) / np.sqrt(len(gap))

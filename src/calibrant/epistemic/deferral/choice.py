@@ -155,7 +155,7 @@ def choose_policy(
 def _judged(
     answers: Answers, apart: list[Answers], options: StrategyOptions, seed: int
 ) -> dict[str, _Judged]:
-    """Return every strategy; its curve on rows kept apart stands second among its curves."""
+    """Return every strategy; its curves are those on rows kept apart."""
     n = len(answers)
     fold = named_stream(seed, "choose policy", "folds").permutation(n) % _FOLDS
     right: dict[str, Floats] = {}
@@ -163,18 +163,21 @@ def _judged(
     for number in range(_FOLDS):
         inside = np.flatnonzero(fold == number)
         train, judged = answers.rows(np.flatnonzero(fold != number)), answers.rows(inside)
-        for one in _all(train, [train, judged], options, seed):
-            curve = one.curves[1]
+        for one in _all(train, [judged], options, seed):
+            curve = one.curves[0]
             for table, values in ((right, curve.right), (spent, curve.spent)):
                 table.setdefault(one.name, np.empty((len(values), n)))[:, inside] = values
-    fitted = _all(answers, [answers, *apart], options, seed)
+    fitted = _all(answers, apart, options, seed)
     return {one.name: _Judged(one, right[one.name], spent[one.name]) for one in fitted}
 
 
 def _all(
     train: Answers, parts: list[Answers], options: StrategyOptions, seed: int
 ) -> list[FittedStrategy]:
-    return [*fit_strategies(train, parts, options, seed), single_models(parts, options)]
+    return [
+        *fit_strategies(train, parts, options, seed, dials=train),
+        single_models(train.models, parts, options),
+    ]
 
 
 def _best(judged: dict[str, _Judged], answers: Answers, target: Target, seed: int) -> ChosenPolicy:
@@ -339,14 +342,14 @@ def _certified(judged: dict[str, _Judged], answers: Answers, target: Target) -> 
     """Test the settings of one strategy in the order of their accuracy on other rows."""
     name = target.strategy or next(iter(judged))
     one, singles = judged[name], judged["single"]
-    certifying = one.fitted.curves[1]
+    certifying = one.fitted.curves[0]
     largest_cost = float(answers.cost[:, -1].mean())
     budget = None if target.budget is None else target.budget * largest_cost
     assert target.margin is not None
     passed = certified_settings(
         certifying.right,
         certifying.spent,
-        singles.fitted.curves[1].right[-1],
+        singles.fitted.curves[0].right[-1],
         np.argsort(-one.accuracy, kind="stable").tolist(),
         margin=target.margin,
         delta=target.delta,

@@ -99,23 +99,34 @@ def curves(
 
 
 def fit_strategies(
-    train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
+    train: Answers,
+    parts: Sequence[Answers],
+    options: StrategyOptions,
+    seed: int,
+    *,
+    dials: Answers | None = None,
 ) -> list[FittedStrategy]:
-    """Fit every strategy on `train` and measure all its settings on each of `parts`."""
+    """Fit every strategy on `train` and measure all its settings on each of `parts`.
+
+    The settings come from the first part, or else from the rows of `dials`.
+    """
     found = []
+    source = parts[0] if dials is None else dials
     for name in options.strategies:
         if name == "value":
             found.append(_value_strategy(train, parts, options))
         elif name.startswith("router"):
             found.append(_router_strategy(name, train, parts, options, seed))
         else:
-            found.append(_cascade_strategy(name, train, parts, options, seed))
+            found.append(_cascade_strategy(name, train, parts, source, options, seed))
     return found
 
 
-def single_models(parts: Sequence[Answers], options: StrategyOptions) -> FittedStrategy:
+def single_models(
+    names: Sequence[str], parts: Sequence[Answers], options: StrategyOptions
+) -> FittedStrategy:
     """Return the strategy of always asking one model, a setting per model."""
-    names = list(parts[0].models)
+    names = list(names)
     aim = _aim(options)
     dial = np.arange(len(names), dtype=np.float64)
     made = []
@@ -140,13 +151,19 @@ def _value_strategy(
     made = []
     for part in parts:
         prepared = model.prepare(part)
-        points = [model.run(prepared, money, direct=direct) for money, direct in dials]
+        halves = [model.run_many(prepared, prices, direct=direct) for direct in (False, True)]
+        points = [pair for who, paid in halves for pair in zip(who, paid, strict=True)]
         made.append(_curve(np.arange(len(dials), dtype=np.float64), part, aim, points))
     return FittedStrategy("value", ValuePolicy(model, 0.0, direct=False), dials, made)
 
 
 def _cascade_strategy(
-    name: str, train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
+    name: str,
+    train: Answers,
+    parts: Sequence[Answers],
+    source: Answers,
+    options: StrategyOptions,
+    seed: int,
 ) -> FittedStrategy:
     variant = name.removeprefix("risk_") if name.startswith("risk_") else None
     policy = Cascade(
@@ -164,7 +181,8 @@ def _cascade_strategy(
         seed=seed,
     ).fit_answers(train)
     risks = [policy.risk(part) for part in parts]
-    finite = risks[0][np.isfinite(risks[0])]
+    known = risks[0] if parts and source is parts[0] else policy.risk(source)
+    finite = known[np.isfinite(known)]
     # 0 is the setting of the paper; below it nothing ever stops a cascade.
     dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
     made = []

@@ -80,8 +80,9 @@ class ValueModel:
         parts = self._parts(answers)
         for asked in asked_sets(len(self.models)):
             design = self._design(parts, asked)
+            gram = design.T @ design
             self.chance_[asked] = np.stack(
-                [ridge_logistic(design, worth[:, j], _RIDGE) for j in range(len(self.models))]
+                [ridge_logistic(design, column, _RIDGE, gram=gram) for column in worth.T]
             )
             self.cost_[asked] = ridge_linear(design, answers.cost, _RIDGE).T
         self._index()
@@ -152,45 +153,51 @@ class ValueModel:
         direct
             Whether the first model is chosen by the question; else the cheapest is asked first.
         """
-        n, count = len(prepared.answers), len(self.models)
-        spent, answer = np.zeros(n), np.full(n, -1)
-        todo: dict[Asked, list[npt.NDArray[np.int64]]] = {(): [np.arange(n)]}
+        answer, spent = self.run_many(prepared, np.array([money]), direct=direct)
+        return answer[0], spent[0]
+
+    def run_many(
+        self, prepared: Prepared, money: Floats, *, direct: bool
+    ) -> tuple[npt.NDArray[np.int64], Floats]:
+        """Return who answers and what was spent, shape (prices, rows), for many prices at once."""
+        n = len(prepared.answers)
+        spent, answer = np.zeros((len(money), n)), np.full((len(money), n), -1)
+        here: dict[Asked, npt.NDArray[np.bool_]] = {(): np.ones((len(money), n), dtype=bool)}
         for asked in self.chance_:
-            if asked not in todo:
+            if asked not in here:
                 continue
-            rows = np.concatenate(todo[asked])
-            step = self._next(prepared, asked, rows, money, direct=direct)
-            stops = step < 0
+            step = self._next(prepared, asked, money, direct=direct)
             if asked:
-                best = prepared.chance[asked][rows][:, list(asked)].argmax(axis=1)
-                answer[rows[stops]] = np.array(asked)[best[stops]]
-            for j in range(count):
-                going = rows[step == j]
-                if len(going):
-                    spent[going] += prepared.answers.cost[going, j]
-                    todo.setdefault((*asked, j), []).append(going)
+                best = prepared.chance[asked][:, list(asked)].argmax(axis=1)
+                stops = here[asked] & (step < 0)
+                answer = np.where(stops, np.array(asked)[best], answer)
+            for j in range(max(asked) + 1 if asked else 0, len(self.models)):
+                going = here[asked] & (step == j)
+                if going.any():
+                    spent += np.where(going, prepared.answers.cost[:, j], 0.0)
+                    state = (*asked, j)
+                    here[state] = here[state] | going if state in here else going
         return answer, spent
 
     def _next(
-        self,
-        prepared: Prepared,
-        asked: Asked,
-        rows: npt.NDArray[np.int64],
-        money: float,
-        *,
-        direct: bool,
+        self, prepared: Prepared, asked: Asked, money: Floats, *, direct: bool
     ) -> npt.NDArray[np.int64]:
         """Return the model to ask next, -1 where the best answer at hand is given."""
+        n = len(prepared.answers)
         if not asked and not direct:
-            return np.zeros(len(rows), dtype=np.int64)
-        chance, cost = prepared.chance[asked][rows], prepared.cost[asked][rows]
+            return np.zeros((len(money), n), dtype=np.int64)
         first = max(asked) + 1 if asked else 0
         if first >= len(self.models):
-            return np.full(len(rows), -1)
-        value = chance[:, first:] - money * cost[:, first:]
-        best = value.argmax(axis=1)
-        at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(len(rows), -np.inf)
-        return np.where(value[np.arange(len(rows)), best] > at_hand, best + first, -1)
+            return np.full((len(money), n), -1)
+        chance, cost = prepared.chance[asked], prepared.cost[asked]
+        best = np.full((len(money), n), first)
+        value = chance[:, first] - money[:, None] * cost[:, first]
+        for j in range(first + 1, len(self.models)):
+            other = chance[:, j] - money[:, None] * cost[:, j]
+            best = np.where(other > value, j, best)
+            value = np.maximum(value, other)
+        at_hand = chance[:, list(asked)].max(axis=1) if asked else np.full(n, -np.inf)
+        return np.where(value > at_hand, best, -1)
 
     def _index(self) -> None:
         """Keep the coefficients as plain lists: one question is served without arrays."""

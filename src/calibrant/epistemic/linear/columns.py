@@ -137,8 +137,8 @@ class Columns:
         made = np.zeros((frame.height, self.width))
         for name, codes in self.levels_.items():
             _refuse(frame[name])
-            text = frame[name].cast(pl.String)
-            at = text.replace_strict(codes, default=-1, return_dtype=pl.Int64).to_numpy()
+            values, where = np.unique(frame[name].cast(pl.String).to_numpy(), return_inverse=True)
+            at = np.array([codes.get(value, -1) for value in values], dtype=np.int64)[where]
             known = np.flatnonzero(at >= 0)
             made[known, at[known]] = 1.0
         return made
