@@ -9,6 +9,7 @@ import polars as pl
 
 from calibrant.records import Study
 
+ROWS = 300
 METHODS = ("consistency", "verb", "p_true_prob")
 _ANSWERS = ("the first of the answers", "another one", "a third", "the fourth")
 
@@ -57,3 +58,26 @@ def write_large_study(folder: Path, *, questions: int, draws: int) -> Study:
     study.write("semantics", meanings)
     study.write("scores", pl.concat([scores.with_columns(method=pl.lit(m)) for m in METHODS]))
     return study
+
+
+def many_models(models: int, methods: tuple[str, ...]) -> pl.DataFrame:
+    """Return scores of many models of rising accuracy, each with several confidences."""
+    rng = np.random.default_rng(0)
+    hard = rng.random(ROWS)
+    frames = []
+    for place in range(models):
+        right = (rng.random(ROWS) > hard * (1.4 - place / models)).astype(float)
+        for number, method in enumerate(methods):
+            said = np.clip(1 - hard * (0.4 + 0.3 * number) + rng.normal(0, 0.1, ROWS), 0, 1)
+            frames.append(
+                pl.DataFrame(
+                    {
+                        "question_id": [f"q{i}" for i in range(ROWS)],
+                        "model": f"model-{place:03}",
+                        "method": method,
+                        "confidence": said.round(4),
+                        "correct": right,
+                    }
+                )
+            )
+    return pl.concat(frames)

@@ -105,3 +105,23 @@ def test_mmlu_pro_names_the_data_problems_then_the_finding(shared_data):
     first = document["claims"][0]
     assert first["id"] == "audit.all_over_confident"
     assert first["text"].startswith("All 15 models say more than they know, by 1")
+
+
+def test_what_holds_by_every_confidence_is_said_once_and_first():
+    rng = np.random.default_rng(0)
+    frames = []
+    for model in ("a", "b"):
+        right = rng.random(400) < 0.5
+        for method, more in (("verb", 0.2), ("perplexity", 0.3)):
+            said = np.clip(0.5 + more + rng.normal(0, 0.05, 400), 0, 1)
+            frames.append(
+                pl.DataFrame(
+                    {"model": model, "method": method, "confidence": said, "correct": right}
+                ).with_columns(question_id=pl.int_range(400).cast(pl.String))
+            )
+    claims = cal.audit(pl.concat(frames), resamples=20)["claims"]
+    summaries = [claim for claim in claims if claim["id"] == "audit.all_over_confident"]
+    assert [claim["subject"]["method"] for claim in summaries] == [None, "verb", "perplexity"]
+    assert summaries[0]["text"].startswith("In both confidences both models say more than they")
+    # It may not be surer than the least sure of its parts.
+    assert summaries[0]["p_adjusted"] == max(claim["p_adjusted"] for claim in summaries)

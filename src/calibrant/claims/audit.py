@@ -325,14 +325,14 @@ def _summaries(entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) ->
     shown = {method: whole for method, whole in by_method.items() if whole}
     named = [{claim.subject["model"] for claim in whole} for whole in shown.values()]
     found = [
-        _summary(whole, method, f" ({method_name(method, aside=True)})" if len(methods) > 1 else "")
+        _summary(whole, method, behind=_aside(method) if len(methods) > 1 else "")
         for method, whole in shown.items()
     ]
     if len(shown) < max(len(methods), 2) or any(models != named[0] for models in named):
         return found
-    each = "both confidences" if len(methods) == 2 else f"each of {len(methods)} confidences"
     every = [claim for whole in shown.values() for claim in whole]
-    return [_summary(every, None, f", by {each},"), *found]
+    both = "both" if len(methods) == 2 else f"all {len(methods)}"
+    return [_summary(every, None, before=f"In {both} confidences "), *found]
 
 
 def _all_over(claims: Sequence[Claim], method: str) -> list[Claim]:
@@ -348,13 +348,20 @@ def _all_over(claims: Sequence[Claim], method: str) -> list[Claim]:
     return whole if len(whole) > 1 and over else []
 
 
-def _summary(whole: Sequence[Claim], method: str | None, among: str) -> Claim:
+def _aside(method: str) -> str:
+    return f" ({method_name(method, aside=True)})"
+
+
+def _summary(
+    whole: Sequence[Claim], method: str | None, *, before: str = "", behind: str = ""
+) -> Claim:
     sizes = [claim.value for claim in whole if claim.value is not None]
     models = list(dict.fromkeys(claim.subject["model"] for claim in whole))
-    number = "Both models" if len(models) == 2 else f"All {count(len(models), 'model')}"
+    number = "both models" if len(models) == 2 else f"all {count(len(models), 'model')}"
+    name = f"{before}{number}{behind}"
     return ALL_OVER.claim(
         "shown",
-        {"of": f"{number}{among}", "range": (min(sizes), max(sizes))},
+        {"of": name[0].upper() + name[1:], "range": (min(sizes), max(sizes))},
         subject={"method": method, "models": models},
         estimate={"value": min(sizes), "n": len(whole)},
         p_adjusted=max(claim.p_adjusted or 0.0 for claim in whole),

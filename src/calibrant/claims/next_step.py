@@ -47,6 +47,9 @@ def _place(head: Mapping[str, Any]) -> str:
     files = head.get("input") or []
     source = str(head.get("source") or "")
     named = shlex.quote(source) if files and source else _TABLE
-    columns = (head.get("settings") or {}).get("columns") or {}
-    given = " ".join(f"--{role} {shlex.quote(str(name))}" for role, name in columns.items() if name)
-    return f"{named} {given}" if given else named
+    settings = head.get("settings") or {}
+    columns = (settings.get("columns") or {}).items()
+    given = [f"--{role} {shlex.quote(str(name))}" for role, name in columns if name]
+    # What had to be dropped here would stop the next command too.
+    given += ["--on-invalid drop"] if settings.get("on_invalid") == "drop" else []
+    return " ".join([named, *given])

@@ -45,6 +45,25 @@ SYMBOLS = {
 
 _FIELDS = tuple(Claim.__dataclass_fields__)
 _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
+# A verdict in the words of the question that was asked.
+_OUTCOME_WORDS = {
+    ("decide", "shown"): "certified",
+    ("decide", "undecided"): "not certified",
+    ("compare", "shown"): "told apart",
+    ("compare", "depends"): "depends on the accuracy",
+    ("groups", "shown"): "groups stand out",
+    ("groups", "undecided"): "no group stands out",
+    ("cascade", "shown"): "deferring pays",
+    ("bench_check", "shown"): "questions hold",
+    ("label", "shown"): "precise enough",
+    ("label", "undecided"): "keep labelling",
+    ("plan", "shown"): "told apart",
+    ("plan", "undecided"): "too few labels",
+    ("leaderboard", "shown"): "told apart",
+}
+_COUNTED = {"compare": "pairs", "groups": "of them"}
+# The one question of a kind that its badge answers, where its claims answer several.
+_BADGE_CLAIM = {"groups": "groups.stands_out", "compare": "compare.better_calibrated"}
 # One question, two directions: they are ranked together.
 _SAME = {
     "audit.under_confident": "audit.over_confident",
@@ -166,14 +185,22 @@ def _is_summary(claim: Claim) -> bool:
 
 def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | None:
     """Return the badge of a document, or None where it makes no claim."""
-    if kind_of(document) == "audit" and document["results"]:
+    kind = kind_of(document)
+    if kind == "audit" and document["results"]:
         about = claims_by_entry(claims)
         tones = [entry_tone(entry, about) for entry in _tested(whole_entries(document))]
         return _counted([tone for tone in tones if tone != "not_tested"], claims, "confidences")
-    if kind_of(document) == "monitor" and any(e.get("alarm") for e in document["results"]):
+    if kind == "monitor" and any(e.get("alarm") for e in document["results"]):
         return Badge("alarm", "alarm")
-    own = [claim for claim in claims if not _is_summary(claim)] or claims
-    return _counted([claim_tone(claim) for claim in own], claims)
+    if kind == "monitor" and claims:
+        return Badge("not_tested", "no alarm so far")
+    asked = [claim for claim in claims if claim.id == _BADGE_CLAIM.get(kind)] or claims
+    own = [claim for claim in asked if not _is_summary(claim)] or asked
+    found = _counted([claim_tone(claim) for claim in own], claims, _COUNTED.get(kind, "claims"))
+    if found is None:
+        return None
+    word, mark, rest = found.words.partition(",")
+    return Badge(found.tone, _OUTCOME_WORDS.get((kind, word), word) + mark + rest)
 
 
 def _tested(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

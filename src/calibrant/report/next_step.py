@@ -15,6 +15,10 @@ Step = tuple[str, str]
 """Words, and the command."""
 
 _DECIDE = ("Choose when it may answer alone", "calibrant decide {input} --max-error 0.10")
+_EXPORT = (
+    "Take the labels out, with their weights",
+    "calibrant label export {input} --out labels.csv",
+)
 _STEPS: dict[str, Step] = {
     "audit": _DECIDE,
     "groups": _DECIDE,
@@ -67,12 +71,19 @@ def next_step(document: Mapping[str, Any], done: Collection[str] = ()) -> Step |
 
 def _own_step(document: Mapping[str, Any]) -> Step | None:
     own = document.get("next")
+    if kind_of(document) == "label" and _may_stop(document):
+        return _EXPORT[0], _EXPORT[1].format(input=_input(document))
     if isinstance(own, Mapping):
         return str(own["why"]), _without_folder(str(own["command"]), document)
     if own:
         return "Look closer", str(own[0])
     step = _STEPS.get(kind_of(document))
     return None if step is None else (step[0], step[1].format(input=_input(document)))
+
+
+def _may_stop(document: Mapping[str, Any]) -> bool:
+    entries = document.get("results") or ()
+    return bool(entries) and all((entry.get("stop") or {}).get("stop") for entry in entries)
 
 
 def _without_folder(command: str, document: Mapping[str, Any]) -> str:

@@ -47,12 +47,13 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     --------
     >>> document = {"schema": "calibrant.plan/1", "source": "/tmp/scores.csv"}
     >>> title_line(document, dated=False)
-    'Plan of scores'
+    'Plan for scores'
     """
     kind = kind_of(document)
     words = _TITLES.get(kind, kind.replace("_", " ").capitalize())
     name = title or source_name(document)
-    parts = [f"{words} of {name}" if name else words, *_amounts(document, kind)]
+    link = "for" if kind in ("decide", "plan", "cascade") else "of"
+    parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
     return " · ".join([*parts, page_date()] if dated else parts)
 
 

@@ -6,12 +6,13 @@ import copy
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import orjson
-import vl_convert
 
 from calibrant.core.errors import InputError
+from calibrant.core.optional import optional_import
 
 __all__ = ["FORMATS", "Figure", "figure_svg", "save_figure"]
 
@@ -38,9 +39,14 @@ class Figure:
     spec: dict[str, Any]
 
 
+def _convert() -> ModuleType:
+    # A hundred megabytes, for files that few ask for: pages draw their charts themselves.
+    return optional_import("vl_convert", extra="figures", purpose="charts as files")
+
+
 def figure_svg(figure: Figure) -> str:
     """Return the figure as SVG text."""
-    return _described(figure, vl_convert.vegalite_to_svg(_text(figure), allowed_base_urls=[]))
+    return _described(figure, _convert().vegalite_to_svg(_text(figure), allowed_base_urls=[]))
 
 
 def _described(figure: Figure, svg: str) -> str:
@@ -61,12 +67,12 @@ def save_figure(figure: Figure, folder: Path, *, formats: tuple[str, ...] = FORM
     for name in formats:
         path = folder / f"{figure.name}.{name}"
         if name == "svg":
-            svg = vl_convert.vegalite_to_svg(text, allowed_base_urls=[])
+            svg = _convert().vegalite_to_svg(text, allowed_base_urls=[])
             path.write_text(_described(figure, svg), "utf-8")
         elif name == "png":
-            path.write_bytes(vl_convert.vegalite_to_png(text, scale=2, allowed_base_urls=[]))
+            path.write_bytes(_convert().vegalite_to_png(text, scale=2, allowed_base_urls=[]))
         else:
-            path.write_bytes(vl_convert.vegalite_to_pdf(text, allowed_base_urls=[]))
+            path.write_bytes(_convert().vegalite_to_pdf(text, allowed_base_urls=[]))
         paths.append(path)
     return paths
 

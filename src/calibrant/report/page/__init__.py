@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -11,7 +10,6 @@ from importlib import resources
 from typing import Any
 
 import orjson
-import vl_convert
 from jinja2 import Environment
 from markupsafe import Markup
 
@@ -25,10 +23,12 @@ from calibrant.report.page.parts import (
     safe_json,
     settings_of,
     soft_breaks,
+    soft_command,
     soft_words,
     term_id,
 )
 from calibrant.report.page.screen import first_screen, leading_document
+from calibrant.report.page.vega import packed_vega, vega_script
 from calibrant.report.provenance import provenance_table
 
 __all__ = ["page_asset", "render_html"]
@@ -72,10 +72,11 @@ def render_html(
         for number, document in enumerate(shown)
         if kind_of(document) not in _SILENT or len(shown) == 1
     ]
-    vega = _vega() if any(part["figures"] for part in parts) else None
+    vega = vega_script() if any(part["figures"] for part in parts) else None
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["soft"] = soft_breaks
     environment.filters["words"] = soft_words
+    environment.filters["command"] = soft_command
     template = environment.from_string(page_asset("page.html"))
     entries, saved = confidences(shown), policies(shown)
     return template.render(
@@ -86,7 +87,7 @@ def render_html(
         live=live,
         css=Markup(page_asset("page.css") + page_asset("picture.css")),
         script=Markup(script),
-        vega="" if vega is None else Markup(_packed()),
+        vega="" if vega is None else Markup(packed_vega()),
         entries=entries,
         entries_json=safe_json(entries),
         policies=saved,
@@ -115,19 +116,6 @@ def render_html(
 def page_asset(name: str) -> str:
     """Return a file of the page: template, style or script."""
     return resources.files("calibrant.report").joinpath("assets", name).read_text("utf-8")
-
-
-@lru_cache(maxsize=1)
-def _vega() -> str:
-    """Return Vega as one script."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
-
-
-@lru_cache(maxsize=1)
-def _packed() -> str:
-    """Return Vega packed: it is unpacked and run when a reader opens the first chart."""
-    return base64.b64encode(gzip.compress(_vega().encode(), 9, mtime=0)).decode()
 
 
 def _policy(*scripts: str, live: str = "") -> str:

@@ -24,6 +24,7 @@ __all__ = [
     "safe_json",
     "settings_of",
     "soft_breaks",
+    "soft_command",
     "soft_words",
     "term_id",
 ]
@@ -172,6 +173,11 @@ def soft_words(text: str) -> Markup:
     """Let a sentence break inside of a name after a slash or underscore, and never before a %."""
     kept = text.replace(" %", "\u00a0%")
     return Markup("<wbr>").join(re.split(r"(?<=[/_])(?=[^/_\s])", kept))
+
+
+def soft_command(text: str) -> Markup:
+    """Let a word of a command break after a comma or inside of a long name, nowhere else."""
+    return Markup("<wbr>").join(re.split(r"(?<=[,_/])(?=[^,_/\s])", text))
 
 
 def _filled(block: Table) -> list[list[str]]:

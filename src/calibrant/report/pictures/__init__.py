@@ -6,11 +6,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.core.document import kind_of
+from calibrant.report.answers import claims_of
 from calibrant.report.pictures import audits, collected, decisions, labelling
 from calibrant.report.pictures.picture import Picture, save_picture
 
 __all__ = ["Picture", "picture_of", "save_picture"]
 
+
+def _plan_picture(document: Mapping[str, Any]) -> Picture | None:
+    """Return what the first sentence is about: ranks where they were asked for, else labels."""
+    first = next(iter(claims_of(document)), None)
+    if document.get("leaderboard") and first is not None and first.id in _RANKS:
+        return audits.leaderboard_picture(document["leaderboard"])
+    return labelling.plan_picture(document)
+
+
+_RANKS = ("plan.leader", "plan.order")
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Picture | None]] = {
     "audit": audits.audit_picture,
     "compare": audits.compare_picture,
@@ -19,7 +30,7 @@ _KINDS: dict[str, Callable[[Mapping[str, Any]], Picture | None]] = {
     "multi_answer": audits.multi_answer_picture,
     "cascade": decisions.cascade_picture,
     "decide": decisions.decide_picture,
-    "plan": labelling.plan_picture,
+    "plan": _plan_picture,
     "label": labelling.label_picture,
     "monitor": labelling.monitor_picture,
     "bench": collected.bench_picture,

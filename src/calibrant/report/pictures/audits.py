@@ -180,7 +180,9 @@ def compare_picture(document: Mapping[str, Any]) -> Picture | None:
         label,
         "Score: skill at equal accuracy, 0 for a constant confidence, 100 for a perfect one. A "
         "line parts tiers.",
-        lambda wide: win_matrix(rows, outcomes, label, wide=wide, value_title="score"),
+        lambda wide: win_matrix(
+            rows, outcomes, label, wide=wide, value_title="score (higher is better)"
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from calibrant.report.pictures.svg import Drawing, cut_name, text_width
 
 __all__ = ["Bar", "bar_chart"]
 
-_MOST = 14
+_MOST = 16
 
 
 @dataclass(frozen=True, slots=True)

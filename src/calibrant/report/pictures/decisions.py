@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.report.pictures.lines import TONES, Chart, Mark, Series, line_chart
 from calibrant.report.pictures.picture import Picture
+from calibrant.report.pictures.scales import percent
 
 __all__ = ["cascade_picture", "decide_picture"]
 
@@ -73,7 +74,7 @@ def decide_picture(document: Mapping[str, Any]) -> Picture | None:
         [Series("", "first", places)],
         marks,
         y_from=0.0,
-        level=None if wanted is None else (float(wanted), "limit"),
+        level=None if wanted is None else (float(wanted), f"limit {percent(float(wanted))}"),
     )
     return Picture(label, "Ring: the chosen threshold.", lambda wide: line_chart(chart, wide=wide))
 

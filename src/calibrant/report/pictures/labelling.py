@@ -71,7 +71,10 @@ def label_picture(document: Mapping[str, Any]) -> Picture | None:
     entry = next((e for e in document["results"] if len(e.get("history") or ()) > 1), None)
     if entry is None:
         return None
-    known = [row for row in entry["history"] if row["ece"]["value"] is not None]
+    # The first looks know nothing yet, and their intervals would hide what the last ones know.
+    least = entry["history"][-1]["labels"] / 10
+    looks = [row for row in entry["history"] if row["labels"] >= least]
+    known = [row for row in looks if row["ece"]["value"] is not None]
     places = [(row["labels"], row["ece"]["value"]) for row in known]
     ends = [(row["ece"]["low"], row["ece"]["high"]) for row in known]
     label = "Calibration error and its interval, as labels came in"
@@ -80,7 +83,15 @@ def label_picture(document: Mapping[str, Any]) -> Picture | None:
         "labels so far",
         "calibration error",
         [Series("", "first", places, ends)],
-        [Mark(f"{points(places[-1][1])[1:]} points now", *places[-1], tone="first", ring=True)],
+        [
+            Mark(
+                f"{points(places[-1][1])[1:]} points now",
+                *places[-1],
+                tone="first",
+                ring=True,
+                name_y=ends[-1][1],
+            )
+        ],
         x_ticks=short_number,
         y_from=0.0,
     )
@@ -127,17 +138,20 @@ def _run_chart(entry: Mapping[str, Any], label: str, *, wide: bool) -> str:
     drawing.text(0, 13, "share right − confidence, points", "axis")
     _dates(drawing, history, x, height, most=6 if wide else 3)
     _alarm_line(drawing, entry, history, x, (24, height - 46))
+    most = max(row["n"] for row in history)
+    # A batch of a few labels jumps about: it is small, and the line passes over it.
+    steady = [(x(i), y(r["gap"]["value"])) for i, r in enumerate(history) if r["n"] >= most / 10]
     drawing.open_group("plain", "over time")
-    drawing.polyline(
-        [(x(i), y(row["gap"]["value"])) for i, row in enumerate(history)], "series faint"
-    )
+    drawing.polyline(steady, "series faint")
     drawing.close_group()
     for place, row in enumerate(history):
-        _stretch(drawing, row, x(place), y)
+        _stretch(drawing, row, x(place), y, share=row["n"] / most)
     return drawing.svg()
 
 
-def _stretch(drawing: Drawing, row: Mapping[str, Any], place: float, y: Axis) -> None:
+def _stretch(
+    drawing: Drawing, row: Mapping[str, Any], place: float, y: Axis, *, share: float
+) -> None:
     gap = row["gap"]
     alarm = bool(row.get("alarm"))
     words = (
@@ -146,11 +160,12 @@ def _stretch(drawing: Drawing, row: Mapping[str, Any], place: float, y: Axis) ->
     )
     drawing.open_group("second" if alarm else "first", words)
     if gap["low"] is not None and gap["high"] is not None:
-        drawing.line(place, y(gap["low"]), place, y(gap["high"]), "stick")
+        kind = "stick" if share >= 0.1 else "stick pale-stick"
+        drawing.line(place, y(gap["low"]), place, y(gap["high"]), kind)
     if alarm:
         drawing.diamond(place, y(gap["value"]), 6.5, "mark")
     else:
-        drawing.circle(place, y(gap["value"]), 4.5, "mark")
+        drawing.circle(place, y(gap["value"]), 2 + 3 * share**0.5, "mark")
     drawing.close_group()
 
 

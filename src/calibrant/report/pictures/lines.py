@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from calibrant.report.pictures.scales import Axis, across, nice_ticks, percent, upright
+from calibrant.report.pictures.scales import (
+    Axis,
+    across,
+    nice_ticks,
+    percent,
+    tick_words,
+    upright,
+)
 from calibrant.report.pictures.svg import Drawing, cut_name, text_width
 
 __all__ = ["Chart", "Mark", "Series", "line_chart"]
 
+_NEAR = 12
 TONES = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -26,7 +34,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point with a name: a chosen setting, a model alone."""
+    """A point with a name: a chosen setting, a model alone; `name_y` lifts the name off a curve."""
 
     name: str
     x: float
@@ -34,6 +42,7 @@ class Mark:
     tone: str = "plain"
     ring: bool = False
     side: str = ""
+    name_y: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,8 @@ def _span(values: Sequence[float], start: float | None, *, log: bool) -> tuple[f
 
 def _ticks(axis: Axis, words: Callable[[float], str], count: int) -> list[tuple[float, str]]:
     if not axis.log:
-        return [(value, words(value)) for value in nice_ticks(axis.low, axis.high, count)]
+        values = nice_ticks(axis.low, axis.high, count)
+        return list(zip(values, tick_words(values, words), strict=True))
     found = [
         step * 10.0**power
         for power in range(-6, 10)
@@ -144,9 +154,11 @@ def _names(
     for place, (_, number) in zip(places, ends, strict=True):
         series = named[number]
         drawing.open_group(series.tone, series.name)
-        # A curve that ends early has its name there, and not at the far edge.
-        end = x(series.places[-1][0]) + 10
-        drawing.text(end, place + 4, cut_name(series.name, room - 4), "label")
+        end = x(series.places[-1][0])
+        if x.end - end > _NEAR:
+            # A thin line leads from a curve that ends early to its name.
+            drawing.line(end + 8, y(series.places[-1][1]), x.end + 4, place, "leader")
+        drawing.text(x.end + 8, place + 4, cut_name(series.name, room - 4), "label")
         drawing.close_group()
 
 
@@ -177,7 +189,10 @@ def _mark(drawing: Drawing, mark: Mark, x: Axis, y: Axis) -> None:
     else:
         drawing.diamond(px, py, 6, "mark")
     if mark.name:
-        _mark_name(drawing, mark, px, py, late=px > (x.start + x.end) / 2)
+        if mark.name_y is None:
+            _mark_name(drawing, mark, px, py, late=px > (x.start + x.end) / 2)
+        else:
+            drawing.text(px + 8, y(mark.name_y) - 7, mark.name, "label", anchor="end")
     drawing.close_group()
 
 

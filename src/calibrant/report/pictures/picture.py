@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import vl_convert
-
+from calibrant.core.optional import optional_import
 from calibrant.report.pictures.svg import standalone
 
 __all__ = ["Picture", "save_picture"]
@@ -41,9 +40,9 @@ def save_picture(picture: Picture, folder: Path, *, formats: Sequence[str]) -> l
         path = folder / f"answer.{name}"
         if name == "svg":
             path.write_text(svg, "utf-8")
-        elif name == "png":
-            path.write_bytes(vl_convert.svg_to_png(svg, scale=2))
         else:
-            path.write_bytes(vl_convert.svg_to_pdf(svg))
+            convert = optional_import("vl_convert", extra="figures", purpose="png and pdf files")
+            drawn = convert.svg_to_png(svg, scale=2) if name == "png" else convert.svg_to_pdf(svg)
+            path.write_bytes(drawn)
         paths.append(path)
     return paths

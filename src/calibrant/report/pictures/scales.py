@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from calibrant.report.pictures.svg import Drawing
 
-__all__ = ["Axis", "across", "nice_ticks", "percent", "points", "short_number", "upright"]
+__all__ = [
+    "Axis",
+    "across",
+    "nice_ticks",
+    "percent",
+    "points",
+    "short_number",
+    "tick_words",
+    "upright",
+]
+
+# Below this share percents carry a digit of their own.
+_WHOLE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,20 @@ def percent(value: float) -> str:
     number = value * 100
     near = abs(number - round(number)) < 0.05 or abs(number) >= 10
     return f"{number:.0f} %" if near else f"{number:.1f} %"
+
+
+def tick_words(values: Sequence[float], words: Callable[[float], str]) -> list[str]:
+    """Return the words of ticks; shares get a digit more where whole percents would not be even.
+
+    Examples
+    --------
+    >>> tick_words([0.55, 0.575, 0.6], percent), tick_words([0.5, 0.6], percent)
+    (['55.0 %', '57.5 %', '60.0 %'], ['50 %', '60 %'])
+    """
+    uneven = words is percent and any(abs(100 * v - round(100 * v)) > 1e-6 for v in values)
+    if uneven and max(values, default=0.0) >= _WHOLE:
+        return [f"{100 * value:.1f} %" for value in values]
+    return [words(value) for value in values]
 
 
 def points(value: float) -> str:
