@@ -14,13 +14,25 @@ from simulations._planning_labels import Loop, judged, outcome_rate
 from simulations.claims.harness import Said, World
 
 ITEMS = 1500
-RUNS = 500
 
 
-def pool_of(rng, world, judge, design):
-    p = rng.beta(6, 1, ITEMS)
-    y = (rng.random(ITEMS) < outcome_rate(world, p)).astype(float)
+def pool_of(rng, world, judge, design, pool):
+    """A pool that nobody has labelled yet; `pool` gives the confidences."""
+    p = POOLS[pool](rng)
+    y = (rng.random(p.size) < outcome_rate(world, p)).astype(float)
+    if pool == "shared answers":
+        # Three models gave the same answer with the same confidence: all are right, or none.
+        y = np.repeat(y[::3], 3)
     return Loop(p, y, judged(judge, y, rng), design, rng)
+
+
+POOLS = {
+    "near 1": lambda rng: rng.beta(6, 1, ITEMS),
+    "three confidences": lambda rng: rng.choice([0.6, 0.8, 0.95], ITEMS),
+    "rare errors": lambda rng: rng.beta(60, 1, ITEMS),
+    "300 answers": lambda rng: rng.beta(4, 2, 300),
+    "shared answers": lambda rng: np.repeat(rng.beta(6, 1, ITEMS // 3), 3),
+}
 
 
 def claims_of(loop, goals):
@@ -52,11 +64,11 @@ def bounded(loop, goals):
     }
 
 
-def precise(rng, *, world, judge, design):
+def precise(rng, *, world, judge, design, pool):
     """Label until the goal is reached; then the accuracy told must hold the true one."""
-    loop = pool_of(rng, world, judge, design)
+    loop = pool_of(rng, world, judge, design, pool)
     goals = {"precision": 0.06, "threshold": None, "budget": None}
-    while loop.count < 600:
+    while loop.count < min(600, loop.p.size):
         if not loop.queue:
             loop.draw(40)
         loop.label(20)
@@ -69,13 +81,13 @@ def precise(rng, *, world, judge, design):
     return [Said("label.precision_reached", False, False)]
 
 
-def decided(rng, *, world, judge, design, share, budget):
+def decided(rng, *, world, judge, design, pool, share, budget):
     """Look after every part; the threshold is the truth itself, or a share of it."""
-    loop = pool_of(rng, world, judge, design)
+    loop = pool_of(rng, world, judge, design, pool)
     truth = loop.truth()[3]
     threshold = float(np.clip(truth * share, 0.005, 0.99))
     goals = {"precision": None, "threshold": threshold, "budget": budget}
-    while loop.count < 400:
+    while loop.count < min(400, loop.p.size):
         if not loop.queue:
             loop.draw(50)
         loop.label(25)
@@ -89,23 +101,37 @@ def decided(rng, *, world, judge, design, share, budget):
 
 
 def worlds():
-    for world, judge, design in (
-        ("over-confident", "none", "stratified"),
-        ("calibrated", "none", "stratified"),
+    for world, judge, design, pool in (
+        ("over-confident", "none", "stratified", "near 1"),
+        ("calibrated", "none", "stratified", "near 1"),
+        ("over-confident", "90 %", "pps", "near 1"),
+        ("over-confident", "biased", "stratified", "near 1"),
+        ("shifted", "none", "stratified", "three confidences"),
+        ("calibrated", "none", "stratified", "rare errors"),
+        ("shifted", "none", "random", "300 answers"),
+        ("wavy", "none", "pps", "shared answers"),
     ):
-        name = f"{world}, judge {judge}, {design}: stop at 6 points"
-        run = partial(precise, world=world, judge=judge, design=design)
-        yield World(name, run, ("label.precision_reached",), RUNS)
-    for world, judge, design, budget in (
-        ("over-confident", "none", "stratified", None),
-        ("over-confident", "90 %", "pps", 400),
-        ("wavy", "none", "stratified", 400),
+        name = f"{world}, {pool}, judge {judge}, {design}: stop at 6 points"
+        run = partial(precise, world=world, judge=judge, design=design, pool=pool)
+        yield World(name, run, ("label.precision_reached",))
+    for world, judge, design, pool, budget in (
+        ("over-confident", "none", "stratified", "near 1", None),
+        ("over-confident", "90 %", "pps", "near 1", 400),
+        ("wavy", "none", "stratified", "near 1", 400),
+        ("shifted", "none", "stratified", "three confidences", 400),
+        ("shifted", "70 %", "pps", "three confidences", None),
+        ("shifted", "none", "stratified", "rare errors", 400),
+        ("shifted", "none", "random", "300 answers", None),
+        ("over-confident", "none", "stratified", "shared answers", 400),
     ):
         told = "any number of labels" if budget is None else f"budget {budget}"
-        name = f"{world}, judge {judge}, {design}: error at the threshold, {told}"
-        run = partial(decided, world=world, judge=judge, design=design, share=1.0, budget=budget)
-        yield World(name, run, (), RUNS)
+        name = f"{world}, {pool}, judge {judge}, {design}: error at the threshold, {told}"
+        run = partial(
+            decided, world=world, judge=judge, design=design, pool=pool, share=1.0, budget=budget
+        )
+        yield World(name, run)
     run = partial(
-        decided, world="over-confident", judge="none", design="stratified", share=2.0, budget=400
-    )
-    yield World("over-confident: half of the threshold, budget 400", run, ("label.claim",), RUNS)
+        decided, world="over-confident", judge="none", design="stratified", pool="near 1",
+        share=2.0, budget=400,
+    )  # fmt: skip
+    yield World("over-confident: half of the threshold, budget 400", run, ("label.claim",))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from calibrant.planning.watching.detector import ChangeDetector
-from simulations._planning_monitor import CHANGE, WORLDS, stream
-from simulations.claims.harness import Said, World
+import numpy as np
 
-RUNS = 300
+from calibrant.planning.watching.detector import ChangeDetector
+from simulations._planning_monitor import CHANGE, DAYS, PER_DAY, WORLDS, stream
+from simulations.claims.harness import Said, World
 
 
 def watched(rng, *, options):
@@ -16,12 +16,79 @@ def watched(rng, *, options):
     batches = stream(rng, **options)
     detector = ChangeDetector()
     detector.set_baseline(*next(batches))
+    return told(detector, batches, changed="shift" in options)
+
+
+def told(detector, batches, *, changed=False):
     for batch in batches:
         found = detector.update(*batch)
         if found is not None:
-            changed = "shift" in options and found.batch >= CHANGE
-            return [Said("monitor.alarm", True, not changed)]
+            return [Said("monitor.alarm", True, not (changed and found.batch >= CHANGE))]
     return [Said("monitor.alarm", False, False)]
+
+
+def days(rng, draw, rate, rows=PER_DAY):
+    """A year of days on which nothing changes."""
+    for _ in range(DAYS):
+        p = draw(rng, rows)
+        yield p, (rng.random(rows) < np.clip(rate(p), 0, 1)).astype(float)
+
+
+def steady(rng, *, draw, rate, baseline=500, rows=PER_DAY):
+    """Nothing changes; None as the baseline stands for perfect calibration."""
+    detector = ChangeDetector()
+    if baseline is None:
+        detector.set_perfect()
+    else:
+        p = draw(rng, baseline)
+        detector.set_baseline(p, (rng.random(baseline) < np.clip(rate(p), 0, 1)).astype(float))
+    return told(detector, days(rng, draw, rate, rows))
+
+
+def uneven(rng):
+    """A baseline whose labels were drawn with chances from 0.05 to 0.6, weighted back."""
+    p = rng.beta(6, 1, 3000)
+    y = (rng.random(p.size) < p - 0.1).astype(float)
+    pi = np.clip(0.05 + 2.5 * p * (1 - p), 0.05, 0.6)
+    taken = rng.random(p.size) < pi
+    detector = ChangeDetector()
+    detector.set_baseline(p[taken], y[taken], weights=1 / pi[taken])
+    return told(detector, days(rng, lambda rng, n: rng.beta(6, 1, n), lambda p: p - 0.1))
+
+
+def mixed(rng):
+    """Two groups, one 15 points over-confident and one 15 under, half of the rows each."""
+
+    def batch(rows):
+        p = rng.uniform(0.2, 0.8, rows)
+        chance = p + np.where(rng.random(rows) < 0.5, 0.15, -0.15)
+        return p, (rng.random(rows) < chance).astype(float)
+
+    detector = ChangeDetector()
+    detector.set_baseline(*batch(500))
+    return told(detector, (batch(PER_DAY) for _ in range(DAYS)))
+
+
+def recurring(rng, *, questions=300):
+    """Every day asks some of the same questions, each with a difficulty of its own."""
+    p = rng.beta(6, 2, questions)
+    chance = np.clip(p + 0.2 * rng.standard_normal(questions), 0.02, 0.98)
+
+    def batch(rows):
+        which = rng.choice(questions, rows, replace=rows > questions)
+        return p[which], (rng.random(rows) < chance[which]).astype(float), which
+
+    detector = ChangeDetector()
+    detector.set_baseline(*batch(500))
+    return told(detector, (batch(PER_DAY) for _ in range(DAYS)))
+
+
+def tied(rng, rows):
+    return rng.choice([0.8, 0.95, 1.0], rows, p=[0.2, 0.3, 0.5])
+
+
+def sure(rng, rows):
+    return rng.beta(60, 1, rows)
 
 
 def worlds():
@@ -34,5 +101,18 @@ def worlds():
     for name in wanted:
         options = dict(WORLDS)[name]
         power = ("monitor.alarm",) if "shift" in options else ()
-        runs = 100 if power else RUNS
-        yield World(f"{name}, one year", partial(watched, options=options), power, runs)
+        yield World(f"{name}, one year", partial(watched, options=options), power)
+    plain = {"draw": lambda rng, n: rng.beta(6, 1, n), "rate": lambda p: p - 0.1}
+    for name, options in (
+        ("nothing, three confidences in all", {"draw": tied, "rate": lambda p: p - 0.1}),
+        ("nothing, errors are rare", {"draw": sure, "rate": lambda p: p}),
+        ("nothing, baseline 120", {**plain, "baseline": 120}),
+        ("nothing, 8 labels a day", {**plain, "rows": 8}),
+        ("nothing, against perfect calibration",
+         {"draw": plain["draw"], "rate": lambda p: p, "baseline": None}),
+    ):  # fmt: skip
+        yield World(f"{name}, one year", partial(steady, **options))
+    yield World("nothing, a baseline drawn unevenly, one year", uneven)
+    yield World("nothing, two groups over- and under-confident, one year", mixed)
+    yield World("nothing, 300 questions that come again, one year", recurring)
+    yield World("nothing, 60 questions that come again, one year", partial(recurring, questions=60))

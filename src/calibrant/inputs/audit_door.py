@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.cell_source import cell_source
-from calibrant.inputs.streaming import is_streamed
+from calibrant.inputs.streams.cell_source import cell_source
+from calibrant.inputs.streams.streaming import is_streamed
 
 if TYPE_CHECKING:
     from calibrant.inputs.audit_source import AuditSource
@@ -39,5 +39,5 @@ def open_audit(
     from calibrant.inputs.opened.door import open_input
     from calibrant.inputs.row_source import row_source
 
-    opened = open_input(data, outcomes, scale=options.scale, ranked=True)
+    opened = open_input(data, outcomes, scale=options.scale, ranked=True, labels=options.labels)
     return row_source(opened, options)

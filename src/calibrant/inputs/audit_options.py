@@ -26,6 +26,8 @@ class AuditOptions:
         Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
     unlimited_draws
         As for `audit`.
+    labels
+        Store of labels that people made, as for `audit`.
     named_metrics
         Metrics that were asked for by name, beside those of every audit.
 
@@ -51,6 +53,7 @@ class AuditOptions:
     meaning_bins: int = 10
     unlimited_draws: bool = False
     named_metrics: tuple[str, ...] = ()
+    labels: Any = None
 
     @property
     def metrics(self) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class AuditOptions:
             "graded": self.graded,
             "repeats": self.repeats,
             "metrics": self.named_metrics,
+            "labels": self.labels,
         }
         return next((name for name, given in asked.items() if given), None)
 
@@ -93,5 +97,6 @@ class AuditOptions:
             "recalibrate": self.recalibrate,
             "by": list(self.by),
             **({"metrics": list(self.named_metrics)} if self.named_metrics else {}),
+            **({"labels": str(self.labels)} if self.labels else {}),
             **table_settings({**self.rules, **self.columns}),
         }

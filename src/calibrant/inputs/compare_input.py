@@ -56,7 +56,8 @@ def compare_input(
         table: Any = None if draws is None else meaning_scores(draws, keep=by)
         columns, record = {}, True
     else:
-        table, record = opened.scores_table(), opened.whole_record
+        table, columns = opened.compared(columns)
+        record = opened.whole_record
     if record:
         on_invalid, graded = on_invalid or "drop", True
     pool = opened.candidates() if candidates is None else candidates

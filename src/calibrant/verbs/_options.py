@@ -28,6 +28,7 @@ __all__ = [
     "Judge",
     "JudgeModel",
     "JudgeUrl",
+    "LabelStoreFile",
     "Level",
     "Margin",
     "MethodColumn",
@@ -138,6 +139,15 @@ AnswerColumn: TypeAlias = Annotated[
 ]
 WeightsColumn: TypeAlias = Annotated[
     str | None, Option("Column of row weights.", metavar="COL", group=INPUT)
+]
+LabelStoreFile: TypeAlias = Annotated[
+    str | Path | None,
+    Option(
+        "Labels that people made of this pool; by default those beside it.",
+        metavar="PATH",
+        group=INPUT,
+        place="read",
+    ),
 ]
 EmbedColumn: TypeAlias = Annotated[
     str | None, Option("Text whose embedding joins the features.", metavar="COL")

@@ -17,6 +17,7 @@ from calibrant.verbs._options import (
     Graded,
     JudgeModel,
     JudgeUrl,
+    LabelStoreFile,
     Level,
     Margin,
     MethodColumn,
@@ -51,6 +52,7 @@ def audit(
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
     weights: WeightsColumn = None,
+    labels: LabelStoreFile = None,
     samples: Annotated[
         str | None,
         Option(
@@ -128,6 +130,10 @@ def audit(
         Array of outcomes, or the name of their column.
     confidence, model, method, question, answer, weights
         Column names where they differ from the scores schema.
+    labels
+        Store of labels that people made of this pool (`label serve`); by default the one beside
+        the table, unless the table has all outcomes. Each label counts with the weight of its
+        draw; outcomes in the table itself are then left out.
     samples, reference, references
         For sampled answers that nobody has clustered or graded: the column of answers, the
         column of the right answer or a file of questions with theirs. Answers that mean the same
@@ -200,6 +206,7 @@ def audit(
         meaning_bins=10 if bins is None else bins,
         unlimited_draws=unlimited_draws,
         named_metrics=_checked_metrics(metrics),
+        labels=labels,
         level=level,
         resamples=resamples,
         recalibrate=recalibrate,

@@ -11,7 +11,7 @@ from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
 from calibrant.inputs.opened.door import open_input
 from calibrant.inputs.settings import table_settings
-from calibrant.inputs.streaming import is_large
+from calibrant.inputs.streams.streaming import is_large
 from calibrant.report.typed import CompareResult
 from calibrant.verbs._options import (
     AnswerColumn,
@@ -21,6 +21,7 @@ from calibrant.verbs._options import (
     Data,
     Engine,
     Graded,
+    LabelStoreFile,
     Level,
     Margin,
     MethodColumn,
@@ -60,6 +61,7 @@ def compare(
     method: MethodColumn = None,
     question: QuestionColumn = None,
     answer: AnswerColumn = None,
+    labels: LabelStoreFile = None,
     by: By = (),
     bins: Annotated[
         int | None,
@@ -113,6 +115,10 @@ def compare(
         in every model's answer, for the candidate-aligned view. A study may hold it.
     confidence, correct, model, method, question, answer
         Column names where they differ from the scores schema.
+    labels
+        Store of labels that people made of this pool; by default the one beside the table, unless
+        the table has all outcomes. They must have been drawn with equal chances, by whole
+        questions.
     by
         Columns that split the questions into groups with comparisons of their own.
     bins, target, level, resamples, lipschitz, margin
@@ -157,8 +163,8 @@ def compare(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "answer": answer}
-    streamed = candidates is None and not graded and is_large(data, rows=STREAM_ROWS)
-    opened = None if streamed else open_input(data, scale=scale)
+    streamed = candidates is None and not (graded or labels) and is_large(data, rows=STREAM_ROWS)
+    opened = None if streamed else open_input(data, correct, scale=scale, labels=labels)
     if bins is None:
         bins = 10 if opened is not None and opened.holds_only_draws(columns) else 15
     options: dict[str, Any] = {

@@ -17,6 +17,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option, verb
+from calibrant.inputs.labelled.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.report.typed import LabelResult
@@ -37,7 +38,6 @@ from calibrant.verbs._options import (
 )
 from calibrant.verbs.labelling.batches import add_batch, read_batch, write_batch, write_frame
 from calibrant.verbs.labelling.document import label_document
-from calibrant.verbs.labelling.pool import OpenPool, open_pool
 from calibrant.verbs.labelling.server import LabelServer
 
 __all__ = ["label_add", "label_export", "label_next", "label_serve", "label_status"]

@@ -97,6 +97,10 @@ class Opened(ABC):
     def scores_table(self) -> Any:
         """Return the table of scores, or what can be read as one."""
 
+    def compared(self, columns: Columns) -> tuple[Any, Columns]:
+        """Return the table that a comparison reads, and the names of its columns."""
+        return self.scores_table(), columns
+
     def scale_of_scores(self, scale: str) -> str:
         """Return the scale of the table of scores, where the input as given has this one."""
         return scale

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.inputs.labelled.opened import OpenLabels, labels_of
 from calibrant.inputs.logs import foreign_tables
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
@@ -21,7 +22,12 @@ __all__ = ["open_input"]
 
 
 def open_input(
-    data: Any, outcomes: Any = None, *, scale: str = "fraction", ranked: bool = False
+    data: Any,
+    outcomes: Any = None,
+    *,
+    scale: str = "fraction",
+    ranked: bool = False,
+    labels: str | Path | None = None,
 ) -> Opened:
     """Open arrays, tables, a study or logs.
 
@@ -37,6 +43,9 @@ def open_input(
         How a log writes confidences, ``fraction`` or ``percent``.
     ranked
         Keep scores of a log that only rank answers.
+    labels
+        Store of labels that people made of this pool; by default the one beside its file, where
+        the file itself does not have all outcomes.
 
     Examples
     --------
@@ -44,6 +53,9 @@ def open_input(
     >>> opened.head("audit", seed=0, settings={})["source"]
     'arrays in memory'
     """
+    store = labels_of(data, labels, outcomes if isinstance(outcomes, str) else None)
+    if store is not None:
+        return OpenLabels(data, store)
     if isinstance(data, Study):
         return OpenStudy(data)
     path = isinstance(data, str | Path) and str(data) != STDIN

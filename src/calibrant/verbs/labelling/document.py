@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
 from calibrant.core.estimate import Estimate
+from calibrant.inputs.labelled.pool import OpenPool
 from calibrant.inputs.settings import table_settings
 from calibrant.planning.labelling.agreement import label_noise
 from calibrant.planning.labelling.estimates import pool_estimate
@@ -19,7 +20,6 @@ from calibrant.planning.labelling.power import labels_for_claim
 from calibrant.planning.labelling.regression import share_left
 from calibrant.planning.labelling.session import Block
 from calibrant.planning.labelling.stopping import stop_decision
-from calibrant.verbs.labelling.pool import OpenPool
 
 __all__ = ["Goals", "label_document"]
 
