@@ -16,7 +16,7 @@ from simulations._planning_monitor import WORLDS, watch
 
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.inputs import row_streams
+from calibrant.inputs.streams import row_streams
 from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
 from calibrant.planning.watching.batch import batch_estimates
 from calibrant.planning.watching.watch import drift_rate

@@ -208,8 +208,8 @@ OTHER_VERBS = """
 import importlib
 import sys
 import calibrant as cal
-from calibrant.inputs.engines import engine_named
-from calibrant.inputs.partitions import annotate_on
+from calibrant.inputs.streams.engines import engine_named
+from calibrant.inputs.streams.partitions import annotate_on
 from calibrant.core.document import dump_document
 from calibrant.semantics import Options, annotate
 from scale.test_shared_out import draws, questions, scores

@@ -11,8 +11,8 @@ import pytest
 import calibrant as cal
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
-from calibrant.inputs.engines import LocalEngine
-from calibrant.inputs.partitions import annotate_on
+from calibrant.inputs.streams.engines import LocalEngine
+from calibrant.inputs.streams.partitions import annotate_on
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options

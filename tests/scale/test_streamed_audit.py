@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import calibrant as cal
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
-from calibrant.inputs import streaming
+from calibrant.inputs.streams import streaming
 from calibrant.records import batches
 from calibrant.report.provenance import provenance_table
 

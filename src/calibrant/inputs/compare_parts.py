@@ -23,7 +23,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
-from calibrant.inputs.cell_source import sum_table, sums_coverage
 from calibrant.inputs.compare_source import (
     NOT_A_PROBABILITY,
     RECALIBRATE,
@@ -32,9 +31,10 @@ from calibrant.inputs.compare_source import (
     one_sided,
     ranking_methods,
 )
-from calibrant.inputs.engines import engine_named
-from calibrant.inputs.footers import streamed_input
-from calibrant.inputs.streaming import Streamed, as_parquet, sum_plan
+from calibrant.inputs.streams.cell_source import sum_table, sums_coverage
+from calibrant.inputs.streams.engines import engine_named
+from calibrant.inputs.streams.footers import streamed_input
+from calibrant.inputs.streams.streaming import Streamed, as_parquet, sum_plan
 from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
 from calibrant.records.batches import parquet_files, partition_of, table_parts

@@ -19,8 +19,8 @@ from calibrant.core.hints import Call, Hint
 from calibrant.core.rng import named_stream
 from calibrant.inputs.compare_input import compare_input
 from calibrant.inputs.coverage import table_coverage
-from calibrant.inputs.engines import engine_named
 from calibrant.inputs.opened.base import Opened
+from calibrant.inputs.streams.engines import engine_named
 from calibrant.planning import verification_block
 from calibrant.records import Scores, load_scores
 

@@ -124,7 +124,7 @@ def _from_rows(rows: Any) -> pl.DataFrame:
 def _standard_input() -> pl.DataFrame:
     import polars as pl
 
-    from calibrant.inputs.row_streams import read_stdin
+    from calibrant.inputs.streams.row_streams import read_stdin
 
     parts = list(read_stdin(100_000))
     if not parts:

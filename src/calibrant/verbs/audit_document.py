@@ -21,7 +21,7 @@ from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
-from calibrant.inputs.engines import LocalEngine
+from calibrant.inputs.streams.engines import LocalEngine
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of

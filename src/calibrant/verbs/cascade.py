@@ -27,10 +27,10 @@ from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
-from calibrant.inputs.engines import engine_named
 from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
+from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
 from calibrant.records import load_scores
 from calibrant.report.typed import CascadeResult

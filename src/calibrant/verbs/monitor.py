@@ -17,8 +17,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head, input_files
-from calibrant.inputs.row_streams import follow_file, read_stdin
 from calibrant.inputs.settings import table_settings
+from calibrant.inputs.streams.row_streams import follow_file, read_stdin
 from calibrant.planning.labelling.session import attach_labels
 from calibrant.planning.watching.state import load_state, save_state
 from calibrant.planning.watching.times import days_since_1970, instants

@@ -16,7 +16,7 @@ from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.draws import class_numbers
-from calibrant.inputs.engines import engine_named
+from calibrant.inputs.streams.engines import engine_named
 
 __all__ = ["SemanticOptions", "pooled_block", "semantic_blocks", "semantic_options"]
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
-from calibrant.inputs.engines import LocalEngine
+from calibrant.inputs.streams.engines import LocalEngine
 from calibrant.records.batches import Part, parquet_files
 from calibrant.records.formats import is_url
 

@@ -12,10 +12,10 @@ import calibrant
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.engines import Engine, LocalEngine, engine_named
-from calibrant.inputs.footers import streamed_input
-from calibrant.inputs.repeated import refuse_repeats
-from calibrant.inputs.streaming import as_parquet, sum_plan
+from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
+from calibrant.inputs.streams.footers import streamed_input
+from calibrant.inputs.streams.repeated import refuse_repeats
+from calibrant.inputs.streams.streaming import as_parquet, sum_plan
 from calibrant.records.batches import Part, table_parts
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
 from calibrant.stats.mergeable import CellSums

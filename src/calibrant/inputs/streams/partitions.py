@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from calibrant.inputs.engines import Engine
+from calibrant.inputs.streams.engines import Engine
 from calibrant.semantics.annotate import Annotated, annotate
 from calibrant.semantics.options import Options
 
@@ -31,7 +31,7 @@ def annotate_on(
 
     Examples
     --------
-    >>> from calibrant.inputs.engines import LocalEngine
+    >>> from calibrant.inputs.streams.engines import LocalEngine
     >>> draws = pl.DataFrame({
     ...     "question_id": ["q"] * 2, "model": ["m"] * 2, "draw": [0, 1],
     ...     "purpose": ["answer"] * 2, "text": ["Paris", "paris."],

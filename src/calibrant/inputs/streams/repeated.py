@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.inputs.streaming import Streamed
+from calibrant.inputs.streams.streaming import Streamed
 from calibrant.records.batches import parquet_files, partition_of
 from calibrant.records.formats import is_url
 

@@ -1,0 +1,1 @@
+"""Tables that are read in parts: which ones, by which engine, and as sums."""
