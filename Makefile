@@ -91,7 +91,7 @@ dist: $(VENV)/.test
 	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) -m venv $(FRESH)
 	$(FRESH)/bin/python -m pip install --quiet --disable-pip-version-check pytest \
-		"$$(ls -d $(CURDIR)/dist/*.whl)[notebook,scale,bench-data,math]"
+		"$$(ls -d $(CURDIR)/dist/*.whl)[notebook,scale,bench-data,math,figures]"
 	mkdir -p $(FRESH)/tests && cp -r README.md docs $(FRESH)/
 	cp tests/support.py tests/test_docs.py $(FRESH)/tests/
 	cd $(FRESH) && bin/calibrant demo --recorded --out demo
