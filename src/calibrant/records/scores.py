@@ -13,8 +13,8 @@ import polars as pl
 
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.core.registry import did_you_mean
-from calibrant.records.columns import guessed_column, with_fields
+from calibrant.records.columns import with_fields
+from calibrant.records.roles import ROLES, require_column, resolve_roles
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import RULES, broken_rule
 from calibrant.records.tables import collect, column_names, scan_table, source_name
@@ -24,8 +24,6 @@ __all__ = ["Block", "Scores", "load_scores"]
 _MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
-_LISTS = ("confidence", "question_id")
-_ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Scores:
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[Block]:
         """Yield a block per (model, method), then per value of each column in `by`."""
         for column in by:
-            _require(column, self.frame.columns, self.source, role="by")
+            require_column(column, self.frame.columns, self.source, role="by")
         for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
             # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
             unique = "question_id" in self.assumed
@@ -157,7 +155,7 @@ on_invalid="drop" to leave such rows out and have them counted
     asked = (confidence, correct, model, method, question, answer, weights, *(features or ()))
     lazy = with_fields(lazy, asked)
     names = column_names(lazy, source)
-    roles = _resolve(
+    roles = resolve_roles(
         names,
         name,
         confidence=confidence,
@@ -237,47 +235,6 @@ def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
         raise InputError(f"{option} must be one of {', '.join(choices)}, got {value!r}")
 
 
-def _require(column: str, names: Sequence[str], source: str, *, role: str) -> str:
-    if column not in names:
-        raise InputError(
-            f"there is no column {column!r} for {role}",
-            source=source,
-            hint=did_you_mean(column, list(names)),
-        )
-    return column
-
-
-def _resolve(names: list[str], source: str, **asked: str | None) -> dict[str, list[str]]:
-    """Map each role to its columns; only confidence and correct must exist."""
-    roles: dict[str, list[str]] = {}
-    for role in _ROLES:
-        wanted = asked[role]
-        if wanted is None:
-            own = role if role in names else guessed_column(role, names)
-            if own is None and role in ("confidence", "correct"):
-                _require(role, names, source, role=f"{role} (or name it with --{role})")
-            roles[role] = [] if own is None else [own]
-        elif wanted in names or "," not in wanted:
-            roles[role] = [_require(wanted, names, source, role=role)]
-        else:
-            roles[role] = _several(role, wanted, names, source)
-    return roles
-
-
-def _several(role: str, wanted: str, names: list[str], source: str) -> list[str]:
-    """Return the columns of a list; only a question and a confidence may have several."""
-    found = [_require(part.strip(), names, source, role=role) for part in wanted.split(",")]
-    if role not in _LISTS:
-        raise InputError(
-            f"{role} is one column, got {len(found)}: {wanted}",
-            source=source,
-            hint=f"only {' and '.join(_LISTS)} may be lists",
-        )
-    if len(set(found)) < len(found):
-        raise InputError(f"a column is named twice for {role}: {wanted}", source=source)
-    return found
-
-
 def _select(
     lazy: pl.LazyFrame,
     names: list[str],
@@ -289,11 +246,11 @@ def _select(
     used = {columns[0] for role, columns in roles.items() if len(columns) == 1}
     used.update(roles["confidence"])
     if features is None:
-        features = [name for name in names if name not in used and name not in _ROLES]
+        features = [name for name in names if name not in used and name not in ROLES]
     extra = [
-        _require(name, names, source, role="a group or a feature")
+        require_column(name, names, source, role="a group or a feature")
         for name in dict.fromkeys(features)
-        if name not in _ROLES
+        if name not in ROLES
     ]
     row = pl.col("_row")
     ids = [pl.col(name).cast(pl.String) for name in roles["question_id"]]

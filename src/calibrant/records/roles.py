@@ -1,0 +1,56 @@
+"""Which columns of a table play which role: named, recognised by their name, or missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+from calibrant.records.columns import guessed_column
+
+__all__ = ["ROLES", "require_column", "resolve_roles"]
+
+LISTS = ("confidence", "question_id")
+ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
+
+
+def require_column(column: str, names: Sequence[str], source: str, *, role: str) -> str:
+    """Return the column, or say which are near where it is not there."""
+    if column not in names:
+        raise InputError(
+            f"there is no column {column!r} for {role}",
+            source=source,
+            hint=did_you_mean(column, list(names)),
+        )
+    return column
+
+
+def resolve_roles(names: list[str], source: str, **asked: str | None) -> dict[str, list[str]]:
+    """Map each role to its columns; only confidence and correct must exist."""
+    roles: dict[str, list[str]] = {}
+    for role in ROLES:
+        wanted = asked[role]
+        if wanted is None:
+            own = role if role in names else guessed_column(role, names)
+            if own is None and role in ("confidence", "correct"):
+                require_column(role, names, source, role=f"{role} (or name it with --{role})")
+            roles[role] = [] if own is None else [own]
+        elif wanted in names or "," not in wanted:
+            roles[role] = [require_column(wanted, names, source, role=role)]
+        else:
+            roles[role] = _several(role, wanted, names, source)
+    return roles
+
+
+def _several(role: str, wanted: str, names: list[str], source: str) -> list[str]:
+    """Return the columns of a list; only a question and a confidence may have several."""
+    found = [require_column(part.strip(), names, source, role=role) for part in wanted.split(",")]
+    if role not in LISTS:
+        raise InputError(
+            f"{role} is one column, got {len(found)}: {wanted}",
+            source=source,
+            hint=f"only {' and '.join(LISTS)} may be lists",
+        )
+    if len(set(found)) < len(found):
+        raise InputError(f"a column is named twice for {role}: {wanted}", source=source)
+    return found
