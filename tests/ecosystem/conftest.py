@@ -4,7 +4,6 @@ import pytest
 
 # These run inside the frameworks' own environment, not here.
 collect_ignore = [
-    "deepeval_run.py",
     "export_to_tools.py",
     "helm_run.py",
     "inspect_tasks.py",
@@ -13,6 +12,7 @@ collect_ignore = [
     "polygraph_run.py",
     "read_with_inspect.py",
     "uqlm_table.py",
+    "writers",
 ]
 
 FIXTURES = Path(__file__).parent / "fixtures"

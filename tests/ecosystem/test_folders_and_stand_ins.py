@@ -10,9 +10,9 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.logs import logs_in
-from calibrant.records.convert import read_log, recognise
+from calibrant.records.convert import READERS, read_log, recognise
 from calibrant.verbs.import_logs import import_logs
-from ecosystem import frameworks
+from ecosystem import frameworks, table_of_logs
 from support import shared_data_folder
 
 HERE = Path(__file__).parent
@@ -107,6 +107,17 @@ def test_the_log_says_how_many_samples_its_results_have(tmp_path):
     found = read_log(path)
     assert found.expected == 12
     assert told in found.notes
+
+
+def test_the_page_tells_what_each_file_gives():
+    found = table_of_logs.table(shared_data_folder())
+    assert found == table_of_logs.written()
+    assert all("Traceback" not in line and len(line) < 400 for line in found)
+
+
+def test_every_kind_has_its_row_on_the_page():
+    text = table_of_logs.PAGE.read_text(encoding="utf-8")
+    assert [kind for kind in READERS if f"\n| `{kind}` |" not in text] == []
 
 
 def test_every_shared_log_is_read_or_refused_in_one_line():

@@ -1,0 +1,109 @@
+"""What each log of other tools gives, as a table of docs/import.md.
+
+`python tests/ecosystem/table_of_logs.py` reads the files that the tools wrote for the tests and the
+public ones of the shared data folder, and writes the table; a test compares it.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import polars as pl
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+import calibrant as cal  # noqa: E402
+from calibrant.core.errors import CalibrantError  # noqa: E402
+from calibrant.records.convert import ReadOptions, read_log  # noqa: E402
+
+PAGE = ROOT / "docs" / "import.md"
+START, END = "<!-- table of logs -->", "<!-- end of the table -->"
+
+
+def own_files():
+    """Return the logs that the tools wrote for the tests, by kind."""
+    fixtures = HERE / "fixtures"
+    named = [
+        *("inspect.eval", "inspect.json", "helm", "openai_evals.jsonl", "simple_evals.json"),
+        *("simple_evals.html", "promptfoo.json", "promptfoo.jsonl", "deepeval.json"),
+        *("langfuse.json", "phoenix", "phoenix/experiment.json", "phoenix/spans.parquet"),
+        *("mlflow/genai.json", "mlflow/table.json", "ragas.csv", "lm_polygraph.pth", "uqlm.csv"),
+    ]
+    found = [fixtures / name for name in named]
+    found[2:2] = sorted((fixtures / "lm_eval").glob("samples_*.jsonl"))
+    found += sorted((fixtures / "lighteval").rglob("details_*.parquet"))
+    found += sorted((fixtures / "lighteval").rglob("results_*.json"))
+    return found
+
+
+def public_files(data):
+    """Return the logs of public repositories in the shared data folder."""
+    logs = data / "logs"
+    return [
+        *sorted((logs / "helm").iterdir()),
+        logs / "inspect" / "interim_version_3.eval",
+        *sorted((logs / "simple_evals").iterdir()),
+    ]
+
+
+def row(path, name):
+    """Return a line of the table: what was read, and what an audit says."""
+    try:
+        log = read_log(path, options=ReadOptions())
+    except CalibrantError:
+        return f"| `{name}` | - | - | - | - | {_audited(path)} |"
+    graded = log.draws["correct"].is_not_null().sum() or log.scores["correct"].is_not_null().sum()
+    methods = log.scores.group_by("method", maintain_order=True).agg(pl.len()).rows()
+    told = ", ".join(f"{method} {count}" for method, count in methods) or "none"
+    draws = log.draws.height or log.scores.height
+    cells = [f"`{name}`", log.kind, f"{log.questions.height} / {draws}", str(graded), told]
+    return f"| {' | '.join(cells)} | {_audited(path)} |"
+
+
+def _audited(path):
+    try:
+        blocks = cal.audit(path, resamples=20)["results"]
+    except CalibrantError as error:
+        return f"refused: {_line(error)}"
+    return "audited: " + ", ".join(f"{block['method']} {block['n']}" for block in blocks)
+
+
+def _line(error):
+    """Return the first line of a message, without the name of the file."""
+    return str(error).partition("\n")[0].rpartition(": ")[2].replace("|", "\\|")
+
+
+def _short(path):
+    """Return the name of a file without the time of its run, and its folder where that tells."""
+    name = re.sub(r"_2026-[\dT.-]+(?=\.)", "_*", path.name)
+    inside = path.parent.name in ("phoenix", "mlflow", "lm_eval")
+    return f"{path.parent.name}/{name}" if inside else name
+
+
+def table(data):
+    """Return the lines of the table."""
+    head = [
+        "| file | kind | questions / answers | graded | confidences | `audit FILE` |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    own = [row(path, _short(path)) for path in own_files()]
+    public = [row(path, f"public: {path.name}") for path in public_files(data)]
+    return [*head, *own, *public]
+
+
+def written():
+    """Return the table that the page holds."""
+    text = PAGE.read_text(encoding="utf-8")
+    return text.partition(START)[2].partition(END)[0].strip().splitlines()
+
+
+if __name__ == "__main__":
+    from support import shared_data_folder
+
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(START)
+    after = rest.partition(END)[2]
+    body = "\n".join(table(shared_data_folder()))
+    PAGE.write_text(f"{before}{START}\n\n{body}\n\n{END}{after}", encoding="utf-8")
