@@ -78,12 +78,12 @@ ELSEWHERE = {
     if getattr(getattr(metrics, name), "__module__", "").startswith(
         (
             "calibrant.metrics.semantic",
-            "calibrant.metrics.gap",
+            "calibrant.metrics.gaps.gap",
             "calibrant.metrics.named",
             "calibrant.metrics.estimators",
         )
     )
-    and not getattr(metrics, name).__module__.startswith("calibrant.metrics.gap_intervals")
+    and not getattr(metrics, name).__module__.startswith("calibrant.metrics.gaps.intervals")
 }
 
 CASES = {name: (name, {}) for name in SCALARS} | VARIANTS

@@ -7,8 +7,8 @@ from calibrant.core.errors import InputError
 from calibrant.metrics import auprc, aurc, auroc, brier, ece, log_loss, smooth_ece
 from calibrant.metrics.streamed import CellBlock
 from calibrant.stats.binning import edge_index, width_edges
-from calibrant.stats.cell_table import SumTable
-from calibrant.stats.mergeable import MOST_BLOCKS, CellSums, cell_grid
+from calibrant.stats.sums.cell_table import SumTable
+from calibrant.stats.sums.mergeable import MOST_BLOCKS, CellSums, cell_grid
 
 
 def summed(confidence, correct, bins=15, pieces=1):

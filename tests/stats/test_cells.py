@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant.stats import cells
+from calibrant.stats.sums import cells
 
 
 @pytest.mark.parametrize("block", [7, 1000])

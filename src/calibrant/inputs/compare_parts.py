@@ -39,7 +39,7 @@ from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
 from calibrant.records.batches import parquet_files, partition_of, table_parts
 from calibrant.records.part_sums import Key, PartSums, model_blocks
-from calibrant.stats.mergeable import CellSums
+from calibrant.stats.sums.mergeable import CellSums
 
 __all__ = ["streamed_source"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.estimates import DEFAULT, PROBABILITY_METRICS, metric_estimates
     from calibrant.metrics.estimators.classifier import CalibratedClassifier
     from calibrant.metrics.estimators.display import ReliabilityDisplay
-    from calibrant.metrics.gap import confidence_gap
+    from calibrant.metrics.gaps.gap import confidence_gap
     from calibrant.metrics.named.binary import (
         LogLossParts,
         adaptive_ece,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     )
     from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
     from calibrant.metrics.semantic import SemEce, VerEce, sem_ece, ver_ece
-    from calibrant.metrics.smooth import smooth_ece, smooth_ece_bandwidth
+    from calibrant.metrics.smoothed.smooth import smooth_ece, smooth_ece_bandwidth
 else:
     # Loaded when asked for: a command that audits a table needs few of these.
     __getattr__, __dir__ = lazy_exports(
@@ -86,7 +86,7 @@ else:
             ".estimates": ("DEFAULT", "PROBABILITY_METRICS", "metric_estimates"),
             ".estimators.classifier": ("CalibratedClassifier",),
             ".estimators.display": ("ReliabilityDisplay",),
-            ".gap": ("confidence_gap",),
+            ".gaps.gap": ("confidence_gap",),
             ".named.binary": (
                 "LogLossParts",
                 "adaptive_ece",
@@ -116,7 +116,7 @@ else:
             ),
             ".selective": ("accuracy_at_coverage", "aurc", "e_aurc"),
             ".semantic": ("SemEce", "VerEce", "sem_ece", "ver_ece"),
-            ".smooth": ("smooth_ece", "smooth_ece_bandwidth"),
+            ".smoothed.smooth": ("smooth_ece", "smooth_ece_bandwidth"),
         },
     )
 

@@ -13,7 +13,7 @@ from calibrant.metrics.corp_interval import dsc_influence
 from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.inputs import undefined
 from calibrant.metrics.scoring import log_loss_rows
-from calibrant.metrics.smooth_interval import smooth_interval
+from calibrant.metrics.smoothed.interval import smooth_interval
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import (

@@ -13,17 +13,17 @@ from numpy.typing import ArrayLike
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
-from calibrant.metrics.gap_intervals import (
+from calibrant.metrics.gaps.intervals import (
     GapIntervals,
     GapModel,
     gap_intervals,
     gap_model,
     half_highs,
 )
+from calibrant.metrics.gaps.mean_gap import gap_of_means
 from calibrant.metrics.inputs import Array, Checked, check, is_graded
-from calibrant.metrics.mean_gap import gap_of_means
 from calibrant.metrics.scoring import log_loss_rows
-from calibrant.metrics.smooth import SmoothGrids
+from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import unseen_share

@@ -26,11 +26,12 @@ from calibrant.metrics.inputs import (
 )
 from calibrant.metrics.scoring import accuracy, brier, log_loss, mean_confidence
 from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
-from calibrant.metrics.smooth import smooth_ece
-from calibrant.metrics.smooth_bootstrap import smooth_replicates
-from calibrant.stats import bootstrap, cells
+from calibrant.metrics.smoothed.bootstrap import smooth_replicates
+from calibrant.metrics.smoothed.smooth import smooth_ece
+from calibrant.stats import bootstrap
 from calibrant.stats.binning import FloatArray, width_index
 from calibrant.stats.intervals import wald_interval
+from calibrant.stats.sums import cells
 from calibrant.stats.units import Units, unit_codes
 
 __all__ = ["METRICS", "bootstrap_distribution", "bootstrap_interval", "paired_gap"]

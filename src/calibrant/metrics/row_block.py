@@ -13,7 +13,7 @@ from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import Block
 from calibrant.metrics.corp import ReliabilityCurve, reliability_curve
 from calibrant.metrics.estimates import DEFAULT
-from calibrant.metrics.gap import confidence_gap
+from calibrant.metrics.gaps.gap import confidence_gap
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts

@@ -21,15 +21,17 @@ from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
 from calibrant.metrics.block import Block
 from calibrant.metrics.corp import ReliabilityCurve, merged_cells
 from calibrant.metrics.estimates import DEFAULT
-from calibrant.metrics.gap_intervals import GapModel
+from calibrant.metrics.gaps.intervals import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
-from calibrant.metrics.smooth import SmoothGrids
+from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray, width_edges
 from calibrant.stats.intervals import skewed_interval
 from calibrant.stats.isotonic import isotonic_fit
-from calibrant.stats.mergeable import (
+from calibrant.stats.pooling import pooled_adjacent
+from calibrant.stats.ranking import Influence, Ranked, average_risk
+from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
     OFFSET_BITS,
     SQUARE_UNIT,
@@ -37,8 +39,6 @@ from calibrant.stats.mergeable import (
     CellGrid,
     CellSums,
 )
-from calibrant.stats.pooling import pooled_adjacent
-from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.units import UnitInfluence, Units
 
 __all__ = ["CellBlock"]

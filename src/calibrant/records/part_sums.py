@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
-from calibrant.stats.cell_table import SumTable
-from calibrant.stats.mergeable import CellGrid, CellSums, require_few
+from calibrant.stats.sums.cell_table import SumTable
+from calibrant.stats.sums.mergeable import CellGrid, CellSums, require_few
 
 __all__ = ["PartSums", "SumPlan", "ThreadSums", "model_blocks", "sum_part"]
 

@@ -18,7 +18,7 @@ from calibrant.inputs.streams.repeated import refuse_repeats
 from calibrant.inputs.streams.streaming import as_parquet, sum_plan
 from calibrant.records.batches import Part, table_parts
 from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
-from calibrant.stats.mergeable import CellSums
+from calibrant.stats.sums.mergeable import CellSums
 
 if TYPE_CHECKING:
     import numpy as np

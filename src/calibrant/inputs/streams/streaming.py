@@ -16,7 +16,7 @@ from calibrant.core.registry import did_you_mean
 from calibrant.records.batches import Columns, opened_file, parquet_files, partition_of
 from calibrant.records.formats import file_format, is_study, is_url
 from calibrant.records.part_sums import SumPlan
-from calibrant.stats.mergeable import cell_grid
+from calibrant.stats.sums.mergeable import cell_grid
 
 __all__ = ["STREAM_ROWS", "Streamed", "as_parquet", "is_large", "is_streamed", "sum_plan"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.stats.binning import width_edges
-from calibrant.stats.mergeable import (
+from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
     OFFSET_BITS,
     SQUARE_UNIT,
@@ -52,7 +52,7 @@ class SumTable:
 
     Examples
     --------
-    >>> from calibrant.stats.mergeable import cell_grid
+    >>> from calibrant.stats.sums.mergeable import cell_grid
     >>> table = SumTable(cell_grid(15))
     >>> number = table.number(("small",))
     >>> table.add(np.array([0.2, 0.9]), np.array([0, 1]), np.array([number]))

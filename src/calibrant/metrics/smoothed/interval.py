@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.metrics.gap_intervals import LUCK
-from calibrant.metrics.smooth import SmoothGrids
+from calibrant.metrics.gaps.intervals import LUCK
+from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import normal_draws
 from calibrant.stats.inversion import halving_end

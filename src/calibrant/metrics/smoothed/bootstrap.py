@@ -9,7 +9,7 @@ import numpy as np
 from scipy import fft
 
 from calibrant.metrics.inputs import Checked
-from calibrant.metrics.smooth import SmoothGrids
+from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, plan_on
 

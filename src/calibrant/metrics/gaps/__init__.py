@@ -1,0 +1,1 @@
+"""Mean confidence minus accuracy, and intervals for it."""

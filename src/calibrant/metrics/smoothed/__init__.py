@@ -1,0 +1,1 @@
+"""Smooth calibration error, its interval and its bootstrap."""
