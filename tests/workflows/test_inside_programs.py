@@ -2,6 +2,8 @@
 
 import multiprocessing
 import pickle
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -35,6 +37,82 @@ def test_a_process_spawned_after_an_audit_can_audit_too():
         if child.is_alive():
             child.terminate()
     assert there == here
+
+
+def ran(script):
+    """Run a script in a new interpreter, where nothing has been loaded yet; return what it says."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+DATA = """
+import multiprocessing, threading
+import numpy as np
+import calibrant as cal
+rng = np.random.default_rng(0)
+confidence = rng.random(60)
+correct = (rng.random(60) < confidence).astype(int)
+"""
+
+
+def test_a_process_forked_after_an_audit_is_told_instead_of_hanging():
+    said = ran(
+        DATA
+        + """
+def child(queue):
+    try:
+        cal.audit(confidence, correct, resamples=20)
+    except cal.InputError as error:
+        queue.put(str(error))
+cal.audit(confidence, correct, resamples=20)
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+process = context.Process(target=child, args=(queue,))
+process.start()
+print(queue.get(timeout=60))
+process.join(10)
+"""
+    )
+    assert "forked" in said
+    assert 'get_context("spawn")' in said
+
+
+def test_a_process_forked_before_the_first_call_works():
+    said = ran(
+        DATA
+        + """
+def child(queue):
+    queue.put(cal.audit(confidence, correct, resamples=20).to_dict()["results"][0]["n"])
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+process = context.Process(target=child, args=(queue,))
+process.start()
+print(queue.get(timeout=120))
+process.join(10)
+"""
+    )
+    assert said.strip() == "60"
+
+
+def test_cold_threads_write_the_same_page():
+    """Four threads at once in a new process: whoever loads what first changes no digit."""
+    said = ran(
+        DATA
+        + """
+pages, gate = [], threading.Barrier(4)
+def work():
+    gate.wait()
+    pages.append(cal.audit(confidence, correct, resamples=20).to_html())
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(pages), len(set(pages)), len(pages[0]) > 1000)
+"""
+    )
+    assert said.split() == ["4", "1", "True"]
 
 
 def test_threads_give_the_same_numbers():

@@ -16,6 +16,7 @@ from functools import cached_property, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from calibrant.core.errors import InputError
+from calibrant.core.forking import check_not_forked
 from calibrant.core.option import ADVANCED, COMPUTE, GROUPS, INPUT, OUTPUT, Option
 from calibrant.core.registry import did_you_mean
 
@@ -36,6 +37,7 @@ __all__ = [
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
@@ -184,6 +186,7 @@ class Verb:
 
     def call(self, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         """Call the verb with checked arguments."""
+        check_not_forked()
         bound = self._bound(args, given)
         for name, value in bound.arguments.items():
             if name in self.parameters:
