@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 
 from calibrant.core.errors import InputError
 from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.wording import WORDINGS, Wording
 
 __all__ = ["Fact", "FactSet"]
-
-_MOST_SIBLINGS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +84,6 @@ class FactSet:
                 source=self.source,
                 hint="set complete = true once every right answer of every subject is listed",
             )
-
-    def siblings(self, right: Collection[str], near: Collection[str] = ()) -> tuple[str, ...]:
-        """Return other objects of this relation, known not to be among the `right` keys.
-
-        An object that shares a name with a right answer is left out. At most 24: objects of the
-        subjects `near` first, then those with the most subjects, because a model confuses them
-        with the right ones.
-        """
-        names = self._object_names()
-        taken = {normalised(name) for key in right for name in names[key]}
-        close = {fact.key for subject in near for fact in self.facts[subject]}
-        ranked = sorted(
-            self.entities().items(), key=lambda item: (item[0] not in close, -item[1], item[0])
-        )
-        free = (key for key, _ in ranked if not {normalised(n) for n in names[key]} & taken)
-        return tuple(names[key][0] for key in islice(free, _MOST_SIBLINGS))
-
-    def _object_names(self) -> dict[str, tuple[str, ...]]:
-        names: dict[str, tuple[str, ...]] = {}
-        for facts in self.facts.values():
-            for fact in facts:
-                known = names.get(fact.key, ())
-                names[fact.key] = tuple(dict.fromkeys((*known, fact.obj, *fact.aliases)))
-        return names
 
     def answers(self, subject: str) -> dict[str, tuple[str, ...]]:
         """Return the subject's objects by key, each with all its names."""
