@@ -87,7 +87,7 @@ def decided(rng, *, world, judge, design, pool, share, budget):
     truth = loop.truth()[3]
     threshold = float(np.clip(truth * share, 0.005, 0.99))
     goals = {"precision": None, "threshold": threshold, "budget": budget}
-    while loop.count < min(400, loop.p.size):
+    while loop.count < min(400, 0.8 * loop.p.size):
         if not loop.queue:
             loop.draw(50)
         loop.label(25)

@@ -6,18 +6,15 @@ The table is only ever read. Labels are kept in a file of their own beside it.
 from __future__ import annotations
 
 import asyncio
-import sys
-import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated
 
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
-from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option, verb
-from calibrant.inputs.labelled.pool import OpenPool, open_pool
+from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.inputs.labelled.pool import open_pool
 from calibrant.inputs.provenance import document_head
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.report.typed import LabelResult
@@ -36,49 +33,31 @@ from calibrant.verbs._options import (
     Seed,
     Table,
 )
-from calibrant.verbs.labelling.batches import add_batch, read_batch, write_batch, write_frame
+from calibrant.verbs.labelling.batches import (
+    add_batch,
+    labelled_frame,
+    read_batch,
+    write_batch,
+    write_frame,
+)
 from calibrant.verbs.labelling.document import label_document
-from calibrant.verbs.labelling.server import LabelServer
+from calibrant.verbs.labelling.options import (
+    Budget,
+    Design,
+    Existing,
+    Overlap,
+    StopPrecision,
+    StopThreshold,
+    Store,
+    Who,
+    WholeQuestions,
+    goals_of,
+    pool_columns,
+    refuse_overwriting,
+)
+from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped
 
 __all__ = ["label_add", "label_export", "label_next", "label_serve", "label_status"]
-
-StopPrecision: TypeAlias = Annotated[
-    float | None,
-    Option("Stop when accuracy and error are known to within this.", metavar="D", above=0, below=1),
-]
-StopThreshold: TypeAlias = Annotated[
-    float | None,
-    Option("Stop when the error is above or below this.", metavar="X", above=0, below=1),
-]
-Budget: TypeAlias = Annotated[
-    int | None,
-    Option("The most labels you will make, if fixed beforehand.", metavar="N", min=50, max=10**9),
-]
-Store: TypeAlias = Annotated[
-    str | Path | None,
-    Option("Where labels are kept; beside the table by default.", metavar="PATH", group=ADVANCED),
-]
-Who: TypeAlias = Annotated[str, Option("Name of the person who labels.", metavar="NAME")]
-Design: TypeAlias = Annotated[
-    str,
-    Option(
-        "How items are drawn.",
-        metavar="stratified|random|pps",
-        choices=("stratified", "random", "pps", "neyman"),
-    ),
-]
-Overlap: TypeAlias = Annotated[
-    float, Option("Share of items that two people label.", metavar="SHARE", min=0, max=1)
-]
-Existing: TypeAlias = Annotated[
-    str,
-    Option(
-        "Outcomes in the table itself: leave them out, or take them as a random choice.",
-        metavar="ignore|random",
-        group=INPUT,
-        choices=("ignore", "random"),
-    ),
-]
 
 
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv")
@@ -95,6 +74,7 @@ def label_next(
     who: Who = "me",
     design: Design = DEFAULT_DESIGN,
     overlap: Overlap = 0.1,
+    whole_questions: WholeQuestions = False,
     judge: Judge = None,
     peers: Peers = False,
     existing: Existing = "ignore",
@@ -127,6 +107,8 @@ def label_next(
         ``stratified`` (default), ``random`` or ``pps``; the chance of every item is kept.
     overlap
         Share of items that two people label, to see how they agree.
+    whole_questions
+        Draw questions with all their answers: `compare` needs such labels.
     judge, peers
         Side information: a cheap judge's column, the agreement of other models' answers.
     existing
@@ -147,16 +129,17 @@ def label_next(
         Document ``calibrant.label/1``.
     """
     head = document_head("label", table, seed=seed)
-    columns = _columns(confidence, correct, model, method, question, answer, on_invalid)
+    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
     work = open_pool(
         table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
         bins=bins, design=design, wave=size, overlap=overlap, seed=seed,
+        whole_questions=whole_questions,
     )  # fmt: skip
     items = work.session.take(who, size, keeps=True)
     if not items:
         raise InputError("every item of the table is labelled or given out", source=work.source)
     write_batch(work.session, items, Path(out))
-    document = label_document(work, head, columns, _goals(None, None, None))
+    document = label_document(work, head, columns, goals_of(None, None, None))
     document["batch"] = {
         "path": str(out),
         "number": len(work.session.store.waves()),
@@ -228,19 +211,19 @@ def label_add(
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
-    _refuse_overwriting(table, out)
+    refuse_overwriting(table, out)
     head = document_head("label", table)
-    columns = _columns(confidence, correct, model, method, question, answer, on_invalid)
+    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
     work = open_pool(
         table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
         bins=bins,
     )  # fmt: skip
     filled, empty = read_batch(Path(batch))
     added = add_batch(work.session, filled, who, str(batch))
-    document = label_document(work, head, columns, _goals(precision, threshold, budget))
+    document = label_document(work, head, columns, goals_of(precision, threshold, budget))
     document["added"] = {**added, "left_empty": empty, "written": str(work.session.store.path)}
     if out is not None:
-        write_frame(_labelled(work), Path(out))
+        write_frame(labelled_frame(work.session), Path(out))
         document["added"]["written"] = str(out)
     return LabelResult(document)
 
@@ -290,12 +273,12 @@ def label_status(
     (200, True)
     """
     head = document_head("label", table)
-    columns = _columns(confidence, correct, model, method, question, answer, on_invalid)
+    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
     work = open_pool(
         table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
         bins=bins, create=False,
     )  # fmt: skip
-    return LabelResult(label_document(work, head, columns, _goals(precision, threshold, budget)))
+    return LabelResult(label_document(work, head, columns, goals_of(precision, threshold, budget)))
 
 
 @verb(example="calibrant label serve pool.csv --precision 0.05")
@@ -312,6 +295,7 @@ def label_serve(
     budget: Budget = None,
     design: Design = DEFAULT_DESIGN,
     overlap: Overlap = 0.1,
+    whole_questions: WholeQuestions = False,
     judge: Judge = None,
     peers: Peers = False,
     existing: Existing = "ignore",
@@ -338,8 +322,9 @@ def label_serve(
         The pool. It is never written.
     port, open_browser
         Port on loopback, and whether to open a browser.
-    wave, design, overlap
-        Items drawn at a time, how, and the share that two people label.
+    wave, design, overlap, whole_questions
+        Items drawn at a time, how, the share that two people label, and whether questions are
+        drawn with all their answers.
     precision, threshold, budget
         The goal, shown as progress.
     judge, peers, existing, labels, bins, seed
@@ -350,24 +335,15 @@ def label_serve(
         Called with the address of the page; by default it is printed.
     """
     head = document_head("label", table, seed=seed)
-    columns = _columns(confidence, correct, model, method, question, answer, on_invalid)
+    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
     work = open_pool(
         table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
         bins=bins, design=design, wave=wave, overlap=overlap, seed=seed,
+        whole_questions=whole_questions,
     )  # fmt: skip
-    goals = _goals(precision, threshold, budget)
+    goals = goals_of(precision, threshold, budget)
     server = LabelServer(work.session, **goals)
-
-    def started(address: str) -> None:
-        if on_start is not None:
-            on_start(address)
-        else:
-            sys.stderr.write(f"Label here: {address}\n")
-            sys.stderr.flush()
-        if open_browser:
-            webbrowser.open(address)
-
-    asyncio.run(_serve(server, port, started))
+    asyncio.run(serve_until_stopped(server, port, on_start, open_browser=open_browser))
     return LabelResult(label_document(work, head, columns, goals))
 
 
@@ -404,67 +380,14 @@ def label_export(
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
-    _refuse_overwriting(table, out)
+    refuse_overwriting(table, out)
     head = document_head("label", table)
-    columns = _columns(confidence, correct, model, method, question, answer, on_invalid)
+    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
     work = open_pool(table, columns=columns, labels=labels, existing=existing)
-    frame = pl.DataFrame(work.session.store.history()) if history else _labelled(work)
+    frame = pl.DataFrame(work.session.store.history()) if history else labelled_frame(work.session)
     write_frame(frame, Path(out))
-    document = label_document(work, head, columns, _goals(None, None, None))
+    document = label_document(work, head, columns, goals_of(None, None, None))
     document["added"] = {
         "labels": frame.height, "changed": 0, "left_empty": 0, "written": str(out)
     }  # fmt: skip
     return LabelResult(document)
-
-
-async def _serve(server: LabelServer, port: int, started: Callable[[str], None]) -> None:
-    started(await server.start(port))
-    try:
-        await asyncio.Event().wait()
-    except asyncio.CancelledError:
-        # Ctrl-C ends the wait; the state is told afterwards.
-        pass
-    finally:
-        await server.stop()
-
-
-def _labelled(work: OpenPool) -> pl.DataFrame:
-    """Return the rows whose answer is labelled, with outcome and weight."""
-    found = work.session.labelled_rows()
-    nested = [name for name, kind in found.schema.items() if kind.is_nested()]
-    return found.drop(nested)
-
-
-def _goals(precision: float | None, threshold: float | None, budget: int | None) -> dict[str, Any]:
-    return {"precision": precision, "threshold": threshold, "budget": budget}
-
-
-def _columns(
-    confidence: str | None,
-    correct: str | None,
-    model: str | None,
-    method: str | None,
-    question: str | None,
-    answer: str | None,
-    on_invalid: str,
-) -> dict[str, Any]:
-    return {
-        "confidence": confidence,
-        "correct": correct,
-        "model": model,
-        "method": method,
-        "question": question,
-        "answer": answer,
-        "on_invalid": on_invalid,
-    }
-
-
-def _refuse_overwriting(table: Any, out: str | Path | None) -> None:
-    if out is None or not isinstance(table, str | Path):
-        return
-    if Path(out).resolve() == Path(table).resolve():
-        raise InputError(
-            "the table itself is never written: its labels are kept beside it",
-            source=str(out),
-            hint=Hint("name another file with {out}, or leave it out"),
-        )

@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.inputs.labelled.pool import read_pool
 from calibrant.inputs.opened.base import Columns, Opened
-from calibrant.planning.labelling.session import LabelSession
+from calibrant.planning.labelling.session import WHOLE, LabelSession
 from calibrant.records import Scores, Study, load_scores
 from calibrant.records.label_store import LabelStore, store_path
 from calibrant.records.tables import collect, column_names, scan_table
@@ -145,32 +145,33 @@ class OpenLabels(Opened):
                     call=Call("label serve", "TABLE", design="stratified"),
                 ),
             )
-        _require_whole_questions(session.rows, frame, str(self.store))
-        return frame, {}
+        return self._whole_questions(session, frame), {}
+
+    def _whole_questions(self, session: LabelSession, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of questions whose answers are all labelled, where that is fair.
+
+        One label serves all models that gave an answer. A question on which all agree is complete
+        with one label, one with three answers needs three: where single answers were drawn,
+        complete questions are no fair choice.
+        """
+        whole = session.rows.group_by("question_id").len(name="rows")
+        made = frame.group_by("question_id").len(name="made")
+        touched = made.join(whole, on="question_id", how="left")
+        part = touched.filter(pl.col("made") < pl.col("rows"))["question_id"]
+        if part.len() and not all(w.design.endswith(WHOLE) for w in session.store.waves()):
+            raise InputError(
+                f"{part.len():,} of {touched.height:,} labelled questions have labels for some "
+                "models only, and questions on which models agree had a greater chance of being "
+                "complete",
+                source=str(self.store),
+                hint=Hint(
+                    "draw whole questions: {call}; or audit the models one by one",
+                    call=Call("label serve", "TABLE", whole_questions=True),
+                ),
+            )
+        return frame.filter(~pl.col("question_id").is_in(part.implode()))
 
 
 def _equal(weight: pl.Series) -> bool:
     values = weight.to_numpy()
     return bool(values.max() - values.min() <= _SAME * values.max())
-
-
-def _require_whole_questions(rows: pl.DataFrame, labelled: pl.DataFrame, source: str) -> None:
-    """Refuse questions that are labelled in part: those where models agree had more chances.
-
-    One label serves all models that gave an answer. A question on which all agree is complete
-    with one label, one with three answers needs three: complete questions are no fair choice.
-    """
-    whole = rows.group_by("question_id").len(name="rows")
-    made = labelled.group_by("question_id").len(name="made")
-    touched = made.join(whole, on="question_id", how="left")
-    part = touched.filter(pl.col("made") < pl.col("rows")).height
-    if part:
-        raise InputError(
-            f"{part:,} of {touched.height:,} labelled questions have labels for some models only, "
-            "and questions on which models agree had a greater chance of being complete",
-            source=source,
-            hint=Hint(
-                "draw whole questions: {call}; or audit the models one by one",
-                call=Call("label serve", "TABLE", whole_questions=True),
-            ),
-        )

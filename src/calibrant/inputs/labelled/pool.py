@@ -128,6 +128,7 @@ def open_pool(
     wave: int = 50,
     overlap: float = 0.1,
     seed: int = 0,
+    whole_questions: bool = False,
     create: bool = True,
 ) -> OpenPool:
     """Open a pool and its store; the user's file is read and never written.
@@ -153,6 +154,7 @@ def open_pool(
         wave=wave,
         overlap=overlap,
         seed=seed,
+        whole_questions=whole_questions,
         existing=known if existing == "random" or np.isfinite(known).all() else None,
     )
     first = session.store.waves()

@@ -22,11 +22,13 @@ from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, design_we
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
 
-__all__ = ["Block", "LabelSession", "attach_labels", "item_keys"]
+__all__ = ["WHOLE", "Block", "LabelSession", "attach_labels", "item_keys"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
+# How the store names a wave of whole questions, after its design.
+WHOLE = ", whole questions"
 # Labels of a first wave whose regression steers the next ones.
 _FIRST_WAVE = 80
 
@@ -83,6 +85,9 @@ class LabelSession:
         The same seed and the same labels give the same items.
     existing
         Outcomes of the rows (NaN where open) that count as a first, simple random draw, or None.
+    whole_questions
+        Draw questions, each with all its answers, in place of single answers: models can then be
+        compared on the questions labelled.
     """
 
     def __init__(
@@ -97,16 +102,27 @@ class LabelSession:
         overlap: float = 0.1,
         seed: int = 0,
         existing: Floats | None = None,
+        whole_questions: bool = False,
     ) -> None:
         if not rows.height:
             raise InputError("the pool has no rows")
         self.rows, self.store, self.bins, self.design = rows, store, bins, design
         self.wave, self.overlap, self.seed = wave, overlap, seed
+        self.whole_questions = whole_questions
+        if whole_questions and design not in ("stratified", "random"):
+            raise InputError(
+                "whole questions are drawn with equal chances, by the design stratified or "
+                f"random, got {design}"
+            )
         keys = item_keys(rows)
         place: dict[ItemKey, int] = {}
         self.item_of = np.array([place.setdefault(key, len(place)) for key in keys])
         self.keys = list(place)
         self.row_of = np.unique(self.item_of, return_index=True)[1]
+        asked: dict[str, int] = {}
+        self.question_of = np.array(
+            [asked.setdefault(key.question_id, len(asked)) for key in self.keys]
+        )
         self._place = {key.code: number for key, number in place.items()}
         self.confidence = rows["confidence"].cast(pl.Float64).to_numpy()
         self.existing = np.full(len(self.keys), np.nan)
@@ -177,18 +193,27 @@ class LabelSession:
         )
         return labelled.filter(pl.col("correct").is_not_nan())
 
-    def _item_pool(self) -> LabelPool:
-        """Return the items themselves: what the next wave is drawn from."""
+    def _drawn_from(self) -> LabelPool:
+        """Return what the next wave is drawn from: the items, or the questions of the items."""
         correct, draws = self.labels()
-        count = np.bincount(self.item_of)
+        unit_of, first = self.item_of, self.row_of
+        if self.whole_questions:
+            unit_of = self.question_of[self.item_of]
+            first = np.unique(unit_of, return_index=True)[1]
+            drawn = np.zeros(first.size, dtype=np.intp)
+            np.maximum.at(drawn, self.question_of, draws.wave)
+            # A question that any wave has drawn is not drawn again; its labels are not needed here.
+            correct = np.full(first.size, np.nan)
+            draws = Draws(drawn, np.ones(first.size), draws.waves, draws.labelled)
+        count = np.bincount(unit_of)
 
         def mean(values: Floats) -> Floats:
-            return np.asarray(np.bincount(self.item_of, weights=values) / count)
+            return np.asarray(np.bincount(unit_of, weights=values) / count)
 
         side = None
         if self.side is not None:
             side = np.column_stack([mean(column) for column in self.side.T])
-        stratum = self.rows["model"].cast(pl.String).rank("dense").to_numpy()[self.row_of]
+        stratum = self.rows["model"].cast(pl.String).rank("dense").to_numpy()[first]
         return LabelPool(
             np.clip(mean(self.confidence), 0, 1), correct, side, self.bins, draws, stratum
         )
@@ -203,19 +228,29 @@ class LabelSession:
         return self.store.take(who, count, keeps=keeps)
 
     def _draw(self) -> bool:
-        pool = self._item_pool()
+        pool = self._drawn_from()
         number = len(self.store.waves()) + 1
         size = _FIRST_WAVE if self.design != DEFAULT_DESIGN and number == 1 else self.wave
+        if self.whole_questions:
+            size = max(1, round(size * pool.confidence.size / len(self.keys)))
         rng = named_stream(self.seed, "label", number)
         drawn = draw_wave(pool, size, design=self.design, rng=rng)
         if not drawn.index.size:
             return False
-        twice = np.flatnonzero(rng.random(drawn.index.size) < self.overlap)
+        items, pi, frame = drawn.index, drawn.pi, drawn.wave.frame
+        if self.whole_questions:
+            # The answers of a question follow each other: a wave that comes back in part then
+            # holds whole questions but for the last.
+            parts = [np.flatnonzero(self.question_of == question) for question in drawn.index]
+            items = np.concatenate(parts)
+            frame = int(np.isin(self.question_of, pool.open).sum())
+            pi = np.full(items.size, items.size / frame)
+        twice = np.flatnonzero(rng.random(items.size) < self.overlap)
         self.store.add_wave(
-            [self.keys[k] for k in drawn.index],
-            drawn.pi.tolist(),
-            design=self.design,
-            frame=drawn.wave.frame,
+            [self.keys[k] for k in items],
+            pi.tolist(),
+            design=f"{self.design}{WHOLE if self.whole_questions else ''}",
+            frame=frame,
             uniform=drawn.wave.uniform,
             seed=self.seed,
             twice=twice.tolist(),

@@ -20,7 +20,14 @@ from calibrant.records.label_schema import StoredItem
 from calibrant.report.spreadsheets import neutral_cells
 from calibrant.verbs.labelling.server import shown_item
 
-__all__ = ["FilledLabel", "add_batch", "read_batch", "write_batch", "write_frame"]
+__all__ = [
+    "FilledLabel",
+    "add_batch",
+    "labelled_frame",
+    "read_batch",
+    "write_batch",
+    "write_frame",
+]
 
 _WORDS = {
     **dict.fromkeys(("1", "1.0", "true", "t", "yes", "y", "right", "correct", "r"), "right"),
@@ -237,3 +244,10 @@ def _same(given: str | None, stored: str | None) -> bool:
         return float(given) == float(stored)
     except ValueError:
         return "".join(given.split()) == "".join(stored.split())
+
+
+def labelled_frame(session: LabelSession) -> pl.DataFrame:
+    """Return the rows whose answer is labelled, with outcome and weight, as a flat table."""
+    found = session.labelled_rows()
+    nested = [name for name, kind in found.schema.items() if kind.is_nested()]
+    return found.drop(nested)

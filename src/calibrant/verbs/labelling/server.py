@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+import sys
+import webbrowser
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -24,7 +26,7 @@ from calibrant.planning.labelling.session import LabelSession
 from calibrant.planning.labelling.stopping import stop_decision
 from calibrant.records.label_schema import ItemState, StoredItem
 
-__all__ = ["LabelServer", "shown_item"]
+__all__ = ["LabelServer", "serve_until_stopped", "shown_item"]
 
 COOKIE = "calibrant_label"
 _FILES = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
@@ -286,3 +288,38 @@ async def _act(request: web.Request) -> _Act:
         raise InputError(f"The page sent what cannot be read: {error}") from None
     act.who = _name(act.who)
     return act
+
+
+async def serve_until_stopped(
+    server: LabelServer,
+    port: int,
+    on_start: Callable[[str], None] | None = None,
+    *,
+    open_browser: bool = False,
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Parameters
+    ----------
+    server, port
+        The server, and its port on loopback.
+    on_start
+        Called with the address of the page; by default it is printed.
+    open_browser
+        Whether to open the page in a browser.
+    """
+    address = await server.start(port)
+    if on_start is not None:
+        on_start(address)
+    else:
+        sys.stderr.write(f"Label here: {address}\n")
+        sys.stderr.flush()
+    if open_browser:
+        webbrowser.open(address)
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        # Ctrl-C ends the wait; the state is told afterwards.
+        pass
+    finally:
+        await server.stop()
