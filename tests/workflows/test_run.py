@@ -234,6 +234,24 @@ def test_two_models_judge_each_other(tmp_path, oracle):
     assert len(set(verdicts)) == len(verdicts)
 
 
+def test_two_models_state_how_sure_they_are_of_each_others_answers(tmp_path, oracle):
+    second = f'[[models]]\nname = "other"\nclient = "vllm"\nbase_url = "{oracle.url}"'
+    extra = 'methods = ["self_ask"]\ncandidate_pool = true'
+    folder = write_study(tmp_path / "study", oracle.url, extra=extra, tail=second)
+    forecast = run(folder, dry_run=True)
+    assert "self_ask_pool" in json.dumps(dict(forecast))
+    run(folder)
+    study = Study(folder)
+    candidates = study.read("candidates").filter(pl.col("method") == "self_ask")
+    pairs = candidates.group_by("question_id").agg(pl.struct("judge", "author").n_unique())
+    assert pairs["judge"].max() == 4
+    own = candidates.filter(pl.col("judge") == pl.col("author")).join(
+        study.read("scores"), left_on=["question_id", "judge"], right_on=["question_id", "model"]
+    )
+    assert own.height > 10
+    assert (own["confidence"] == own["confidence_right"]).all()
+
+
 def test_choice_questions_are_scored_by_their_options(tmp_path, oracle):
     folder = write_study(tmp_path / "study", oracle.url, extra='methods = ["option_softmax"]')
     rows = [

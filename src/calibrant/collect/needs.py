@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.clients.protocol import Capabilities
 from calibrant.collect.config import StudyConfig
 from calibrant.collect.plan import Wanted, close_over_needs
-from calibrant.collect.probes import POOL, PROBES
+from calibrant.collect.probes import POOL, PROBES, STATED_POOL
 from calibrant.core.errors import CapabilityError
 
 __all__ = ["NEEDS", "Need", "Selection", "select_probes"]
@@ -160,7 +160,10 @@ def _not_asked(names: Collection[str], config: StudyConfig) -> str | None:
 
 
 def _wanted(needs: list[Need], config: StudyConfig, able: Capabilities) -> Wanted:
-    asked = {need.probe for need in needs} | ({POOL} if config.candidate_pool else set())
+    asked = {need.probe for need in needs}
+    if config.candidate_pool:
+        # Each model says how sure it is of every answer in the way that it is asked about its own.
+        asked |= {POOL} | ({STATED_POOL} if "self_ask" in asked else set())
     repeated = {need.probe for need in needs if need.repeated}
     draws = {}
     for name in close_over_needs(asked):

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["POOL", "PROBES", "PROMPT_NAMES", "Probe"]
+__all__ = ["POOL", "PROBES", "PROMPT_NAMES", "STATED_POOL", "Probe"]
 
 POOL = "p_true_pool"
+STATED_POOL = "self_ask_pool"
+_OWN = {POOL: "p_true", STATED_POOL: "self_ask"}
 TOP_TOKENS = 20
 
 
@@ -64,8 +66,8 @@ class Probe:
 
     @property
     def ledger_purpose(self) -> str:
-        """Purpose in the ledger: a verdict on one's own answer serves the pool as well."""
-        return "p_true" if self.name == POOL else self.purpose
+        """Purpose in the ledger: what is asked about one's own answer serves the pool as well."""
+        return _OWN.get(self.name, self.purpose)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -105,6 +107,7 @@ PROBES: dict[str, Probe] = {
         ),
         Probe("selfcheck", "selfcheck", "selfcheck", turn=2, sampled=False, per_sample=True),
         Probe(POOL, POOL, "p_true", turn=3, sampled=True, first_token=True),
+        Probe(STATED_POOL, STATED_POOL, "self_ask", turn=3, sampled=False),
     )
 }
 PROMPT_NAMES = tuple(dict.fromkeys(probe.prompt for probe in PROBES.values()))

@@ -23,22 +23,31 @@ _SCHEMA = {
 
 
 def candidate_scores(
-    pool: pl.DataFrame, draws: pl.DataFrame, questions: pl.DataFrame, *, options: Options
+    pool: pl.DataFrame,
+    draws: pl.DataFrame,
+    questions: pl.DataFrame,
+    *,
+    options: Options,
+    purpose: str = "p_true",
 ) -> pl.DataFrame | None:
     """Score each (model, candidate) as if the candidate were that model's own greedy answer.
 
-    So P(True) of a candidate means exactly what P(True) of an own answer means.
+    So P(True), or a stated confidence, of a candidate means exactly what that of an own answer
+    means.
 
     Parameters
     ----------
     pool
-        Draws of purpose ``p_true_pool``: the verdicts; ``about`` is the candidate.
+        Draws of purpose ``p_true_pool`` (verdicts) or ``self_ask_pool`` (stated confidences);
+        ``about`` is the candidate.
     draws
         The other draws, with ``answer`` filled: whose greedy answer a candidate is.
     questions
         The questions.
     options
         How answers are graded.
+    purpose
+        What the same question about an own answer is called: ``p_true`` or ``self_ask``.
 
     Returns
     -------
@@ -48,9 +57,11 @@ def candidate_scores(
     """
     if not pool.height:
         return None
-    # Where the endpoint shows probabilities one verdict is enough; otherwise votes are counted.
-    shown = pool["first_token_top_logprobs"].is_not_null().any()
-    method = "p_true_prob" if shown else "p_true_consistency"
+    method = purpose
+    if purpose == "p_true":
+        # Where the endpoint shows probabilities one verdict is enough; otherwise votes count.
+        shown = pool["first_token_top_logprobs"].is_not_null().any()
+        method = "p_true_prob" if shown else "p_true_consistency"
     places = (
         pool.select("question_id", "about")
         .unique(maintain_order=True)
@@ -61,7 +72,7 @@ def candidate_scores(
     crossed = pl.concat(
         [
             verdicts.with_columns(
-                purpose=pl.lit("p_true"), question_id="candidate_id"
+                purpose=pl.lit(purpose), question_id="candidate_id"
             ).with_columns(draw=pl.int_range(pl.len()).over("question_id", "model")),
             verdicts.unique(["candidate_id", "model"], maintain_order=True).with_columns(
                 purpose=pl.lit("greedy"),

@@ -16,6 +16,7 @@ from calibrant.clients.asks import Price
 from calibrant.clients.protocol import Client
 from calibrant.collect import (
     POOL,
+    STATED_POOL,
     Collected,
     Forecast,
     ModelConfig,
@@ -281,8 +282,8 @@ def _digest(
 ) -> dict[str, Any]:
     """Write the tables and the audit, and return what the document says about them."""
     config = prepared.config
-    answers = collected.draws.filter(pl.col("purpose") != POOL)
-    pool = collected.draws.filter(pl.col("purpose") == POOL)
+    answers = collected.draws.filter(~pl.col("purpose").is_in([POOL, STATED_POOL]))
+    pool, stated = (collected.draws.filter(purpose=name) for name in (POOL, STATED_POOL))
     names = None if config.methods is None else list(config.methods)
     mapper = None if engine is None else engine_named(engine).map
     with semantics_options(study, config) as options:
@@ -295,6 +296,7 @@ def _digest(
         )
         pools = [
             candidate_scores(pool, draws, prepared.table, options=options),
+            candidate_scores(stated, draws, prepared.table, options=options, purpose="self_ask"),
             consistency_candidates(draws, scored.scores),
         ]
         judged_pools = [table for table in pools if table is not None]
