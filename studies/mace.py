@@ -37,10 +37,11 @@ TABLE_1 = {"award": (175, 1_634, 9_384), "office": (159, 1_706, 6_177),
 
 def main() -> None:
     page = StudyPage("mace", "Questions with several right answers")
+    top = len(page.lines)
     generated(page)
     published(page)
-    deepseek(page)
-    local_models(page)
+    answers = [*deepseek(page), *local_models(page)]
+    page.lines[top:top] = ["## What this says", "", *(f"- {text}" for text in answers), ""]
     page.write()
 
 
@@ -131,7 +132,7 @@ def published(page: StudyPage) -> None:
     )
 
 
-def deepseek(page: StudyPage) -> None:
+def deepseek(page: StudyPage) -> list[str]:
     page.heading("DeepSeek-V3")
     recorded = read_deepseek(DATA)
     draws, semantics = deepseek_tables(recorded)
@@ -164,9 +165,16 @@ def deepseek(page: StudyPage) -> None:
     domains(page, result["results"], ["consistency", "verb"])
     coverage(page, result)
     figure(page, "deepseek", result["results"], ["consistency", "verb", "verb_topk"])
+    said(page, result, list(CONSISTENCY))
+    return [
+        f"**DeepSeek-V3.** {claim['text']}"
+        for claim in result["claims"]
+        if claim["id"] == "bench.best_method"
+        or (claim["id"] == "bench.misled_by_k" and claim["subject"]["method"] in PUBLISHED)
+    ]
 
 
-def local_models(page: StudyPage) -> None:
+def local_models(page: StudyPage) -> list[str]:
     page.heading("Three small models with token log-probs")
     draws, questions = local_draws(DATA)
     kind = pl.col("text").str.extract(r"^Name one (.+?)(?: number)? between")
@@ -181,6 +189,7 @@ def local_models(page: StudyPage) -> None:
         f"{questions.height} questions (MACE language, river and award with k = 1, 2, 4, 6, and "
         "small Math), 50 draws each at temperature 1, graded and clustered by rule."
     )
+    answers: list[str] = []
     for about in ("modal", "greedy"):
         # About the greedy answer, consistency must be agreement with the greedy answer: the share
         # of the most frequent answer would come with the grade of another answer.
@@ -204,12 +213,13 @@ def local_models(page: StudyPage) -> None:
         if about == "modal":
             by_k(page, [e for e in result["results"] if e["method"] in ("consistency", "sca")])
         mixes(page, result["results"], reference="sca")
-        wins(page, result["results"])
-        against_consistency(page, result["results"])
+        said(page, result, ["consistency", "consistency_greedy", "perplexity", "semantic_entropy"])
+        answers.append(f"**Every score about the {about} answer.** {against_consistency(result)}")
         if about == "modal":
             coverage(page, result)
             tuning(page, result["tuning"])
             figure(page, "local", result["results"], ["consistency"])
+    return answers
 
 
 def by_k(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
@@ -256,71 +266,80 @@ def domains(page: StudyPage, entries: Sequence[Mapping[str, Any]], methods: Sequ
     )  # fmt: skip
 
 
-def wins(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Say, model by model, where SCA wins and where it does not."""
-    for model in dict.fromkeys(entry["model"] for entry in entries):
-        for place in (0, -1):
-            tests = {
-                entry["method"]: entry["significance"][place]
-                for entry in entries
-                if entry["model"] == model and entry["significance"]
-            }
-            mix = str(next(iter(tests.values()))["mix"]).replace(" ", "")
-            sides = {"better than": [], "worse than": [], "not surely different from": []}
-            for name, test in tests.items():
-                # Corrected for the number of comparisons, as the document says.
-                if test["p_adjusted"] is None or test["p_adjusted"] > 0.05:
-                    sides["not surely different from"].append(name)
-                elif test["difference"]["value"] > 0:
-                    sides["better than"].append(name)
-                else:
-                    sides["worse than"].append(name)
-            parts = "; ".join(
-                f"{side} {', '.join(found) or 'none'}" for side, found in sides.items()
-            )
-            page.text(f"{model}, mix {mix}, corrected for their number: SCA is {parts}.")
-
-
-def against_consistency(page: StudyPage, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Say plainly whether SCA beats consistency on the widest mix."""
-    parts, shown = [], 0
-    for entry in entries:
-        if not entry["method"].startswith("consistency") or not entry["significance"]:
-            continue
-        test = entry["significance"][-1]
-        gap = 100 * test["difference"]["value"]
-        decided = test["p_adjusted"] is not None and test["p_adjusted"] < 0.05
-        shown += decided and gap > 0
-        words = "shown" if decided else "undecided"
-        parts.append(
-            f"{entry['model']} {gap:+.1f} points (p = {test['p']:.2f}, {words}; grades of the two "
-            f"answers differ in {test['outcomes_differ']:,} questions)"
-        )
-    verdict = "beats" if shown == len(parts) and parts else "does not beat"
-    if 0 < shown < len(parts):
-        verdict = f"beats in {shown} of {len(parts)} models"
-    page.text(
-        f"SCA {verdict} consistency on these models, AUROC on all k pooled, both judged on the "
-        f"same answer's grade: {'; '.join(parts)}."
+def against_consistency(result: Any) -> str:
+    """Say plainly whether SCA beats consistency with all k pooled."""
+    found = [
+        claim
+        for claim in result["claims"]
+        if claim["id"] == "bench.against_reference"
+        and claim["subject"]["method"].startswith("consistency")
+    ]
+    won = sum(claim["outcome"] == "shown" and claim["value"] > 0 for claim in found)
+    verdict = "SCA does not beat consistency on these models"
+    if won:
+        verdict = f"SCA beats consistency on {won} of {len(found)} models"
+    parts = [
+        f"{claim['subject']['model']} {100 * claim['value']:+.1f} points "
+        f"({100 * claim['low']:+.1f} to {100 * claim['high']:+.1f}, p = {claim['p_adjusted']:.2f}, "
+        f"{claim['outcome']})"
+        for claim in found
+    ]
+    return (
+        f"{verdict}. AUROC with all k pooled, SCA minus consistency, both judged on the same "
+        f"answer's grade, corrected for the number of tests: {'; '.join(parts)}."
     )
+
+
+def said(page: StudyPage, result: Any, names: Sequence[str]) -> None:
+    """Write the claims of a document about these methods."""
+    chosen = [
+        f"- {claim['text']}"
+        for claim in result["claims"]
+        if claim["id"] == "bench.best_method" or claim["subject"]["method"] in names
+    ]
+    page.text("\n".join(chosen))
 
 
 def coverage(page: StudyPage, result: Any) -> None:
-    page.text("Knowledge coverage: meanings with at least a tenth of the draws.")
-    page.table(
-        ["model", "k", "known answers"],
-        [(row["model"], row["k"], estimate(row["coverage"])) for row in result["coverage"]],
+    page.text(
+        "Knowledge coverage: meanings with at least a tenth of the draws, and how many questions "
+        "have 0, 1, .. 6 or more of them (Fig. 10 of the paper)."
     )
     page.table(
-        ["model", "method", "Spearman of coverage and confidence"],
+        ["model", "k", "known answers", *map(str, range(6)), "6 or more"],
         [
-            (entry["model"], entry["method"], estimate(entry["coverage_correlation"]))
-            for entry in result["results"]
+            (row["model"], row["k"], estimate(row["coverage"]), *row["questions"])
+            for row in result["coverage"]
         ],
     )
+    page.text("Spearman's correlation of coverage and confidence, all questions and by k:")
+    page.table(
+        ["model", "method", "all", *(f"k={k}" for k in result["k"])],
+        [
+            (entry["model"], entry["method"], estimate(entry["coverage_correlation"]),
+             *(estimate(part["correlation"]) for part in entry["coverage_correlation_by_k"]))
+            for entry in result["results"]
+        ],
+    )  # fmt: skip
+    if result["masses"]:
+        page.text("Meanings by their mass, summed over draws and not normalised (Fig. 9):")
+        edges = result["masses"][0]["edges"]
+        page.table(
+            ["model", *(f"from {low:.1f}" for low in edges[:-1]), "above 1"],
+            [(row["model"], *row["counts"]) for row in result["masses"]],
+        )
 
 
 def tuning(page: StudyPage, found: Sequence[Mapping[str, Any]]) -> None:
+    page.text("AUROC against tau on the development part; thresholds fit the masses (Fig. 7):")
+    page.table(
+        ["model", "method", "tau: AUROC"],
+        [
+            (row["model"], row["method"],
+             ", ".join(f"{p['threshold']:.3g}: {p['auroc']:.3f}" for p in row["curve"]))
+            for row in found
+        ],
+    )  # fmt: skip
     page.text("Thresholds tuned on 20 % of the questions of each domain, reported on the rest:")
     page.table(
         ["model", "method", "tau", "AUROC, tuned", "AUROC, default", "default tau"],
