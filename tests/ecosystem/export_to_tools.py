@@ -12,7 +12,7 @@ from calibrant.integrations.exports import to_mlflow, to_model_card, to_model_in
 
 
 def through_mlflow(audit):
-    mlflow.set_tracking_uri(Path("runs").absolute().as_uri())
+    # In the store that MLflow takes by itself, in this folder.
     with mlflow.start_run() as run:
         to_mlflow(audit)
     artifact = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/calibrant.json")

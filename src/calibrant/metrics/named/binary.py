@@ -35,9 +35,11 @@ def rms_calibration_error(
     """Return the root mean square calibration error, in [0, 1]; 0 is best.
 
     The error that Humanity's Last Exam reports: rows are sorted by confidence, bins hold about
-    `bin_size` rows each, and squared gaps are averaged over rows. Two details differ from the
-    script of that benchmark: it leaves out the last bin, and it tears equal confidences apart
-    in the order of the file. Here every row counts, and equal confidences stay together.
+    `bin_size` rows each, and squared gaps are averaged over rows. Three details differ from the
+    script of that benchmark. It leaves out its last bin, that of the most confident answers; it
+    tears equal confidences apart, in whatever order sorting leaves them; and its last bin takes
+    the remaining rows. Here every row counts, equal confidences stay together, and bins are
+    filled evenly.
 
     Parameters
     ----------

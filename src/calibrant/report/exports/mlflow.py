@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 
 __all__ = ["log_to_mlflow", "mlflow_metrics"]
@@ -38,8 +39,17 @@ def mlflow_metrics(document: Mapping[str, Any]) -> dict[str, float]:
 def log_to_mlflow(document: Mapping[str, Any], *, artifact: str = "calibrant.json") -> None:
     """Log an audit to the active MLflow run: numbers as metrics, the document as an artifact."""
     mlflow = optional_import("mlflow", extra="mlflow", purpose="logging to MLflow")
-    mlflow.log_metrics(mlflow_metrics(document))
-    mlflow.log_dict(dict(document), artifact)
+    try:
+        mlflow.log_metrics(mlflow_metrics(document))
+        mlflow.log_dict(dict(document), artifact)
+    except Exception as error:
+        # The slim package of MLflow cannot open the data base that is its default store.
+        if "unsupported URI" not in str(error):
+            raise
+        raise InputError(
+            "this installation of MLflow cannot open its tracking store",
+            hint="pip install 'calibrant[mlflow]', or set MLFLOW_TRACKING_URI to a server",
+        ) from error
 
 
 def _clean(name: str) -> str:
