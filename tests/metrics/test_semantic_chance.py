@@ -100,7 +100,9 @@ def test_several_right_classes_are_refused():
     pool = DrawPool(np.arange(40), counts, labels, np.ones(counts.shape, bool), {})
     found = noise_floor(pool)
     assert found.sem1 is None
-    assert found.refused == "40 of 40 questions have several right classes"
+    assert found.refused == (
+        "in 40 of 40 questions several meanings are graded right, and the test needs one"
+    )
 
 
 def test_draws_without_an_answer_keep_their_places():

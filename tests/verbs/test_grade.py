@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.report import render_text
 from support import call as run
 
 
@@ -107,6 +108,26 @@ def test_what_clustering_changes_is_measured_against_identical_wordings():
     assert shift["same_partition"] == 0
     # Confidence 3/4 against 2/4, always right: the error grows by a quarter without clustering.
     assert shift["sem1"]["value"] == pytest.approx(-0.25)
+
+
+def test_right_answers_that_stayed_apart_are_told_with_what_they_can_change():
+    table = pl.DataFrame(
+        {
+            "id": range(30),
+            "question": ["Which city?"] * 30,
+            "gold": ["Lima"] * 30,
+            "answers": [["Lima", "Lima", "Lima Peru", "Quito"]] * 30,
+        }
+    )
+    document = cal.audit(table, samples="answers", resamples=50).to_dict()
+    texts = [warning["text"] for warning in document["data"]["warnings"]]
+    assert any("In 30 of 30 questions several meanings match" in text for text in texts)
+    block = document["sem_ece"][0]
+    assert "needs one" in block["noise_floor"]["refused"]
+    # Confidence 2/4 against 3/4, always right: the error would be a quarter smaller.
+    assert block["right_joined_shift"]["sem1"]["value"] == pytest.approx(0.25)
+    shown = render_text(document, full=True)
+    assert "if all answers that are graded right were one meaning" in " ".join(shown.split())
 
 
 def test_groups_of_questions():

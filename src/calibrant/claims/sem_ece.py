@@ -10,7 +10,7 @@ from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.words import count, joined, percent, points, points_range
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["meaning_claims", "reading_guide", "sample_warnings"]
+__all__ = ["meaning_claims", "reading_guide", "sample_warnings", "several_right_warning"]
 
 _ROLES = {
     "samples": "sampled answers",
@@ -56,6 +56,30 @@ def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
         {"id": f"data.{name}", "subject": {"models": []}, "text": text}
         for name, text in zip(names, texts, strict=True)
     ]
+
+
+# Above this share of questions the split of right answers matters for the shares of meanings.
+_MANY_SPLIT = 0.05
+
+
+def several_right_warning(several: int, questions: int) -> list[dict[str, Any]]:
+    """Return the warning that one right answer was given in wordings that stayed apart.
+
+    Examples
+    --------
+    >>> several_right_warning(298, 500)[0]["text"].split(". ")[0]
+    'In 298 of 500 questions several meanings match the one right answer'
+    >>> several_right_warning(5, 500)
+    []
+    """
+    if several <= _MANY_SPLIT * questions:
+        return []
+    text = (
+        f"In {several:,} of {questions:,} questions several meanings match the one right answer. "
+        "They are counted apart, so the share of the leading meaning may be too low. A judge "
+        "model can put them together."
+    )
+    return [{"id": "data.several_right", "subject": {"models": []}, "text": text}]
 
 
 def _says(facts: Facts) -> str:

@@ -117,6 +117,7 @@ def _semantic_block(
         "ver": _stated(part, options, rng),
         "judging": _judging(part, block, options, rng),
         "clustering_shift": _strict_shift(part, options, rng),
+        "right_joined_shift": _joined_shift(part, options, rng),
     }
     return {"model": model, "group": group, **block, **more}
 
@@ -199,15 +200,35 @@ def _strict_shift(
         return None
     wording = part["answer"].cast(pl.String).str.strip_chars().str.to_lowercase()
     finer = pl.struct(part["class_id"].cast(pl.String), wording).rank("dense").cast(pl.Float64)
-    finer = pl.when(part["class_id"].is_null()).then(None).otherwise(finer)
-    strict = part.select(finer.alias("strict"))["strict"].to_numpy()
+    return _moved(part, finer, options, rng)
+
+
+def _joined_shift(
+    part: pl.DataFrame, options: SemanticOptions, rng: np.random.Generator
+) -> dict[str, Any] | None:
+    """Return how far both errors move if all answers that are graded right count as one meaning.
+
+    A grader accepts 'Vivaldi' and 'Antonio Vivaldi' where the classes keep them apart. It is a
+    bound and no better estimate: only right answers are put together, by their grade.
+    """
+    right = part["correct"].cast(pl.Float64, strict=False) == 1
+    own = part["class_id"].cast(pl.String).rank("dense").cast(pl.Float64)
+    return _moved(part, pl.when(right).then(0.0).otherwise(own), options, rng)
+
+
+def _moved(
+    part: pl.DataFrame, other: pl.Expr | pl.Series, options: SemanticOptions, rng: Any
+) -> dict[str, Any] | None:
+    """Return both errors minus those with other classes; None where the classes are the same."""
     from calibrant.metrics.semantic import clustering_shift
 
+    kept = pl.when(part["class_id"].is_null()).then(None).otherwise(other)
+    classes = part.select(kept.alias("other"))["other"].to_numpy()
     grades = _grades(part["correct"])
     found = clustering_shift(
         _ids(part),
         (class_numbers(part["class_id"]), grades),
-        (strict, grades),
+        (classes, grades),
         bins=options.bins,
         splits=_SPLITS,
         level=options.level,

@@ -57,6 +57,15 @@ class GradedSamples:
         )
 
     @property
+    def several_right(self) -> tuple[int, int]:
+        """Questions with one right answer: those where several classes of a model match it, all."""
+        one = self.questions.filter(pl.col("references").list.len() == 1).select("question_id")
+        right = self.semantics.filter(pl.col("purpose") == "answer", pl.col("correct"))
+        matched = right.group_by("question_id", "model").agg(pl.col("class_id").n_unique())
+        several = matched.filter(pl.col("class_id") > 1).select("question_id").unique()
+        return several.join(one, on="question_id", how="semi").height, one.height
+
+    @property
     def texts(self) -> pl.DataFrame:
         """The questions' texts."""
         return self.questions.select("question_id", "text")

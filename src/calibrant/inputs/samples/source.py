@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from calibrant.claims.sem_ece import sample_warnings
+from calibrant.claims.sem_ece import sample_warnings, several_right_warning
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource
 from calibrant.inputs.objects import as_table
@@ -83,4 +83,5 @@ def graded_source(
 def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
     found = source.coverage()
-    return {**found, "warnings": [*sample_warnings(graded.how), *found["warnings"]]}
+    own = [*sample_warnings(graded.how), *several_right_warning(*graded.several_right)]
+    return {**found, "warnings": [*own, *found["warnings"]]}

@@ -1,8 +1,8 @@
 """What Sem-ECE a perfect model would show by chance, and whether the data show more.
 
-The null says that draws and truth follow one law: the right answer is one more draw from the
-model. Then the right answer and the draws can change places, so that the law of each calibration
-error is known without any model of the questions.
+The null says that each answer is right as often as the model gives it: the right answer is one
+more draw from the model. Then the right answer and the draws can change places, so that the law of
+each calibration error is known without any model of the questions.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def noise_floor(
     simulations: int = 999,
     rng: RngLike = 0,
 ) -> NoiseFloor:
-    """Return what Sem1-ECE and Sem2-ECE would be by chance, with a test of 'one law'.
+    """Return what Sem1-ECE and Sem2-ECE would be by chance, and test them.
 
     The right answer joins the n draws as item n + 1 (as a class of its own where no draw is
     right). If it is one more draw from the model's law, each of the n + 1 items is the right
@@ -107,8 +107,9 @@ def noise_floor(
     Returns
     -------
     NoiseFloor
-        A small p shows that draws and truth do not follow one law. That is more than a
-        calibration error of 0 with unlimited draws, which only asks about the leading answer.
+        A small p shows that answers are not right as often as the model gives them. That is more
+        than a calibration error of 0 with unlimited draws, which only asks about the leading
+        answer.
 
     Examples
     --------
@@ -122,7 +123,10 @@ def noise_floor(
     usable, several = _one_right(pool)
     kept = pool.take(np.flatnonzero(usable))
     if several > _MOST_SEVERAL * pool.ids.size or not kept.ids.size:
-        reason = f"{several} of {pool.ids.size} questions have several right classes"
+        reason = (
+            f"in {several:,} of {pool.ids.size:,} questions several meanings are graded right, and "
+            "the test needs one"
+        )
         return NoiseFloor(None, None, int(kept.ids.size), several, reason)
     generator = as_generator(rng)
     swaps = _swaps(kept, selection_share, generator)

@@ -76,8 +76,31 @@ def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
     refused = (block.get("noise_floor") or {}).get("refused")
     if refused:
         notes.append(Paragraph(f"{_name(block)}: chance is not tested: {refused}."))
+    notes.extend(Paragraph(f"{_name(block)}: {text}") for text in _clustering(block))
     hard = [row for row in block["hardest"] if row["gap"] > 0][:_HARD_SHOWN]
     return [*notes, _hardest(_name(block), hard)] if hard else notes
+
+
+def _clustering(block: Mapping[str, Any]) -> list[str]:
+    """Return how far Sem2-ECE hangs on who clustered and graded."""
+    texts = []
+    judged = block.get("judging")
+    if judged:
+        texts.append(
+            f"with the errors of classes and grades, as a second judge finds them in "
+            f"{judged['questions']:,} questions, Sem1-ECE is {estimate_cell(judged['sem1'])} and "
+            f"Sem2-ECE {estimate_cell(judged['sem2'])}."
+        )
+    value = block["sem2"]["value"]
+    for key, when in (
+        ("clustering_shift", "only answers of the same letters were one meaning"),
+        ("right_joined_shift", "all answers that are graded right were one meaning"),
+    ):
+        shift = block.get(key)
+        if shift:
+            other = number_cell(value - shift["sem2"]["value"])
+            texts.append(f"if {when}, Sem2-ECE would be {other} instead of {number_cell(value)}.")
+    return texts
 
 
 def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
