@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from calibrant.planning.watching.detector import ChangeDetector
+from calibrant.planning.watching.promise import PromiseWatch
 from simulations._planning_monitor import CHANGE, DAYS, PER_DAY, WORLDS, stream
 from simulations.claims.harness import Said, World
 
@@ -91,6 +92,33 @@ def sure(rng, rows):
     return rng.beta(60, 1, rows)
 
 
+def promised(rng, *, rate, limit=0.1, rows=20, draws=1, later=None):
+    """A year of answers given alone: wrong at this rate, and at another one from day 100 on."""
+    watch = PromiseWatch(limit)
+    for day in range(DAYS):
+        chance = rate if later is None or day < CHANGE else later
+        own = rng.random(rows * draws)
+        question = np.repeat(np.arange(rows), draws)
+        if draws > 1:
+            own = np.where(rng.random(own.size) < 0.7, np.repeat(rng.random(rows), draws), own)
+        if watch.update(str(day), own < chance, question if draws > 1 else None):
+            kept = later is None or day < CHANGE
+            return [Said("monitor.promise", True, kept)]
+    return [Said("monitor.promise", False, False)]
+
+
+PROMISES = (
+    ("error as promised, 20 answers a day", {"rate": 0.1}),
+    ("error as promised, 5 draws a question", {"rate": 0.1, "draws": 5, "rows": 10}),
+    ("error as promised, 2 answers a day", {"rate": 0.1, "rows": 2}),
+    ("error as promised, 1 %", {"rate": 0.01, "limit": 0.01, "rows": 50}),
+    ("error as promised, 40 %", {"rate": 0.4, "limit": 0.4}),
+    ("error below the promise", {"rate": 0.07}),
+    ("error from 8 to 20 % on day 100, 10 % promised", {"rate": 0.08, "later": 0.2}),
+    ("error from 8 to 14 % on day 100, 10 % promised", {"rate": 0.08, "later": 0.14}),
+)
+
+
 def worlds():
     wanted = (
         "nothing, baseline 500",
@@ -115,4 +143,7 @@ def worlds():
     yield World("nothing, a baseline drawn unevenly, one year", uneven)
     yield World("nothing, two groups over- and under-confident, one year", mixed)
     yield World("nothing, 300 questions that come again, one year", recurring)
+    for name, options in PROMISES:
+        power = ("monitor.promise",) if "later" in options else ()
+        yield World(f"promise: {name}", partial(promised, **options), power)
     yield World("nothing, 60 questions that come again, one year", partial(recurring, questions=60))

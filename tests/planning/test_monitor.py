@@ -18,8 +18,7 @@ from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams
 from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
-from calibrant.planning.watching.batch import batch_estimates
-from calibrant.planning.watching.watch import drift_rate
+from calibrant.planning.watching.batch import batch_estimates, drift_rate
 from calibrant.verbs.monitor import monitor
 
 

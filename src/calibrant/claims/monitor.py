@@ -1,4 +1,4 @@
-"""What a monitor may say: calibration has changed, since when, by how much."""
+"""What a monitor may say: calibration has changed; a policy's promise is no longer kept."""
 
 from __future__ import annotations
 
@@ -53,6 +53,57 @@ ALARM = declare(
 )
 
 
+def _errors(facts: Mapping[str, Any]) -> str:
+    error, given = facts["error"], count(facts["given"], "answer")
+    if error is None:
+        return "no answer given alone has a label yet"
+    return f"{percent(error['value'])} of {given} given alone were wrong"
+
+
+PROMISE = declare(
+    ClaimRule(
+        "monitor.promise",
+        "Is the promise of the policy still kept?",
+        "P(wrong | the policy answers alone) > the error promised, from some batch on",
+        "bets on more errors, begun at every batch and added up, above horizon / alpha; answers "
+        "to one question are averaged",
+        "none: one policy per document",
+        {
+            "shown": lambda facts: _started(
+                facts,
+                f"the promise has expired: since about {facts['since']}, "
+                f"{percent(facts['now'])} of the answers given alone are wrong; at most "
+                f"{percent(facts['max_error'])} were promised. Fit the policy again.",
+            ),
+            "undecided": lambda facts: _started(
+                facts,
+                f"nothing shows that the promise is broken: {_errors(facts)}, at most "
+                f"{percent(facts['max_error'])} were promised. A small breach is still possible; "
+                "further labels show it.",
+            ),
+        },
+    )
+)
+
+
+def _promise_claim(
+    promise: Mapping[str, Any], subject: Mapping[str, Any], shared: Mapping[str, Any]
+) -> Claim:
+    broken = promise["broken"]
+    facts = {**promise, **shared}
+    if broken is not None:
+        facts |= {"since": broken["since"], "now": broken["error"]}
+    return PROMISE.claim(
+        "undecided" if broken is None else "shown",
+        facts,
+        subject=subject,
+        estimate=promise["error"],
+        p_adjusted=promise["p_value"],
+        margin=promise["max_error"],
+        n=promise["given"],
+    )
+
+
 def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
     """Return the claims of a watch, from its entries as plain data."""
     named = len(entries) > 1
@@ -74,4 +125,6 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
                 n=entry["n"],
             )
         )
+        if entry.get("promise") is not None:
+            claims.append(_promise_claim(entry["promise"], subject, shared))
     return claims

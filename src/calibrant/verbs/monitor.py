@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import polars as pl
 
 from calibrant.claims.monitor import monitor_claims
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.inputs.settings import table_settings
-from calibrant.inputs.streams.row_streams import follow_file, read_stdin
-from calibrant.planning.labelling.session import attach_labels
 from calibrant.planning.watching.state import load_state, save_state
-from calibrant.planning.watching.times import days_since_1970, instants
-from calibrant.planning.watching.watch import Baseline, StreamBatch, Watch
-from calibrant.records import Scores, load_scores, source_name
-from calibrant.records.label_store import LabelStore, store_path
+from calibrant.planning.watching.watch import Watch
+from calibrant.records import load_scores, source_name
 from calibrant.report.typed import MonitorResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
@@ -35,17 +29,32 @@ from calibrant.verbs._options import (
     OnInvalid,
     QuestionColumn,
 )
+from calibrant.verbs.monitoring.batches import (
+    MOST_ROWS,
+    STREAM_ROWS,
+    open_stream,
+    stream_batches,
+    tables_of,
+)
+from calibrant.verbs.monitoring.reference import (
+    Promise,
+    baseline_of,
+    marked_rows,
+    promise_watch,
+    read_baselines,
+    require_watched,
+)
 
 __all__ = ["monitor"]
-
-_STREAM_ROWS = 100
-_MOST_ROWS = 10**12
-_UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
 
 
 def _drifted(document: Mapping[str, Any]) -> str | None:
     alarms = [entry for entry in document["results"] if entry["alarm"]]
-    return f"calibration has drifted: {len(alarms)} alarm(s)" if alarms else None
+    if alarms:
+        return f"calibration has drifted: {len(alarms)} alarm(s)"
+    promises = [entry["promise"] for entry in document["results"] if entry.get("promise")]
+    broken = any(promise["broken"] for promise in promises)
+    return "the promise of the policy is broken" if broken else None
 
 
 @verb(
@@ -84,7 +93,7 @@ def monitor(
             metavar="N",
             group=INPUT,
             min=0,
-            max=_MOST_ROWS,
+            max=MOST_ROWS,
         ),
     ] = 0,
     follow: Annotated[
@@ -106,6 +115,10 @@ def monitor(
             group=INPUT,
             place="write",
         ),
+    ] = None,
+    policy: Annotated[
+        str | Path | None,
+        Option("Policy of `decide`: watch its promise.", metavar="FILE", place="read"),
     ] = None,
     horizon: Annotated[
         int,
@@ -159,6 +172,9 @@ def monitor(
     state
         File with the state of the watch: read if it is there, and written at the end. Batches of
         a time that it has seen already are left out.
+    policy
+        Saved policy of `decide`: the answers that it gives alone are watched too, and the document
+        says when more of them are wrong than was promised.
     horizon, alpha
         Batches, and the probability of any false alarm within that many.
     tolerance
@@ -189,17 +205,18 @@ def monitor(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "on_invalid": on_invalid}
-    every = every or ("day" if time else _STREAM_ROWS)
-    sources, stream = _opened(sources, every, follow, stream)
+    every = every or ("day" if time else STREAM_ROWS)
+    sources, stream = open_stream(sources, every, follow, stream)
     known = None
     if baseline is not None:
         with error_source(source_name(baseline)):
-            known = _baselines(baseline, columns)
+            known = read_baselines(baseline, columns)
+    promise = None if policy is None else Promise(policy)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
     dropped: dict[str, int] = {}
     rows_before = repeated = 0
-    for part in _tables(sources):
+    for part in tables_of(sources):
         with error_source(stream or source_name(part), rows_before=rows_before):
             scores = load_scores(part, repeats=True, labels="optional", **columns)
         if stream is not None:
@@ -211,24 +228,29 @@ def monitor(
             if key not in watches:
                 watches[key] = Watch(
                     {"model": key[0], "method": key[1]},
-                    baseline=_baseline_of(known, key, source_name(baseline)),
+                    baseline=baseline_of(known, key, source_name(baseline)),
                     baseline_rows=baseline_rows,
                     horizon=horizon,
                     alpha=alpha,
                     tolerance=tolerance,
+                    promise=promise_watch(promise, key, horizon=horizon, alpha=alpha),
                 )
             watch = watches[key]
+            marked = marked_rows(promise, watch, rows)
             named = "question_id" not in scores.assumed
-            for batch in _batches(rows, time, every, stream or scores.source, watch, named=named):
+            for batch in stream_batches(
+                marked, time, every, stream or scores.source, watch, named=named
+            ):
                 if batch.time <= resumed.get(key, -np.inf):
                     repeated += batch.confidence.size + batch.unlabelled
                     continue
                 if watch.update(batch) and on_alarm is not None and stream is not None:
-                    on_alarm({**watch.keys, **watch.alarms[-1]})
+                    on_alarm({**watch.keys, **watch.last_word})
     # A day written as text has become a date where options are checked.
     known_day = verified if isinstance(verified, dt.date) else None
     if not watches:
         raise InputError("the stream held no rows", source=stream)
+    require_watched(promise, watches.values())
     if state is not None:
         save_state(state, watches)
     results = [
@@ -245,6 +267,7 @@ def monitor(
         "baseline": input_files(baseline),
         "baseline_rows": baseline_rows,
         "state": None if state is None else str(state),
+        **({} if policy is None else {"policy": str(policy)}),
         "precision": precision,
         "drift": drift,
         "verified": None if verified is None else str(verified),
@@ -265,131 +288,3 @@ def _refuse_without_labels(results: list[dict[str, Any]], source: str) -> None:
             source=source,
             hint="label some rows of every batch",
         )
-
-
-def _opened(
-    sources: Any, every: str | int, follow: float | None, stream: str | None
-) -> tuple[Any, str | None]:
-    """Return the tables, and how messages call them where rows keep coming."""
-    rows = _size(every) or _STREAM_ROWS
-    inputs = [sources] if isinstance(sources, str | Path) else sources
-    if not isinstance(inputs, list) or not all(isinstance(part, str | Path) for part in inputs):
-        return sources, stream
-    if "-" in inputs:
-        if len(inputs) > 1:
-            raise InputError("standard input (-) is not mixed with files")
-        return read_stdin(rows), "standard input"
-    if follow is not None:
-        if len(inputs) != 1:
-            raise InputError(f"one growing file can be followed, got {len(inputs)}")
-        return follow_file(Path(inputs[0]), rows, follow), str(inputs[0])
-    return sources, stream
-
-
-def _tables(sources: Any) -> Iterator[Any]:
-    if isinstance(sources, list | tuple | Iterator):
-        yield from sources
-    else:
-        yield sources
-
-
-def _baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, str], Baseline]:
-    """Return the labelled rows of the last verification, with the weights of their draw."""
-    scores = load_scores(baseline, repeats=True, labels="optional", **columns)
-    frame = _with_labels(scores, baseline)
-    found = {}
-    for rows in frame.partition_by(["model", "method"], maintain_order=True):
-        weights = rows["label_weight"].to_numpy() if "label_weight" in rows.columns else None
-        found[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
-            rows["confidence"].cast(pl.Float64).to_numpy(),
-            rows["correct"].cast(pl.Float64).to_numpy(),
-            None if "question_id" in scores.assumed else rows["question_id"].to_numpy(),
-            weights,
-        )
-    return found
-
-
-def _with_labels(scores: Scores, baseline: Any) -> pl.DataFrame:
-    """Return labelled rows: those of the store beside the table, or all of a labelled table."""
-    frame = scores.frame
-    place = store_path(baseline) if isinstance(baseline, str | Path) else None
-    if place is not None and place.exists():
-        return attach_labels(frame, LabelStore(place, create=False))
-    open_rows = frame["correct"].null_count()
-    if open_rows:
-        raise InputError(
-            f"{open_rows:,} of {frame.height:,} rows of the baseline have no outcome, and nobody "
-            "knows how the others were chosen",
-            hint=Hint("label it with {0}", Call("label serve", "TABLE")),
-        )
-    return frame
-
-
-def _baseline_of(known: Any, key: tuple[str, str], source: str) -> Any:
-    if known is None:
-        return None
-    if key in known:
-        return known[key]
-    raise InputError(
-        f"the baseline has no rows of {key[0]} / {key[1]}",
-        source=source,
-        hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
-    )
-
-
-def _batches(
-    rows: pl.DataFrame,
-    time: str | None,
-    every: str | int,
-    source: str,
-    watch: Watch,
-    *,
-    named: bool,
-) -> Iterable[StreamBatch]:
-    size = _size(every)
-    if time is None:
-        step = size or max(1, rows.height)
-        offset = watch.taken
-        for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
-            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step), named=named)
-        return
-    if time not in rows.columns:
-        raise InputError(
-            f"there is no column {time!r} for the time", source=source, hint=Hint("set {time}")
-        )
-    stamped = rows.with_columns(instants(rows[time], source).alias("stream_time"))
-    stamped = stamped.sort("stream_time", maintain_order=True)
-    if size:
-        for start in range(0, stamped.height, size):
-            part = stamped.slice(start, size)
-            stamp = part["stream_time"][0]
-            yield _batch(str(stamp), days_since_1970(stamp), part, named=named)
-        return
-    unit = _UNITS[str(every)]
-    marked = stamped.with_columns(pl.col("stream_time").dt.truncate(unit).alias("stream_batch"))
-    for part in marked.partition_by("stream_batch", maintain_order=True):
-        stamp = part["stream_batch"][0]
-        label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
-        yield _batch(label, days_since_1970(stamp), part, named=named)
-
-
-def _size(every: str | int) -> int | None:
-    text = str(every)
-    if text.isdigit() and 0 < int(text) <= _MOST_ROWS:
-        return int(text)
-    if text not in _UNITS:
-        words = ", ".join(_UNITS)
-        raise InputError(Hint("{every} is an {0} or a number of rows, got {1}", words, repr(every)))
-    return None
-
-
-def _batch(label: str, days: float, rows: pl.DataFrame, *, named: bool) -> StreamBatch:
-    labelled = rows.filter(pl.col("correct").is_not_null())
-    return StreamBatch(
-        label,
-        days,
-        labelled["confidence"].cast(pl.Float64).to_numpy(),
-        labelled["correct"].cast(pl.Float64).to_numpy(),
-        labelled["question_id"].to_numpy() if named else None,
-        rows.height - labelled.height,
-    )

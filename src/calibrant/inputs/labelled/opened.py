@@ -100,7 +100,8 @@ class OpenLabels(Opened):
         )
         return LabelSession(rows, LabelStore(self.store, create=False))
 
-    def _labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:
+    def labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:
+        """Return the pool with its labels, and the labelled rows; weights where they differ."""
         session = self.session(columns)
         frame = session.labelled_rows()
         if not frame.height:
@@ -121,7 +122,7 @@ class OpenLabels(Opened):
         return session, frame.drop(WEIGHT) if _equal(weight) else frame
 
     def _load(self, rules: dict[str, Any]) -> Scores:
-        _, frame = self._labelled(rules)
+        _, frame = self.labelled(rules)
         canonical = {
             name: None
             for name in ("confidence", "correct", "model", "method", "question", "answer")
@@ -131,11 +132,11 @@ class OpenLabels(Opened):
 
     def scores_table(self) -> pl.DataFrame:
         """Return the labelled rows, under the names of the schema."""
-        return self._labelled({})[1]
+        return self.labelled({})[1]
 
     def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
         """Return the labelled rows for a comparison: its questions all had the same chance."""
-        session, frame = self._labelled(columns)
+        session, frame = self.labelled(columns)
         if WEIGHT in frame.columns:
             raise InputError(
                 "the labels were drawn with unequal chances, and a comparison takes equal ones",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
 from calibrant.stats.units import UnitInfluence
 
-__all__ = ["batch_estimates"]
+__all__ = ["batch_estimates", "drift_rate"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -61,3 +63,28 @@ def _mean_confidence(confidence: Floats, n: int) -> Estimate:
 
 def _pulls(values: Floats) -> UnitInfluence:
     return UnitInfluence(values - values.mean(), None, int(values.size))
+
+
+def drift_rate(history: Iterable[dict[str, Any]]) -> Estimate | None:
+    """Return the change of the mean gap per day, by weighted least squares over batches.
+
+    None where there are fewer than three batches with a time.
+    """
+    rows = [
+        (entry["time"], entry["gap"].value, entry["n"])
+        for entry in history
+        if math.isfinite(entry["time"])
+    ]
+    if len(rows) < 3:
+        return None
+    time, gap, weight = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    centred = time - np.average(time, weights=weight)
+    spread = float(weight @ centred**2)
+    if spread == 0.0:
+        return None
+    slope = float(weight @ (centred * gap)) / spread
+    rest = gap - np.average(gap, weights=weight) - slope * centred
+    noise = float(weight @ rest**2) / (len(rows) - 2)
+    # Three batches leave one degree of freedom: a normal quantile would promise far too much.
+    half = float(special.stdtrit(len(rows) - 2, 0.975)) * math.sqrt(noise / spread)
+    return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="student")

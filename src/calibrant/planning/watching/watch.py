@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning.formulas import half_life
-from calibrant.planning.watching.batch import batch_estimates
+from calibrant.planning.watching.batch import batch_estimates, drift_rate
 from calibrant.planning.watching.detector import ChangeDetector, Finding
+from calibrant.planning.watching.promise import PromiseWatch
 
-__all__ = ["Baseline", "StreamBatch", "Watch", "drift_rate"]
+__all__ = ["Baseline", "StreamBatch", "Watch"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -62,6 +61,8 @@ class StreamBatch:
         Question of each labelled row, or None.
     unlabelled
         Rows without an outcome, which are counted and left out.
+    alone
+        Which labelled rows a policy answers alone, or None where no policy is watched.
     """
 
     label: str
@@ -70,6 +71,7 @@ class StreamBatch:
     correct: Floats
     question: NDArray[Any] | None = None
     unlabelled: int = 0
+    alone: NDArray[np.bool_] | None = None
 
 
 class Watch:
@@ -87,6 +89,8 @@ class Watch:
         Batches over which any false alarm has at most this probability.
     tolerance
         Change that does not matter.
+    promise
+        Watch over the promise of a policy, or None.
     """
 
     def __init__(
@@ -98,10 +102,11 @@ class Watch:
         horizon: int = 365,
         alpha: float = 0.05,
         tolerance: float = 0.0,
+        promise: PromiseWatch | None = None,
     ) -> None:
         if baseline is not None and baseline_rows:
             raise InputError("give either a baseline table or a number of first rows, not both")
-        self.keys = keys
+        self.keys, self.promise = keys, promise
         self.detector = ChangeDetector(horizon=horizon, alpha=alpha, tolerance=tolerance)
         self.reference = "perfect calibration: accuracy equal to confidence"
         self.history: list[dict[str, Any]] = []
@@ -126,6 +131,7 @@ class Watch:
     def update(self, batch: StreamBatch) -> bool:
         """Take a batch; return whether this very batch set off the alarm."""
         self.unlabelled += batch.unlabelled
+        broken = self._keep_promise(batch)
         if self._waiting:
             return self._collect_baseline(batch)
         if not batch.confidence.size:
@@ -148,7 +154,14 @@ class Watch:
         if len(self.history) > _ROWS_SHOWN:
             self.history.pop(0)
             self.left_out += 1
-        return found is not None
+        return found is not None or broken
+
+    def _keep_promise(self, batch: StreamBatch) -> bool:
+        """Hold the answers given alone against the policy's promise."""
+        if self.promise is None or batch.alone is None or not batch.alone.any():
+            return False
+        question = None if batch.question is None else batch.question[batch.alone]
+        return self.promise.update(batch.label, 1.0 - batch.correct[batch.alone], question)
 
     def _told(self, found: Finding) -> dict[str, Any]:
         place = found.since - self.left_out
@@ -214,6 +227,7 @@ class Watch:
             else min(alarm["p_value"] for alarm in self.alarms),
             "drift_per_day": slope,
             "expiry": self._expiry(precision, drift, slope, verified),
+            "promise": None if self.promise is None else self.promise.document(),
             "history": self.history,
             "history_left_out": self.left_out,
         }
@@ -235,6 +249,7 @@ class Watch:
             "unlabelled": self.unlabelled,
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
+            "promise": None if self.promise is None else self.promise.to_dict(),
             "held": [
                 [
                     held.label,
@@ -265,6 +280,8 @@ class Watch:
         watch.rows, watch.unlabelled = state["rows"], state["unlabelled"]
         watch.verified_at = _number(state["verified_at"])
         watch._waiting = state["waiting"]
+        if state.get("promise") is not None:
+            watch.promise = PromiseWatch.from_dict(state["promise"])
         watch._held = [
             StreamBatch(
                 label,
@@ -276,6 +293,15 @@ class Watch:
             for label, time, confidence, correct, question in state["held"]
         ]
         return watch
+
+    @property
+    def last_word(self) -> dict[str, Any]:
+        """What the last batch that decided something said: an alarm, or a broken promise."""
+        if self.promise is not None and self.promise.broken is not None:
+            told = self.promise.broken
+            if not self.alarms or self.alarms[-1]["when"] != self.history[-1]["when"]:
+                return {"promise": told}
+        return self.alarms[-1]
 
     @property
     def taken(self) -> int:
@@ -347,28 +373,3 @@ def _day(time: float) -> dt.date | None:
     if not math.isfinite(time):
         return None
     return dt.date(1970, 1, 1) + dt.timedelta(days=math.floor(time))
-
-
-def drift_rate(history: Iterable[dict[str, Any]]) -> Estimate | None:
-    """Return the change of the mean gap per day, by weighted least squares over batches.
-
-    None where there are fewer than three batches with a time.
-    """
-    rows = [
-        (entry["time"], entry["gap"].value, entry["n"])
-        for entry in history
-        if math.isfinite(entry["time"])
-    ]
-    if len(rows) < 3:
-        return None
-    time, gap, weight = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
-    centred = time - np.average(time, weights=weight)
-    spread = float(weight @ centred**2)
-    if spread == 0.0:
-        return None
-    slope = float(weight @ (centred * gap)) / spread
-    rest = gap - np.average(gap, weights=weight) - slope * centred
-    noise = float(weight @ rest**2) / (len(rows) - 2)
-    # Three batches leave one degree of freedom: a normal quantile would promise far too much.
-    half = float(special.stdtrit(len(rows) - 2, 0.975)) * math.sqrt(noise / spread)
-    return Estimate(slope, slope - half, slope + half, n=int(weight.sum()), interval="student")

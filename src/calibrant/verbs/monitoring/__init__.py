@@ -1,0 +1,1 @@
+"""Parts of `monitor`: the stream in batches, the baseline, the promise of a policy."""

@@ -1,0 +1,110 @@
+"""The stream of a monitor, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.inputs.streams.row_streams import follow_file, read_stdin
+from calibrant.planning.watching.times import days_since_1970, instants
+from calibrant.planning.watching.watch import StreamBatch, Watch
+
+__all__ = ["ALONE", "MOST_ROWS", "STREAM_ROWS", "open_stream", "stream_batches", "tables_of"]
+
+STREAM_ROWS = 100
+MOST_ROWS = 10**12
+# Column that says which rows a policy answers alone.
+ALONE = "policy_answers_alone"
+_UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
+
+
+def open_stream(
+    sources: Any, every: str | int, follow: float | None, stream: str | None
+) -> tuple[Any, str | None]:
+    """Return the tables, and how messages call them where rows keep coming."""
+    rows = _size(every) or STREAM_ROWS
+    inputs = [sources] if isinstance(sources, str | Path) else sources
+    if not isinstance(inputs, list) or not all(isinstance(part, str | Path) for part in inputs):
+        return sources, stream
+    if "-" in inputs:
+        if len(inputs) > 1:
+            raise InputError("standard input (-) is not mixed with files")
+        return read_stdin(rows), "standard input"
+    if follow is not None:
+        if len(inputs) != 1:
+            raise InputError(f"one growing file can be followed, got {len(inputs)}")
+        return follow_file(Path(inputs[0]), rows, follow), str(inputs[0])
+    return sources, stream
+
+
+def tables_of(sources: Any) -> Iterator[Any]:
+    """Yield the tables of a stream one by one."""
+    if isinstance(sources, list | tuple | Iterator):
+        yield from sources
+    else:
+        yield sources
+
+
+def stream_batches(
+    rows: pl.DataFrame,
+    time: str | None,
+    every: str | int,
+    source: str,
+    watch: Watch,
+    *,
+    named: bool,
+) -> Iterable[StreamBatch]:
+    """Yield the batches of a table: so many rows each, or a stretch of time."""
+    size = _size(every)
+    if time is None:
+        step = size or max(1, rows.height)
+        offset = watch.taken
+        for number, start in enumerate(range(0, rows.height, step), start=offset + 1):
+            yield _batch(f"batch {number}", float("nan"), rows.slice(start, step), named=named)
+        return
+    if time not in rows.columns:
+        raise InputError(
+            f"there is no column {time!r} for the time", source=source, hint=Hint("set {time}")
+        )
+    stamped = rows.with_columns(instants(rows[time], source).alias("stream_time"))
+    stamped = stamped.sort("stream_time", maintain_order=True)
+    if size:
+        for start in range(0, stamped.height, size):
+            part = stamped.slice(start, size)
+            stamp = part["stream_time"][0]
+            yield _batch(str(stamp), days_since_1970(stamp), part, named=named)
+        return
+    unit = _UNITS[str(every)]
+    marked = stamped.with_columns(pl.col("stream_time").dt.truncate(unit).alias("stream_batch"))
+    for part in marked.partition_by("stream_batch", maintain_order=True):
+        stamp = part["stream_batch"][0]
+        label = stamp.isoformat(" ", "hours") if every == "hour" else stamp.date().isoformat()
+        yield _batch(label, days_since_1970(stamp), part, named=named)
+
+
+def _size(every: str | int) -> int | None:
+    text = str(every)
+    if text.isdigit() and 0 < int(text) <= MOST_ROWS:
+        return int(text)
+    if text not in _UNITS:
+        words = ", ".join(_UNITS)
+        raise InputError(Hint("{every} is an {0} or a number of rows, got {1}", words, repr(every)))
+    return None
+
+
+def _batch(label: str, days: float, rows: pl.DataFrame, *, named: bool) -> StreamBatch:
+    labelled = rows.filter(pl.col("correct").is_not_null())
+    return StreamBatch(
+        label,
+        days,
+        labelled["confidence"].cast(pl.Float64).to_numpy(),
+        labelled["correct"].cast(pl.Float64).to_numpy(),
+        labelled["question_id"].to_numpy() if named else None,
+        rows.height - labelled.height,
+        labelled[ALONE].to_numpy() if ALONE in labelled.columns else None,
+    )

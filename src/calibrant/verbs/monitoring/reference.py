@@ -1,0 +1,132 @@
+"""What a stream is held against: the labels of the last verification, a policy's promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
+from calibrant.epistemic.policies import load_policy
+from calibrant.epistemic.selective.policy import SelectivePolicy
+from calibrant.inputs.labelled.opened import WEIGHT, OpenLabels, labels_of
+from calibrant.planning.watching.promise import PromiseWatch
+from calibrant.planning.watching.watch import Baseline, Watch
+from calibrant.records import load_scores
+from calibrant.verbs.monitoring.batches import ALONE
+
+__all__ = [
+    "Promise",
+    "baseline_of",
+    "marked_rows",
+    "promise_watch",
+    "read_baselines",
+    "require_watched",
+]
+
+
+def read_baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, str], Baseline]:
+    """Return the labelled rows of the last verification, with the weights of their draw."""
+    store = labels_of(baseline, None, columns["correct"])
+    named = True
+    if store is not None:
+        frame = OpenLabels(baseline, store).labelled(columns)[1]
+    else:
+        scores = load_scores(baseline, repeats=True, labels="optional", **columns)
+        frame, named = scores.frame, "question_id" not in scores.assumed
+        _require_outcomes(frame)
+    found = {}
+    for rows in frame.partition_by(["model", "method"], maintain_order=True):
+        found[str(rows["model"][0]), str(rows["method"][0])] = Baseline(
+            rows["confidence"].cast(pl.Float64).to_numpy(),
+            rows["correct"].cast(pl.Float64).to_numpy(),
+            rows["question_id"].to_numpy() if named else None,
+            rows[WEIGHT].to_numpy() if WEIGHT in rows.columns else None,
+        )
+    return found
+
+
+def _require_outcomes(frame: pl.DataFrame) -> None:
+    open_rows = frame["correct"].null_count()
+    if open_rows:
+        raise InputError(
+            f"{open_rows:,} of {frame.height:,} rows of the baseline have no outcome, and nobody "
+            "knows how the others were chosen",
+            hint=Hint("label it with {call}", call=Call("label serve", "TABLE")),
+        )
+
+
+def baseline_of(
+    known: dict[tuple[str, str], Baseline] | None, key: tuple[str, str], source: str
+) -> Baseline | None:
+    """Return the baseline of a model and method; one that holds others only is refused."""
+    if known is None:
+        return None
+    if key in known:
+        return known[key]
+    raise InputError(
+        f"the baseline has no rows of {key[0]} / {key[1]}",
+        source=source,
+        hint="it holds " + ", ".join(" / ".join(pair) for pair in known),
+    )
+
+
+class Promise:
+    """The promise of a saved policy of `decide`.
+
+    Parameters
+    ----------
+    path
+        The policy's file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        policy = load_policy(path)
+        limit = policy.promise.get("max_error") if isinstance(policy, SelectivePolicy) else None
+        if not isinstance(policy, SelectivePolicy) or limit is None or policy.threshold is None:
+            raise InputError(
+                "the policy promises no error, so there is no promise to watch",
+                source=str(path),
+                hint=Hint(
+                    "save one that does: {call}",
+                    call=Call("decide", "TABLE", max_error=0.05, save="policy.json"),
+                ),
+            )
+        self.policy, self.limit, self.path = policy, float(limit), str(path)
+        made = policy.fitted_on
+        self.key = (str(made.get("model", "model")), str(made.get("method", "confidence")))
+
+
+def promise_watch(
+    promise: Promise | None, key: tuple[str, str], *, horizon: int, alpha: float
+) -> PromiseWatch | None:
+    """Return a watch for the model and method that the policy was made for, else None."""
+    if promise is None or key != promise.key:
+        return None
+    delta = promise.policy.promise.get("delta")
+    return PromiseWatch(promise.limit, horizon, alpha, delta, promise.policy.made)
+
+
+def require_watched(promise: Promise | None, watches: Iterable[Watch]) -> None:
+    """Refuse a stream that does not hold what the policy was made for."""
+    if promise is not None and all(watch.promise is None for watch in watches):
+        raise InputError(
+            f"the stream has no rows of {' / '.join(promise.key)}, for which the policy was made",
+            source=promise.path,
+        )
+
+
+def marked_rows(promise: Promise | None, watch: Watch, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows with a column that says which of them the policy answers alone."""
+    if promise is None or watch.promise is None:
+        return rows
+    missing = [name for name in promise.policy.needs if name not in rows.columns]
+    if missing:
+        raise InputError(
+            f"the policy needs the column {missing[0]!r}, which the stream does not have",
+            source=promise.path,
+        )
+    return rows.with_columns(pl.Series(ALONE, promise.policy.decide_many(rows)))
