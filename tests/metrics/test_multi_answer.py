@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from calibrant.confidence import Question, score_table, table_of
+from calibrant.confidence import Question, class_mass, score_table, table_of
 from calibrant.core.errors import InputError
 from calibrant.metrics.multi_answer import (
     compare_aurocs,
@@ -18,6 +18,8 @@ from calibrant.metrics.multi_answer import (
     leaves,
     macro_auroc,
     macro_mean,
+    mass_grid,
+    mass_histogram,
     mixes_of,
     spearman,
     tune_aggregation,
@@ -359,3 +361,43 @@ def test_deepseek_v3_accuracy_rises_and_consistency_falls_with_k(shared_data):
     assert verb["change"]["confidence"]["value"] > -0.01
     areas = [part["auroc"]["value"] for part in consistency["mixes"]]
     assert areas == sorted(areas, reverse=True)
+
+
+def test_thresholds_fit_the_masses_and_the_histogram_counts_every_meaning():
+    table, questions = simulated_model(per_k=40)
+    (entry,) = tune_aggregation(table, questions, methods=["sca"])
+    tried = [point["threshold"] for point in entry["curve"]]
+    assert tried[0] == 0.0
+    assert tried[-1] == pytest.approx(mass_grid(table)[-1])
+    assert tried[-1] > 1.0, "sums over draws exceed 1, and so do thresholds that fit them"
+    (found,) = mass_histogram(table)
+    classes = table.samples.classes
+    assert sum(found["counts"]) == int(classes.answered.sum())
+    above = class_mass(table.samples)[classes.answered] > 1.0
+    assert found["counts"][-1] == int(above.sum()) > 0
+
+
+def test_scoring_choices_of_the_verb_score_the_draws_again(tmp_path):
+    table, questions = simulated_model(per_k=20)
+    scores = score_table(table, methods=["sfca", "consistency"]).scores.join(
+        questions, on="question_id"
+    )
+    with pytest.raises(InputError, match="how draws are scored"):
+        bench_evaluate(scores, reference="consistency", tau=0.3, tune=[])
+    rows = [
+        {"question_id": table.question_id[int(unit)], "model": "broad", "draw": i, "class_id": c,
+         "correct": bool(right), "purpose": "answer", "text": str(c)}
+        for i, (unit, c, right) in enumerate(
+            zip(table.samples.unit, table.samples.class_id, table.samples.correct, strict=True)
+        )
+    ]  # fmt: skip
+    draws = pl.DataFrame(rows)
+    plain, at = (
+        bench_evaluate(scores, draws=draws, reference="consistency", tau=tau, tune=[])
+        for tau in (None, 0.3)
+    )
+    mean = {
+        found["settings"]["scoring"]["tau"]: found["results"][0]["by_k"][0]["confidence"]["value"]
+        for found in (plain, at)
+    }
+    assert mean[0.3] < mean[None]

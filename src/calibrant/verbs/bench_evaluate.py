@@ -42,6 +42,7 @@ __all__ = ["bench_evaluate"]
 
 _TUNED = ("sca", "snca", "sfca")
 _REFERENCE = "sca"
+_PAPER = ":paper"
 _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 
@@ -248,7 +249,9 @@ def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any
 
 
 def _ranking_methods() -> frozenset[str]:
-    return frozenset(entry.name for entry in METHODS.values() if not entry.probability)
+    """Return the scores that are no probabilities, under the names of their variants too."""
+    names = [entry.name for entry in METHODS.values() if not entry.probability]
+    return frozenset([*names, *(f"{name}{_PAPER}" for name in names)])
 
 
 def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
@@ -334,6 +337,8 @@ def _rescored(
     names = [name for name in frame["method"].unique(maintain_order=True) if name in METHODS]
     columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
     scored = score_table(table, methods=names, **chosen).scores
+    # One variant for all: the settings name it, the methods keep their names.
+    scored = scored.with_columns(pl.col("method").str.strip_suffix(_PAPER))
     return scored.drop_nulls(["confidence", "correct"]).join(
         frame.select(columns).unique(), on="question_id", maintain_order="left"
     )

@@ -127,6 +127,8 @@ def _moves(facts: Facts) -> str:
 
 
 def _moved(change: float) -> str:
+    if abs(change) < 5e-4:
+        return "does not change"
     return f"{'rises' if change >= 0 else 'falls'} by {points(abs(change))}"
 
 
@@ -143,8 +145,8 @@ MISLED = declare(
         {
             "shown": lambda facts: _named(
                 facts,
-                f"{_moves(facts)}: {points(abs(facts['value']))} too "
-                f"{'little' if facts['value'] < 0 else 'much'} confidence "
+                f"{_moves(facts)}. Against accuracy, confidence "
+                f"{'loses' if facts['value'] < 0 else 'gains'} {points(abs(facts['value']))} "
                 f"(95 % interval {points_range(facts['least'], facts['most'])}).",
             ),
             "equivalent": lambda facts: _named(

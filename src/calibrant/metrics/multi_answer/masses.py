@@ -75,7 +75,7 @@ def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
     mass = class_mass(table.samples)
     known = classes.answered & ~np.isnan(mass)
     models = table.model.gather(classes.unit[known]).to_numpy()
-    edges = np.linspace(0.0, 1.0, bins + 1)
+    edges = np.round(np.linspace(0.0, 1.0, bins + 1), 12)
     found = []
     for model in dict.fromkeys(models.tolist()):
         own = mass[known][models == model]
