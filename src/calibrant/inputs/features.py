@@ -29,7 +29,7 @@ def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
 
 def scores_source(data: Any) -> Any:
     """Return the table of scores of what a verb was given, whatever kind it is."""
-    return open_input(data).scores_table()
+    return open_input(data).probabilities_table()
 
 
 def without_missing(

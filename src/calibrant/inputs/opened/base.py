@@ -97,6 +97,10 @@ class Opened(ABC):
     def scores_table(self) -> Any:
         """Return the table of scores, or what can be read as one."""
 
+    def probabilities_table(self) -> Any:
+        """Return the table of scores for verbs that take probabilities only."""
+        return self.scores_table()
+
     def compared(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the table that a comparison reads, and the names of its columns."""
         return self.scores_table(), columns

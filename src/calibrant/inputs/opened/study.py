@@ -42,6 +42,17 @@ class OpenStudy(Opened):
         """Return the scores of the study."""
         return self.study.read("scores")
 
+    def probabilities_table(self) -> pl.DataFrame:
+        """Return the scores without methods that only rank answers, which a study may hold."""
+        # Loaded here: reading a table needs no method.
+        from calibrant.confidence.method import METHODS
+
+        table = self.scores_table()
+        ranking = [method.name for method in METHODS.values() if not method.probability]
+        return (
+            table.filter(~pl.col("method").is_in(ranking)) if "method" in table.columns else table
+        )
+
     def candidates(self) -> pl.DataFrame | None:
         """Return the candidates that every model judged, where the study has them."""
         return self.study.read("candidates") if self.study.has("candidates") else None
