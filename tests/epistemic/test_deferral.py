@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,13 @@ from hypothesis import strategies as st
 from calibrant.core import InputError
 from calibrant.epistemic import CostMatrix, load_policy
 from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.choice import Target, choose_policy, per_question
+from calibrant.epistemic.deferral.choice import (
+    Target,
+    choose_policy,
+    given_tolerance,
+    per_question,
+)
+from calibrant.epistemic.deferral.embedding import VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.guarantee import betting_p, certified_settings
 from calibrant.epistemic.deferral.mixing import at_accuracy, at_budget, hash_share
 from calibrant.epistemic.deferral.policy import MixedPolicy, ValuePolicy
@@ -219,6 +226,65 @@ def test_neighbours_are_found_by_cosine():
     (fitted,) = fit_strategies(answers, [answers], options, 0)
     accuracy = fitted.policy.accuracy(pl.DataFrame({"x": [9.0, 0.01], "y": [1.0, 0.2]}))
     np.testing.assert_allclose(accuracy, [[1, 0], [0, 1]])
+
+
+def test_neighbours_look_at_the_whole_embedding(tmp_path):
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(400, 12))
+    # What decides is a direction that the components given as features do not show.
+    right = np.column_stack([vectors[:, 11] > 0, vectors[:, 11] <= 0]).astype(float)
+    table = pl.DataFrame({"topic": ["x"] * 400})
+    cost = np.ones((400, 2))
+    answers = Answers(("a", "b"), table, np.full((400, 2), 0.5), right, cost, {}, vectors)
+    options = StrategyOptions(strategies=("router_knn",), neighbours=15)
+    (fitted,) = fit_strategies(answers, [answers], options, 0)
+    probe = np.zeros(12)
+    probe[11] = 3.0
+    about = {"column": "q", "embedder": "letters", "centre": [0.0] * 12, "axes": [[1.0] * 12]}
+    policy = MixedPolicy(fitted.policy, (100.0, 100.0), 0.0, {}, embedding=about)
+    policy.save(tmp_path / "policy.json")
+    loaded = load_policy(tmp_path / "policy.json")
+    assert loaded.route({VECTOR: probe}, {}).model == "a"
+    assert loaded.route({VECTOR: -probe}, {}).model == "b"
+    with pytest.raises(InputError, match="embedding"):
+        loaded.route({"q": "abc"}, {})
+
+    class Letters:
+        name = "letters"
+
+        def embed(self, texts):
+            return [probe if "a" in text else -probe for text in texts]
+
+    told = loaded.embed_with(Letters())
+    assert [told.route({"q": text}, {}).model for text in ("abc", "xyz")] == ["a", "b"]
+    with pytest.raises(InputError, match="fitted with letters"):
+        QuestionEmbedding({**about, "embedder": "letters"}, type("Other", (), {"name": "other"})())
+
+
+def test_a_tolerance_is_saved_with_its_promise_or_refused():
+    answers = world(1500, 3)
+    options = StrategyOptions(strategies=("value", "confidence"))
+    # Confidences of other questions and no topic: whoever asks everybody then picks at random.
+    others = np.random.default_rng(0).permutation(1500)
+    blind = replace(
+        answers,
+        features=pl.DataFrame({"topic": ["any"] * 1500}),
+        confidence=answers.confidence[others],
+    )
+    with pytest.raises(InputError, match=r"not saved: at the same cost .* more accurate"):
+        given_tolerance(blind, options, 0.1, seed=0)
+    alone = StrategyOptions(strategies=("risk",))
+    found = given_tolerance(answers, alone, 0.35, seed=0)
+    assert found.strategy == "risk"
+    assert found.dials == (0.35, 0.35)
+    unseen = world(6000, 99)
+    risk = found.policy.risk(unseen)
+    stops = risk <= 0.35
+    who = np.where(stops.any(axis=1), stops.argmax(axis=1), risk.argmin(axis=1))
+    reached = unseen.correct[np.arange(6000), who].mean()
+    assert found.accuracy.low - 0.02 < reached < found.accuracy.high + 0.02
+    with pytest.raises(InputError, match="at least 250 questions"):
+        given_tolerance(world(200, 3), options, 0.3, seed=0)
 
 
 def test_mixes_average_question_by_question():

@@ -5,6 +5,7 @@ from tests.epistemic.worlds import draw, true_grouping_loss, truth
 
 from calibrant.core import InputError
 from calibrant.epistemic import BinnedGroupingLoss, GroupingLoss, TreeGroupingLoss
+from calibrant.epistemic.loss.boosting import FOLDS, boosted_residuals, encode
 from calibrant.epistemic.trees.residuals import linear_bound
 
 
@@ -242,3 +243,32 @@ def test_rows_of_one_question_are_counted_once():
     assert again.brier_.high - again.brier_.low == pytest.approx(
         once.brier_.high - once.brier_.low, rel=0.01
     )
+
+
+def test_trees_never_see_the_fold_they_predict():
+    rng = np.random.default_rng(0)
+    n = 600
+    fold = np.arange(n) % FOLDS
+    table = pl.DataFrame({"x": rng.random(n), "c": rng.choice(list("abcdef"), n)})
+    encoded = encode(table)
+    targets = np.tile(rng.normal(size=n), (FOLDS, 1))
+    before = boosted_residuals(encoded, targets, fold)
+    changed = targets.copy()
+    changed[2, fold == 2] += 5.0
+    after = boosted_residuals(encoded, changed, fold)
+    np.testing.assert_array_equal(before, after)
+    changed[2, fold == 3] += 5.0
+    assert np.abs(boosted_residuals(encoded, changed, fold)[2] - before[2]).max() > 0.5
+
+
+def test_trees_find_what_two_features_say_together():
+    rng = np.random.default_rng(1)
+    n = 4000
+    table = pl.DataFrame({"x": rng.random(n), "c": rng.choice(list("abcdefgh"), n)})
+    inside = ((table["x"] > 0.5) & table["c"].is_in(["b", "g"])).to_numpy()
+    targets = np.tile(0.4 * inside + 0.1 * rng.normal(size=n), (FOLDS, 1))
+    fold = np.arange(n) % FOLDS
+    found = boosted_residuals(encode(table), targets, fold)[fold, np.arange(n)]
+    assert found[inside].mean() > 0.33
+    # Bins are as wide as a thirty-second of the rows, so that a few at the edge are mistaken.
+    assert np.quantile(np.abs(found[~inside]), 0.98) < 0.05

@@ -198,6 +198,16 @@ def test_groups_named_saved_and_told(table, tmp_path):
     assert result["results"][0]["copy_check"]["passed"] in (True, False)
     named = [g for g in result["groups"] if g["kind"] == "named"]
     assert [group["rule"] for group in named] == ["long answers"]
+    (told,) = [claim for claim in result["claims"] if claim["id"] == "groups.named"]
+    assert told["subject"]["rule"] == "long answers"
+    # What decisions cost in a group, and what better ones would save there.
+    law = next(group for group in result["groups"] if group["rule"] == "topic = law")
+    assert law["saved"]["value"] <= law["cost"]["value"]
+    small = table.filter((pl.col("model") == "small") & (pl.col("topic") == "law"))
+    one = small["confidence"].to_numpy() >= 2 / 3
+    right = small["correct"].to_numpy() == 1
+    paid = np.where(one & ~right, 2.0, 0.0) + np.where(~one & right, 1.0, 0.0)
+    assert law["cost"]["value"] == pytest.approx(paid.mean())
     corrector = load_policy(tmp_path / "corrector.json")
     assert 0 <= corrector.predict_one({"topic": "x", "tokens": 3}, 0.5) <= 1
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
-from calibrant.claims.words import labels_text, percent, points, points_range
+from calibrant.claims.words import count, labels_text, percent, points, points_range
 
 __all__ = ["cascade_claims"]
 
 _MARGIN = 0.02
+# Questions from which on a policy is chosen.
+_FEWEST = 250
 
 
 GUARANTEE = declare(
@@ -56,7 +58,11 @@ REACHES = declare(
                 f"{points(_MARGIN)}, at {percent(facts['cost'])} of its cost."
             ),
             "undecided": lambda facts: (
-                f"Deferring ({facts['words']}) costs {percent(facts['cost'])} of "
+                f"Undecided whether deferring is as accurate as {facts['largest']} alone: "
+                f"{count(facts['n'], 'question')} are too few to choose a policy. "
+                f"{labels_text(facts['more']).capitalize()} would decide."
+                if facts["words"] is None
+                else f"Deferring ({facts['words']}) costs {percent(facts['cost'])} of "
                 f"{facts['largest']}. Undecided whether it is more accurate "
                 f"({points_range(facts['low'], facts['high'])} points). "
                 f"{labels_text(facts['more']).capitalize()} would decide."
@@ -78,7 +84,7 @@ def cascade_claims(entry: Mapping[str, Any]) -> list[Claim]:
     policy = entry["policy"]
     promise = policy.get("promise")
     if promise is None:
-        return []
+        return [_too_few(entry)]
     facts = {
         "largest": entry["largest"],
         "words": policy["words"],
@@ -91,6 +97,17 @@ def cascade_claims(entry: Mapping[str, Any]) -> list[Claim]:
     if policy["rule"] != "single":
         made.append(_against_largest(promise, facts, subject))
     return made
+
+
+def _too_few(entry: Mapping[str, Any]) -> Claim:
+    n = int(entry["n"])
+    return REACHES.claim(
+        "undecided",
+        {"largest": entry["largest"], "words": None, "n": n, "more": max(_FEWEST - n, 0)},
+        subject={"strategy": None, "models": [model["model"] for model in entry["models"]]},
+        margin=_MARGIN,
+        n=n,
+    )
 
 
 def _guarantee(promise: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:

@@ -14,7 +14,14 @@ from calibrant.core.hints import Hint
 from calibrant.inputs.opened.door import open_input
 from calibrant.records import Scores
 
-__all__ = ["embed_texts", "embedded", "refuse_outcome", "scores_source", "without_missing"]
+__all__ = [
+    "embed_texts",
+    "embedded",
+    "refuse_outcome",
+    "scores_source",
+    "vector_column",
+    "without_missing",
+]
 
 
 def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
@@ -80,10 +87,15 @@ def embed_texts(texts: pl.Series) -> tuple[npt.NDArray[np.float64], str]:
     return vectors[[place[text] for text in texts.to_list()]], embedder.name
 
 
+def vector_column(column: str) -> str:
+    """Return the name of the column that holds the whole embedding of a text column."""
+    return f"{column} vector"
+
+
 def embedded(
     frame: pl.DataFrame, features: list[str], column: str | None, dimensions: int
 ) -> tuple[pl.DataFrame, list[str], dict[str, Any] | None]:
-    """Add the principal components of a text column's embedding as features.
+    """Add the principal components of a text column's embedding as features, and the whole of it.
 
     What is returned last holds all that a policy needs to do the same to a new question.
     """
@@ -103,6 +115,7 @@ def embedded(
     names = [f"{column}_{number + 1}" for number in range(dimensions)]
     joined = frame.with_columns(
         *(pl.Series(new, points[:, at]) for at, new in enumerate(names)),
+        pl.Series(vector_column(column), vectors.astype(np.float32)),
     )
     about = {
         "column": column,

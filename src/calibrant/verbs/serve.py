@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import GroupCorrector, SelectivePolicy, Step, load_policy
+from calibrant.epistemic.deferral.embedding import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
 from calibrant.report.result import Result
 from calibrant.verbs.serving.front import Endpoint, Front
@@ -184,7 +183,8 @@ def open_front(
         name: Endpoint(endpoints[name], name, _key(keys.get(name)), price.get(name, 0.0), per_token)
         for name in models
     }
-    describe = _describer(getattr(loaded, "embedding", None))
+    about = getattr(loaded, "embedding", None)
+    describe = None if about is None else QuestionEmbedding(about, _embedder()).described
     return Front(decide, places, ServedLog(ledger), token, describe)
 
 
@@ -208,27 +208,7 @@ def _selective(policy: SelectivePolicy, name: str) -> Callable[..., Step]:
     return route
 
 
-def _describer(
-    about: Mapping[str, Any] | None,
-) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """Return what adds the components of the text's embedding to a question."""
-    if about is None:
-        return None
+def _embedder() -> Any:
     from calibrant.clients.endpoints.embeddings import open_embedder
 
-    embedder = open_embedder()
-    if embedder.name != about["embedder"]:
-        raise InputError(
-            f"the policy was fitted with {about['embedder']}, here is {embedder.name}",
-            hint="install that version, or fit the policy again",
-        )
-    centre, axes = np.asarray(about["centre"]), np.asarray(about["axes"])
-    column = str(about["column"])
-
-    def describe(question: dict[str, Any]) -> dict[str, Any]:
-        text = str(question.get(column) or question["text"])
-        points = (np.asarray(embedder.embed([text]), dtype=np.float64)[0] - centre) @ axes.T
-        names = (f"{column}_{number + 1}" for number in range(len(points)))
-        return {**question, **dict(zip(names, points.tolist(), strict=True))}
-
-    return describe
+    return open_embedder()

@@ -37,6 +37,8 @@ class Answers:
         Shape (queries, models): what asking costs.
     answer_features
         Per model, what is known once it has answered.
+    vectors
+        Embedding of each query, whole, for routers that look at neighbours.
     """
 
     models: tuple[str, ...]
@@ -45,6 +47,7 @@ class Answers:
     correct: Floats
     cost: Floats
     answer_features: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    vectors: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.confidence)
@@ -65,6 +68,7 @@ class Answers:
             self.correct[rows],
             self.cost[rows],
             {name: frame[rows] for name, frame in self.answer_features.items()},
+            None if self.vectors is None else self.vectors[rows],
         )
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
+from calibrant.core.hints import Hint
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.guarantee import certified_settings
 from calibrant.epistemic.deferral.mixing import Mix, at_accuracy, at_budget, mixed
-from calibrant.epistemic.deferral.policy import Inner
 from calibrant.epistemic.deferral.strategies import (
     STRATEGIES,
     FittedStrategy,
@@ -22,8 +21,17 @@ from calibrant.epistemic.deferral.strategies import (
     fit_strategies,
     single_models,
 )
+from calibrant.epistemic.deferral.target import ChosenPolicy, Target
 
-__all__ = ["FEWEST", "ChosenPolicy", "Target", "choose_policy", "per_question", "reach"]
+__all__ = [
+    "FEWEST",
+    "ChosenPolicy",
+    "Target",
+    "choose_policy",
+    "given_tolerance",
+    "per_question",
+    "reach",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,68 +42,6 @@ FEWEST = 250
 # strategy that was asked for be refused.
 _REPLACES = 1.0
 _REFUSES = 1.96
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What the policy is to reach.
-
-    Parameters
-    ----------
-    budget
-        Mean cost per question, as a share of what the largest model costs.
-    accuracy
-        Accuracy to reach at the lowest cost; None with no budget: that of the largest model.
-    margin
-        With a guarantee: how much less accurate than the largest model is tolerated.
-    delta
-        Chance that the guarantee fails.
-    strategy
-        The strategy to save, whatever the others reach; None: the best one.
-    """
-
-    budget: float | None = None
-    accuracy: float | None = None
-    margin: float | None = None
-    delta: float = 0.1
-    strategy: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenPolicy:
-    """The policy chosen and why.
-
-    Parameters
-    ----------
-    strategy
-        Its name; ``"single"`` is always one model.
-    policy, dials, share
-        The fitted policy, the two settings of its dial, and the share of questions that meet the
-        second.
-    mix
-        Positions of the settings, cost and accuracy.
-    accuracy, cost, gain
-        Of the mix, on questions that its policies had not seen; gain is that over the largest
-        model, question by question.
-    reasons
-        Per strategy, why it was not taken.
-    certified
-        With a guarantee: how many settings passed, None without.
-    how
-        What was reached, in words.
-    """
-
-    strategy: str
-    policy: Inner
-    dials: tuple[Any, Any]
-    share: float
-    mix: Mix
-    accuracy: Estimate
-    cost: Estimate
-    gain: Estimate
-    reasons: dict[str, str] = field(default_factory=dict)
-    certified: int | None = None
-    how: str = ""
 
 
 def reach(
@@ -142,14 +88,45 @@ def choose_policy(
     returned is fitted on all of them. With a guarantee 30 % of the questions are kept apart.
     """
     n = len(answers)
-    if n < FEWEST:
-        raise InputError(f"choosing a policy takes at least {FEWEST} questions; there are {n}")
+    _refuse_few(n)
     order = named_stream(seed, "choose policy").permutation(n)
     kept = round(n * _CERTIFY) if target.margin is not None else 0
     own, apart = answers.rows(order[kept:]), answers.rows(order[:kept])
     if target.margin is None:
         return _best(_judged(own, [], options, seed), own, target, seed)
     return _certified(_judged(own, [apart], options, seed), own, target)
+
+
+def given_tolerance(
+    answers: Answers, options: StrategyOptions, tolerance: float, *, seed: int
+) -> ChosenPolicy:
+    """Measure a risk cascade of a given tolerance; refuse it where another strategy is better.
+
+    It is held against the best that every strategy reaches at the cost of this one.
+    """
+    _refuse_few(len(answers))
+    names = tuple(dict.fromkeys((*options.strategies, "risk")))
+    judged = _judged(answers, [], replace(options, strategies=names, tolerance=tolerance), seed)
+    one, singles = judged["risk"], judged["single"]
+    at = len(one.cost) - 1
+    mix = mixed(at, at, 0.0, one.cost, one.accuracy)
+    how = "the tolerance that was given"
+    target = Target(budget=mix.cost / float(answers.cost[:, -1].mean()))
+    found, _ = _reached(judged, answers, target)
+    for name, other in found.items():
+        if _lead(other, (one, mix, how), target) > _REFUSES:
+            better = f"{100 * (other[1].accuracy - mix.accuracy):.1f} points more accurate"
+            raise InputError(
+                f"the tolerance {tolerance:g} is not saved: at the same cost "
+                f"{STRATEGIES.get(name, 'always one model')} is {better}, on the same page",
+                hint=Hint("leave {tolerance} out, or give {budget}", budget=f"{target.budget:.2f}"),
+            )
+    return _chosen(one, mix, _measured(one, mix, singles), {}, how)
+
+
+def _refuse_few(n: int) -> None:
+    if n < FEWEST:
+        raise InputError(f"choosing a policy takes at least {FEWEST} questions; there are {n}")
 
 
 def _judged(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.deferral.cascade import Cascade, Step
+from calibrant.epistemic.deferral.embedding import VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.mixing import hash_share
 from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.deferral.value import ValueModel
@@ -169,6 +170,8 @@ class MixedPolicy:
         Date, questions and origin.
     embedding
         How a text becomes the features of the question, where one is embedded.
+    embedder
+        What embeds it, see `embed_with`; it is not saved, its name is.
     """
 
     policy: Inner
@@ -179,6 +182,7 @@ class MixedPolicy:
     n: int = 0
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
     embedding: Mapping[str, Any] | None = None
+    embedder: QuestionEmbedding | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         pair = tuple(self.policy.with_dial(dial) for dial in self.dials)
@@ -196,13 +200,34 @@ class MixedPolicy:
         ----------
         question
             What is known of it. Its ``question_id``, else its ``text``, else all of it decides
-            which of the two settings it meets.
+            which of the two settings it meets. Where a text was embedded and
+            an embedder is given, the text is enough.
         asked
             Answers so far, by model.
         """
         second = self.share > 0 and hash_share(question_key(question)) < self.share
         policy: Inner = self._pair[1 if second else 0]  # type: ignore[attr-defined]
-        return policy.route(question, asked)
+        return policy.route(self.described(question), asked)
+
+    def embed_with(self, embedder: Any) -> MixedPolicy:
+        """Return the policy with what embeds the text of a question; only its own one is taken."""
+        if self.embedding is None:
+            return self
+        return replace(self, embedder=QuestionEmbedding(self.embedding, embedder))
+
+    def described(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the question with its embedding, where the policy needs one."""
+        if self.embedding is None or VECTOR in question:
+            return question
+        if self.embedder is not None:
+            return self.embedder.described(question)
+        column = str(self.embedding["column"])
+        if f"{column}_1" not in question:
+            raise InputError(
+                f"the policy reads {column!r} through an embedding ({self.embedding['embedder']})",
+                hint="call policy.embed_with(embedder), as `calibrant serve` does",
+            )
+        return question
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain data."""

@@ -16,6 +16,7 @@ from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.answers import Answers, gather_answers
 from calibrant.epistemic.deferral.cascade import Step
+from calibrant.epistemic.deferral.embedding import VECTOR
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
@@ -39,8 +40,8 @@ class Router:
         Names, cheapest first.
     kind
         ``"tree"``: a regression tree of being right per model; ``"knn"``: the share of the `k`
-        nearest queries that the model got right, by the cosine of their numeric features (an
-        embedding, whole).
+        nearest queries that the model got right, by the cosine of their embeddings, or of their
+        numeric features where there are none.
     willingness
         What a right answer is worth, in the unit of the price.
     k
@@ -67,6 +68,7 @@ class Router:
     """
 
     price_: Floats
+    whole_: bool
 
     def __init__(
         self,
@@ -108,7 +110,10 @@ class Router:
         """Learn each model's accuracy from aligned answers."""
         hits = self.aim.worth(answers.confidence, answers.correct)
         self.price_ = answers.cost.mean(axis=0)
-        if self.kind == "knn":
+        self.whole_ = self.kind == "knn" and answers.vectors is not None
+        if answers.vectors is not None and self.whole_:
+            self._fit_points(answers.vectors, hits)
+        elif self.kind == "knn":
             self._fit_neighbours(answers.features, hits)
         else:
             self._fit_trees(answers.features, hits)
@@ -140,17 +145,30 @@ class Router:
             raise InputError(
                 "nearest neighbours need numeric features", hint="give the embedding as columns"
             )
-        if len(hits) < self.k:
-            raise InputError(f"{len(hits)} rows are fewer than the {self.k} neighbours asked for")
         self.encoder_ = FeatureEncoder(unseen=self.unseen).fit(
             frame.select(columns), hits.mean(axis=1)
         )
-        matrix = self.encoder_.transform(frame)
-        self.points_ = _directions(matrix)
+        self._fit_points(self.encoder_.transform(frame), hits)
+
+    def _fit_points(self, matrix: Floats, hits: Floats) -> None:
+        if len(hits) < self.k:
+            raise InputError(f"{len(hits)} rows are fewer than the {self.k} neighbours asked for")
+        # So many digits are enough for a cosine, and the saved file stays small.
+        self.points_ = _directions(matrix).round(6)
         self.hits_ = hits
+
+    def accuracy_of(self, answers: Answers) -> Floats:
+        """Return the expected accuracy of each model for aligned answers, before any is asked."""
+        if self.whole_ and answers.vectors is not None:
+            return self._neighbours(answers.vectors)
+        return self.accuracy(answers.features)
 
     def accuracy(self, features: Any) -> Floats:
         """Return the expected accuracy of each model, shape (queries, models)."""
+        if self.whole_:
+            return self._neighbours(
+                np.array(as_frame(features)[VECTOR].to_list(), dtype=np.float64)
+            )
         matrix = self.encoder_.transform(features)
         if self.kind == "knn":
             return self._neighbours(matrix)
@@ -183,7 +201,7 @@ class Router:
         """Return which model to ask, or to answer with it once it was asked."""
         if answers_so_far:
             return Step("answer", next(iter(answers_so_far)))
-        row = self.encoder_.transform_one(features)
+        row = self._row(features)
         if self.kind == "knn":
             accuracy = self._neighbours(np.array([row]))[0]
         else:
@@ -197,6 +215,13 @@ class Router:
                 ]
             )
         return Step("ask", self.models[int(np.argmax(self.willingness * accuracy - self.price_))])
+
+    def _row(self, features: Mapping[str, Any]) -> Any:
+        if not self.whole_:
+            return self.encoder_.transform_one(features)
+        if features.get(VECTOR) is None:
+            raise InputError(f"the question has no {VECTOR!r}: the vector of its text")
+        return np.asarray(features[VECTOR], dtype=np.float64)
 
     def with_dial(self, dial: Any) -> Router:
         """Return the fitted policy with another willingness to pay."""
@@ -214,7 +239,7 @@ class Router:
             "willingness": self.willingness,
             "price": self.price_,
             "aim": self.aim.to_dict(),
-            "encoder": self.encoder_.to_dict(),
+            "encoder": None if self.whole_ else self.encoder_.to_dict(),
         }
         if self.kind == "knn":
             return data | {
@@ -233,7 +258,9 @@ class Router:
         """Return a router that decides as the one that `to_dict` described."""
         router = cls(data["models"], kind=data["router"], willingness=data["willingness"])
         router.aim = Aim.from_dict(data["aim"])
-        router.encoder_ = FeatureEncoder.from_dict(data["encoder"])
+        router.whole_ = data["encoder"] is None
+        if not router.whole_:
+            router.encoder_ = FeatureEncoder.from_dict(data["encoder"])
         router.price_ = np.asarray(data["price"], dtype=np.float64)
         if router.kind == "knn":
             router.k = int(data["k"])

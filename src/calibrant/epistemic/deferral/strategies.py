@@ -47,7 +47,10 @@ _VALUE_POINTS = 20
 
 @dataclass(frozen=True, slots=True)
 class StrategyOptions:
-    """Options that all strategies share; see `Cascade` and `Router`."""
+    """Options that all strategies share; see `Cascade` and `Router`.
+
+    `tolerance` is a further, last setting of the strategy ``"risk"``.
+    """
 
     decision: str = "answer"
     costs: CostMatrix | None = None
@@ -58,7 +61,7 @@ class StrategyOptions:
     min_samples_leaf: int = 15
     max_depth: int | None = None
     neighbours: int = 40
-    neighbour_columns: tuple[str, ...] = ()
+    tolerance: float | None = None
     strategies: tuple[str, ...] = ("value", "risk", "calibration", "confidence", "router")
 
 
@@ -185,6 +188,8 @@ def _cascade_strategy(
     finite = known[np.isfinite(known)]
     # 0 is the setting of the paper; below it nothing ever stops a cascade.
     dial = np.concatenate([[-1.0, 0.0], np.quantile(finite, np.linspace(0, 1, _POINTS - 2))])
+    if name == "risk" and options.tolerance is not None:
+        dial = np.append(dial, options.tolerance)
     made = []
     for part, risk in zip(parts, risks, strict=True):
         running = part.cost.cumsum(axis=1)
@@ -197,17 +202,9 @@ def _cascade_strategy(
 def _router_strategy(
     name: str, train: Answers, parts: Sequence[Answers], options: StrategyOptions, seed: int
 ) -> FittedStrategy:
-    near = name == "router_knn"
-
-    def view(answers: Answers) -> Answers:
-        if not (near and options.neighbour_columns):
-            return answers
-        frame = answers.features.select(options.neighbour_columns)
-        return Answers(answers.models, frame, answers.confidence, answers.correct, answers.cost)
-
     router = Router(
         train.models,
-        kind="knn" if near else "tree",
+        kind="knn" if name == "router_knn" else "tree",
         k=min(options.neighbours, len(train)),
         splits=options.splits,
         min_samples_leaf=options.min_samples_leaf,
@@ -216,12 +213,12 @@ def _router_strategy(
         threshold=options.threshold,
         unseen="calibration",
         seed=seed,
-    ).fit_answers(view(train))
+    ).fit_answers(train)
     scale = float(router.price_.max()) or 1.0
     dial = np.concatenate([[0.0], scale * np.logspace(-2, 5, _POINTS - 1)])[::-1]
     made = []
     for part in parts:
-        accuracy = router.accuracy(view(part).features)
+        accuracy = router.accuracy_of(part)
         picks = [np.argmax(worth * accuracy - router.price_, axis=1) for worth in dial]
         made.append(_curve(dial, part, router.aim, [(p, _pick(part.cost, p)) for p in picks]))
     return FittedStrategy(name, router, dial.tolist(), made)

@@ -18,37 +18,15 @@ _POINTS = (
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the verdict, the models, the strategies and their chosen points."""
-    parts: list[Paragraph | Table] = []
+    """Return the claims, the models, the strategies and their chosen points."""
+    parts: list[Paragraph | Table] = [
+        Paragraph(claim["text"], strong=True) for claim in document.get("claims", [])
+    ]
     for entry in document["results"]:
-        parts += [Paragraph(_sentence(entry), strong=True), _models(entry), _areas(entry)]
-        parts += [_points(entry), *_policy(entry)]
+        parts += [_models(entry), _areas(entry), _points(entry), *_policy(entry)]
     parts += [Paragraph(note) for note in document.get("notes", [])]
     parts.extend(rows_left_out(document))
     return parts
-
-
-def _sentence(entry: Mapping[str, Any]) -> str:
-    verdict = entry["verdict"]
-    words = {item["name"]: item["words"] for item in entry["strategies"]}
-    shown = "; ".join(
-        f"{'even with' if how == 'even' else how + ' than'} the {words[name]}"
-        for name, how in verdict["against"].items()
-    )
-    text = ""
-    if shown:
-        text = f"Highest mean accuracy over budgets: the {words[verdict['highest_area']]}. "
-        text += f"The {words[verdict['compared']]} is {shown}. "
-    beats = "is more accurate than" if verdict["beats_largest"] else "is not shown to beat"
-    high = verdict["best_gain"]["high"]
-    if high is not None and high < 0:
-        beats = "is less accurate than"
-    who = "it" if shown else f"the {words[verdict['compared']]}"
-    return (
-        f"{text}At its most accurate setting {who} {beats} {entry['largest']} alone: accuracy "
-        f"against it {estimate_cell(verdict['best_gain'])}, at "
-        f"{verdict['best_relative_cost']['value']:.0%} of its cost, n = {entry['n']:,}."
-    )
 
 
 def _models(entry: Mapping[str, Any]) -> Table:

@@ -1,0 +1,177 @@
+"""The answers of several models to the same questions, with what each of them costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+from calibrant.epistemic.deferral.answers import Answers
+from calibrant.inputs.features import vector_column
+
+__all__ = ["aligned_answers", "one_method", "prices", "refuse_unknown_prices"]
+
+_DEAREST = 1e15
+
+
+def prices(
+    price: Mapping[str, float] | Sequence[float] | None, models: Sequence[str]
+) -> dict[str, float] | None:
+    """Return the price of each model, from a list in the order of the models too."""
+    if price is None:
+        return None
+    if not isinstance(price, Mapping):
+        if len(price) != len(models):
+            raise InputError(
+                Hint(
+                    "{price} has {0} prices for {1} models, got {2}",
+                    len(price),
+                    len(models),
+                    ",".join(f"{value:g}" for value in price),
+                )
+            )
+        return dict(zip(models, map(float, price), strict=True))
+    return dict(price)
+
+
+def refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str]) -> None:
+    """Refuse the price of a model that is not in the table."""
+    unknown = [name for name in price or () if name not in known]
+    if unknown:
+        raise InputError(
+            Hint("{price} is that of a model, got {0}", repr(unknown[0])),
+            hint=did_you_mean(unknown[0], list(known)),
+        )
+
+
+def one_method(frame: pl.DataFrame, method: str | None) -> pl.DataFrame:
+    """Return the rows of one method; where there are several, it must be named."""
+    known = sorted(frame["method"].unique().to_list())
+    if method is None and len(known) > 1:
+        raise InputError(
+            f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}",
+            hint=Hint("choose with {only_method}"),
+        )
+    if method is not None and method not in known:
+        raise InputError(f"there is no method {method!r}", hint=did_you_mean(method, known))
+    return frame if method is None else frame.filter(pl.col("method") == method)
+
+
+def aligned_answers(
+    frame: pl.DataFrame,
+    *,
+    models: Sequence[str],
+    features: Sequence[str],
+    price: Mapping[str, float] | None,
+    cost: str | None,
+    embed: str | None = None,
+    on_invalid: str = "error",
+) -> tuple[Answers, dict[str, int]]:
+    """Return the answers of `models` to the questions that all of them have.
+
+    Parameters
+    ----------
+    frame
+        One row per question and model.
+    models
+        Names, cheapest first.
+    features
+        Columns of the question, or of each model's answer.
+    price, cost
+        Price per model, and column of costs.
+    embed
+        Column whose embedding stands in the table too.
+    on_invalid
+        ``"drop"`` leaves out questions that a model did not answer.
+    """
+    known = frame["model"].unique().to_list()
+    if len(set(models)) < max(2, len(models)):
+        raise InputError(f"a cascade needs at least two models, each once, got {list(models)}")
+    for name in models:
+        if name not in known:
+            raise InputError(f"there is no model {name!r}", hint=did_you_mean(name, known))
+    if price is None and cost is None:
+        raise InputError("a cascade needs costs", hint=Hint("give {price} or {cost}, or both"))
+    parts = [frame.filter(pl.col("model") == name) for name in models]
+    shared = parts[0].select("question_id")
+    for part in parts[1:]:
+        shared = shared.join(part.select("question_id"), on="question_id", how="semi")
+    asked = frame.filter(pl.col("model").is_in(list(models)))["question_id"].n_unique()
+    if shared.height < asked and on_invalid != "drop":
+        raise InputError(
+            f"{asked - shared.height} of {asked} questions are not answered by all models",
+            hint=Hint(
+                "use {on_invalid} to leave them out and have them counted", on_invalid="drop"
+            ),
+        )
+    if shared.height == 0:
+        raise InputError("no question is answered by all models", hint=Hint("check {question}"))
+    shared = shared.sort("question_id")
+    aligned = [shared.join(part, on="question_id", how="left") for part in parts]
+    first = aligned[0]
+    common = [
+        name for name in features if all(first[name].equals(part[name]) for part in aligned[1:])
+    ]
+    own = [name for name in features if name not in common]
+    if not common:
+        raise InputError(
+            "at least one feature must be known before any model is asked: the same for all models "
+            f"of a question; given: {', '.join(features) or 'none'}",
+            hint=Hint("name a column of the question with {features}, or use {embed}"),
+        )
+    return Answers(
+        tuple(models),
+        first.select(common),
+        np.stack([part["confidence"].cast(pl.Float64).to_numpy() for part in aligned], axis=1),
+        np.stack([part["correct"].to_numpy() for part in aligned], axis=1),
+        _costs(aligned, models, price, cost),
+        {name: part.select(own) for name, part in zip(models, aligned, strict=True)} if own else {},
+        None if embed is None else first[vector_column(embed)].to_numpy().astype(np.float64),
+    ), {"question_not_shared": asked - shared.height} if shared.height < asked else {}
+
+
+def _costs(
+    aligned: list[pl.DataFrame],
+    models: Sequence[str],
+    price: Mapping[str, float] | None,
+    cost: str | None,
+) -> Any:
+    columns = []
+    for name, part in zip(models, aligned, strict=True):
+        if price is not None and name not in price:
+            raise InputError(
+                f"the price of the model {name!r} is missing", hint=did_you_mean(name, list(price))
+            )
+        unit = 1.0 if price is None else float(price[name])
+        per_query = np.ones(part.height) if cost is None else _amounts(part[cost])
+        columns.append(unit * per_query)
+    matrix = np.stack(columns, axis=1)
+    if not ((matrix >= 0) & (matrix <= _DEAREST)).all():
+        raise InputError(Hint("{price} and {cost} are numbers from 0 to {0}", f"{_DEAREST:g}"))
+    means = matrix.mean(axis=0)
+    if means[-1] <= 0:
+        raise InputError(f"the last model must cost more than 0, got {means[-1]}")
+    if (np.diff(means) < 0).any():
+        order = " -> ".join(f"{m} {c:.4g}" for m, c in zip(models, means, strict=True))
+        raise InputError(
+            f"models must be given cheapest first, their mean costs are {order}",
+            hint=Hint("change the order of {models} or the prices"),
+        )
+    return matrix
+
+
+def _amounts(column: pl.Series) -> Any:
+    if not column.dtype.is_numeric():
+        raise InputError(
+            Hint(
+                "the column for {cost} must hold numbers, {0} holds {1}",
+                repr(column.name),
+                column.dtype,
+            )
+        )
+    return column.cast(pl.Float64).to_numpy()
