@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.harness import ROOT, machine, versions
 from scipy import special
 
-from calibrant.metrics.block import Block
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check
 from calibrant.stats.intervals import logit_interval, skewed_interval, wald_interval
 from calibrant.stats.units import UnitInfluence
@@ -121,7 +121,7 @@ def one_cell(world, n, seed):
 
 def intervals_of(c, y):
     """Yield ((metric, method), ends) of one data set."""
-    block = Block.of(check(c, y))
+    block = MetricBlock.of(check(c, y))
     for name in ("brier", "log_loss"):
         for method, ends in mean_intervals(*block.influence(name)):
             yield (name, method), ends

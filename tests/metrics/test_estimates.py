@@ -8,7 +8,7 @@ from scipy import stats
 
 from calibrant import metrics
 from calibrant.core import InputError, UndefinedMetricWarning
-from calibrant.metrics.block import Block
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check
 
 BOUNDED = [name for name in metrics.DEFAULT if name != "log_loss"]
@@ -286,7 +286,7 @@ def test_few_wrong_answers_widen_the_interval_of_a_ranking():
     correct[rng.permutation(300)[:6]] = 0
     found = metrics.metric_estimates(confidence, correct, names=("auroc",))["auroc"]
     logit = np.log(np.array([found.low, found.high]) / (1 - np.array([found.low, found.high])))
-    block = Block.of(check(confidence, correct))
+    block = MetricBlock.of(check(confidence, correct))
     area, influence = block.influence("auroc")
     error = block.error(influence) / (area * (1 - area))
     assert np.diff(logit)[0] / (2 * error) == pytest.approx(stats.t.ppf(0.975, 5), rel=1e-6)

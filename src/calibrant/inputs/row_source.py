@@ -19,7 +19,7 @@ from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.opened.base import Opened
 from calibrant.metrics import PlattCalibrator, calibrator_from_dict, cross_fitted
 from calibrant.metrics.row_block import RowBlock
-from calibrant.records import Block, Scores
+from calibrant.records import ScoreBlock, Scores
 
 __all__ = ["row_source"]
 
@@ -97,7 +97,7 @@ def _blocks(
         yield SourceBlock(block.keys, made, own)
 
 
-def _untested(block: Block) -> list[str]:
+def _untested(block: ScoreBlock) -> list[str]:
     """Say why perfect calibration is not tested, where it is not."""
     if block.units is not None:
         return [_REPEATED]
@@ -105,7 +105,7 @@ def _untested(block: Block) -> list[str]:
 
 
 def _block(
-    block: Block, options: AuditOptions, probability: bool, rng: np.random.Generator
+    block: ScoreBlock, options: AuditOptions, probability: bool, rng: np.random.Generator
 ) -> RowBlock:
     return RowBlock(
         block.confidence,

@@ -25,13 +25,13 @@ from calibrant.stats.intervals import (
     wilson_interval,
 )
 
-__all__ = ["SMOOTH_METRICS", "Block"]
+__all__ = ["SMOOTH_METRICS", "MetricBlock"]
 
 # Below so many answers of the rarer outcome their spread is not known from themselves.
 _FEW_OUTCOMES = 20
 
 
-class Block(BlockData):
+class MetricBlock(BlockData):
     """One block of rows: every metric with its interval, `estimate` by name."""
 
     def estimate(self, name: str) -> Estimate:

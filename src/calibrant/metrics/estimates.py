@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.registry import did_you_mean
-from calibrant.metrics.block import Block
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.stats.bootstrap import check_resamples
 
@@ -115,7 +115,7 @@ def metric_estimates(
         raise InputError(
             f"there is no metric {known[0]!r} here", hint=did_you_mean(known[0], list(DEFAULT))
         )
-    block = Block(
+    block = MetricBlock(
         confidence,
         correct,
         weights,

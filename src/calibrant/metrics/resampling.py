@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.binned import NORMS, ece, over_confidence, under_confidence
-from calibrant.metrics.block import SMOOTH_METRICS, Block
+from calibrant.metrics.block import SMOOTH_METRICS, MetricBlock
 from calibrant.metrics.corp import dsc, mcb, unc
 from calibrant.metrics.debiased import ece_debiased
 from calibrant.metrics.discrimination import auprc, auroc
@@ -157,7 +157,7 @@ def _short_cut(
         positive = y.astype(np.bool_, copy=False)
         return cells.area_replicates(data.confidence, positive, resamples, rng)
     if metric in ("brier", "log_loss", "accuracy", "mean_confidence") and not options:
-        value, influence = Block.of(data).influence(metric)
+        value, influence = MetricBlock.of(data).influence(metric)
         if math.isfinite(value):
             return value + cells.mean_replicates(influence, resamples, rng)
     return None
@@ -334,7 +334,7 @@ def paired_gap(
         *b[:2], weights=weights, **options
     )
     if isinstance(metric, str) and metric in SMOOTH_METRICS and not options and value == value:
-        first, second = Block.of(a, found), Block.of(b, found)
+        first, second = MetricBlock.of(a, found), MetricBlock.of(b, found)
         difference = first.influence(metric)[1] - second.influence(metric)[1]
         error = first.error(difference)
         if math.isfinite(error):

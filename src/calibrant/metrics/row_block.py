@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
-from calibrant.metrics.block import Block
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, reliability_curve
 from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gaps.gap import confidence_gap
@@ -25,7 +25,7 @@ __all__ = ["RANKING_METRICS", "RowBlock"]
 RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
 
 
-class RowBlock(Block):
+class RowBlock(MetricBlock):
     """One block of rows: metrics, tests of calibration and the reliability diagram.
 
     Parameters

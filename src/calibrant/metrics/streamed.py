@@ -18,7 +18,7 @@ from scipy import special
 
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
-from calibrant.metrics.block import Block
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, merged_cells
 from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gaps.intervals import GapModel
@@ -56,7 +56,7 @@ def _cell_ends(cells: int) -> tuple[FloatArray, FloatArray]:
     return edges, np.append(np.nextafter(edges[1:], 0), 1.0)
 
 
-class CellBlock(Block):
+class CellBlock(MetricBlock):
     """One block of rows, known by its cell sums.
 
     Each cell and outcome stands for its rows: the weight is their number, the confidence the mean

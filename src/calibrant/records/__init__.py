@@ -6,7 +6,7 @@ from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.records.schemas import TABLES, check_table
-    from calibrant.records.scores import Block, Scores, load_scores
+    from calibrant.records.scores import ScoreBlock, Scores, load_scores
     from calibrant.records.study import Study
     from calibrant.records.tables import read_table, scan_table, source_name
 else:
@@ -15,7 +15,7 @@ else:
         __name__,
         {
             ".schemas": ("TABLES", "check_table"),
-            ".scores": ("Block", "Scores", "load_scores"),
+            ".scores": ("ScoreBlock", "Scores", "load_scores"),
             ".study": ("Study",),
             ".tables": ("read_table", "scan_table", "source_name"),
         },
@@ -23,7 +23,7 @@ else:
 
 __all__ = [
     "TABLES",
-    "Block",
+    "ScoreBlock",
     "Scores",
     "Study",
     "check_table",

@@ -19,7 +19,7 @@ from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import RULES, broken_rule
 from calibrant.records.tables import collect, column_names, scan_table, source_name
 
-__all__ = ["Block", "Scores", "load_scores"]
+__all__ = ["ScoreBlock", "Scores", "load_scores"]
 
 _MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
 _ROWS_NAMED = 10
@@ -27,7 +27,7 @@ _NO_TEXT = pl.lit(None, pl.String)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ScoreBlock:
     """The rows of one model, method and group, as arrays.
 
     `units` holds an integer code per question where a question has several rows, else None.
@@ -73,7 +73,7 @@ class Scores:
             if name is not None and name not in left
         )
 
-    def blocks(self, *, by: Sequence[str] = ()) -> Iterator[Block]:
+    def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
         """Yield a block per (model, method), then per value of each column in `by`."""
         for column in by:
             require_column(column, self.frame.columns, self.source, role="by")
@@ -363,12 +363,12 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(hidden if weighted else [*hidden, "weights"])
 
 
-def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> Block:
+def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBlock:
     first = frame.row(0, named=True)
     keys = {name: str(first[name]) for name in ("model", "method", *by)}
     ids = frame["question_id"]
     repeated = not unique and ids.n_unique() < frame.height
-    return Block(
+    return ScoreBlock(
         keys=keys,
         confidence=frame["confidence"].to_numpy(),
         correct=frame["correct"].to_numpy(),

@@ -23,7 +23,7 @@ from calibrant.epistemic.selective import Selective
 from calibrant.inputs.features import refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.records import Block, load_scores
+from calibrant.records import ScoreBlock, load_scores
 from calibrant.report.typed import DecideResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
@@ -189,7 +189,7 @@ def _chosen(frame: pl.DataFrame, column: str, wanted: str | None) -> pl.DataFram
 
 
 def _fit(
-    block: Block,
+    block: ScoreBlock,
     features: Sequence[str],
     max_error: float | None,
     delta: float,
@@ -227,7 +227,7 @@ def _fit(
         ) from None
 
 
-def _entry(fit: Selective, block: Block, delta: float) -> dict[str, Any]:
+def _entry(fit: Selective, block: ScoreBlock, delta: float) -> dict[str, Any]:
     policy, cost = fit.policy_, fit.cost_
     return {
         "n": policy.n,

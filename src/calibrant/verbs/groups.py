@@ -26,7 +26,7 @@ from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_
 from calibrant.inputs.features import embed_texts, refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.records import Block, Scores, load_scores
+from calibrant.records import ScoreBlock, Scores, load_scores
 from calibrant.report.typed import GroupsResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
@@ -276,7 +276,7 @@ def _with_vectors(
     ), new
 
 
-def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -> list[Block]:
+def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -> list[ScoreBlock]:
     if models is not None:
         known = set(frame["model"].unique())
         unknown = [name for name in models if name not in known]
@@ -292,7 +292,7 @@ def _blocks(scores: Scores, frame: pl.DataFrame, models: Sequence[str] | None) -
 
 
 def _entry(
-    block: Block, features: list[str], numbers: list[str], options: GroupOptions, source: str
+    block: ScoreBlock, features: list[str], numbers: list[str], options: GroupOptions, source: str
 ) -> tuple[dict[str, Any], GroupCorrector]:
     stream = named_stream(options.seed, *block.keys.items())
     own = replace(options, seed=int(stream.integers(2**31)))
@@ -315,7 +315,7 @@ def _entry(
     return {**block.keys, **entry}, corrector
 
 
-def _signed(corrector: GroupCorrector, block: Block, head: dict[str, Any]) -> GroupCorrector:
+def _signed(corrector: GroupCorrector, block: ScoreBlock, head: dict[str, Any]) -> GroupCorrector:
     """Return the corrector with its date and origin."""
     origin = {"source": head["source"], "input": head["input"], "version": head["version"]}
     made = dt.datetime.now(dt.UTC).date().isoformat()

@@ -31,7 +31,7 @@ from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.planning.plan import parse_stages
 from calibrant.planning.subjects import subject_rankings
 from calibrant.planning.theory import Theory, theory_document
-from calibrant.records import Block, Scores, load_scores, read_table, source_name
+from calibrant.records import ScoreBlock, Scores, load_scores, read_table, source_name
 from calibrant.report.typed import PlanResult
 from calibrant.verbs._options import (
     By,
@@ -364,7 +364,7 @@ def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
     return blocks
 
 
-def _tests(block: Block, seed: int) -> dict[str, Any]:
+def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
     rng = as_generator(seed)
     rows = RowBlock(
         block.confidence,
