@@ -143,3 +143,36 @@ def test_the_gallery_has_its_pictures_and_they_are_small():
     assert names
     for name in names:
         assert (GALLERY.parent / name).stat().st_size < 200_000
+
+
+def test_words_of_an_exported_picture_keep_their_colour():
+    """Whoever paints the outline of letters last would cover them with it."""
+    from calibrant.report.pictures.lines import Chart, Mark, Series, line_chart
+    from calibrant.report.pictures.svg import standalone
+
+    chart = Chart(
+        "two", "x", "y", [Series("a", "first", [(0, 0), (1, 1)])], [Mark("m", 0.5, 0.5, "second")]
+    )
+    svg = standalone(line_chart(chart, wide=True), plain=True)
+    rule = re.search(r"\.picture \.label \{([^}]*)\}", svg)[1]
+    assert "stroke" not in rule
+    assert ".picture .second .label { fill: #b83a07; }" in svg
+    assert "paint-order" not in svg
+
+
+def test_pale_colours_of_an_exported_picture_are_those_of_the_page(tmp_path):
+    from PIL import Image
+
+    from calibrant.report.pictures.picture import Picture, save_picture
+    from calibrant.report.pictures.svg import Drawing
+
+    drawing = Drawing(40, 40, "one cell")
+    drawing.open_group("second", "worse")
+    drawing.rect(0, 0, 40, 40, "pale")
+    drawing.close_group()
+    picture = Picture("", "", lambda wide: drawing.svg())
+    (path,) = save_picture(picture, tmp_path, formats=("png",))
+    # A sixth of the orange, on white paper.
+    assert Image.open(path).convert("RGB").getpixel((20, 20)) == pytest.approx(
+        (244, 223, 215), abs=3
+    )

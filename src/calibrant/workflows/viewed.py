@@ -15,6 +15,7 @@ from calibrant.records.ledger.progress import LedgerProgress, ledger_progress
 from calibrant.report import render_html
 from calibrant.workflows.analysis import study_page
 from calibrant.workflows.browse import study_questions
+from calibrant.workflows.run import run
 
 __all__ = ["Viewed"]
 
@@ -37,6 +38,7 @@ class Viewed:
 
     path: Path
     _page: tuple[str, str] | None = field(default=None, init=False)
+    _planned: int | None = field(default=None, init=False)
 
     def check(self) -> None:
         """Refuse a path that cannot be shown."""
@@ -68,8 +70,10 @@ class Viewed:
         if self.path.is_dir():
             ledger = self._ledger()
             if ledger.running:
-                found["text"] = _running_text(ledger)
-                return {**found, "done": False}
+                planned = self._wanted()
+                share = min(ledger.draws / planned, 1.0) if planned else None
+                text = _running_text(ledger, planned)
+                return {**found, "text": text, "share": share, "done": False}
         newest = max((path.stat().st_mtime for path in self._files()), default=0.0)
         if self._is_pool():
             return {**found, "text": "follows the labels as they come", "done": False}
@@ -84,6 +88,16 @@ class Viewed:
 
     def _ledger(self) -> LedgerProgress:
         return ledger_progress(Study(self.path).ledger_path)
+
+    def _wanted(self) -> int:
+        """Return how many answers the run wants, looked up once; 0 where that cannot be told."""
+        if self._planned is None:
+            try:
+                plan = run(self.path, dry_run=True)["plan"]
+                self._planned = int(plan["total"]["draws_wanted"])
+            except CalibrantError:
+                self._planned = 0
+        return self._planned
 
     def _is_pool(self) -> bool:
         return self.path.is_file() and store_path(self.path).is_file()
@@ -105,10 +119,11 @@ class Viewed:
         return render_html([_running_document(study, self._ledger())], live=PROGRESS)
 
 
-def _running_text(ledger: LedgerProgress) -> str:
+def _running_text(ledger: LedgerProgress, planned: int) -> str:
     cost = "" if ledger.cost is None else f", ${ledger.cost:,.2f} so far"
     failed = f", {ledger.failures:,} calls failed" if ledger.failures else ""
-    return f"Running: {ledger.draws:,} answers{cost}{failed}"
+    of = f" of at most {planned:,}" if planned else ""
+    return f"Running: {ledger.draws:,}{of} answers{cost}{failed}"
 
 
 def _running_document(study: Study, ledger: LedgerProgress) -> dict[str, Any]:

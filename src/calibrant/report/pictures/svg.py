@@ -95,7 +95,9 @@ def standalone(svg: str, *, plain: bool = False) -> str:
     if plain:
         style = _written_out(style)
     head, mark, rest = svg.partition(">")
-    return f"{head}{mark}<style>{style}</style>{rest}"
+    # Paper below it: converters blend what is half transparent with nothing otherwise.
+    paper = '<rect width="100%" height="100%" fill="#ffffff"/>' if plain else ""
+    return f"{head}{mark}<style>{style}</style>{paper}{rest}"
 
 
 def _written_out(style: str) -> str:
@@ -105,7 +107,8 @@ def _written_out(style: str) -> str:
     style = light + rest.partition("} }")[2]
     style = re.sub(r"var\((--p-[\w-]+)\)", lambda found: colours[found[1]], style)
     style = re.sub(r"font-family: [^;]+;", "", style).replace("overflow: visible;", "")
-    style = style.replace("paint-order: stroke;", "").replace("650", "700") + _PLAIN_FONT
+    # Programs that paint the outline last would cover the words with it.
+    style = re.sub(r"paint-order: stroke;[^}]*", "", style).replace("650", "700") + _PLAIN_FONT
     tones = dict(re.findall(r"\.picture \.(\w+) \{ color: (#[0-9a-f]+); \}", style))
     more = [
         f".picture .{tone} .{kind} {{ {name}: {colour}; }}"
