@@ -8,7 +8,6 @@ import zipfile
 import pytest
 import zstandard
 
-from calibrant.records.convert import zip_entries
 from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
 from calibrant.records.convert.pickled_data import read_plain_data
 from calibrant.records.convert.zip_entries import Entry, ZipEntries
@@ -16,7 +15,7 @@ from calibrant.records.convert.zip_entries import Entry, ZipEntries
 
 @pytest.fixture
 def small_limit(monkeypatch):
-    monkeypatch.setattr(zip_entries, "MOST_BYTES", 8 * 1024**2)
+    monkeypatch.setenv("CALIBRANT_MOST_ENTRY_BYTES", str(8 * 1024**2))
 
 
 def test_an_entry_that_unpacks_to_gigabytes_is_not_read(tmp_path, small_limit):

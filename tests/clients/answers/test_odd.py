@@ -6,10 +6,11 @@ import time
 
 import pytest
 from aiohttp import web
-from clients.endpoints.test_adapters import TALK, ask
 
 from calibrant.clients import Request, open_client
-from calibrant.clients.answers.odd import MOST_TEXT, loose_json, short_name, token_count
+from calibrant.clients.answers.odd import loose_json, short_name, token_count
+from calibrant.records.limits import LIMITS
+from clients.endpoints.test_adapters import TALK, ask
 from clients.sessions import questions, texts
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -91,13 +92,13 @@ def test_the_raw_answer_is_kept_beside_what_was_read_of_it(server, session):
 
 
 def test_a_text_has_a_longest_length(server, session):
-    long = json.dumps("a" * (MOST_TEXT + 50))
+    long = json.dumps("a" * (LIMITS["draw_characters"].usual + 50))
     server.behaviour.fault = lambda number, body: web.Response(
         body=chat(long), content_type="application/json"
     )
     run = session()
     draw = run.run(questions(1))[0].draws[0].completion
-    assert len(draw.text) == MOST_TEXT
+    assert len(draw.text) == LIMITS["draw_characters"].usual
     assert "characters" in run.findings["answers-odd"].message
 
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from calibrant.clients.answers.logprobs import refusal
 from calibrant.clients.answers.odd import (
     MOST_RAW,
-    MOST_TEXT,
     bounded_text,
     loose_json,
     short_name,
@@ -24,6 +23,7 @@ from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.protocol import Completion, Request, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
+from calibrant.records.limits import limit
 
 __all__ = [
     "Answer",
@@ -224,8 +224,8 @@ def _completion(
             logprobs, end = shortened, logprobs.values[-1]
     text = message.content or message.refusal or ""
     odd = answer.odd
-    if len(text) > MOST_TEXT:
-        odd = f"a text of more than {MOST_TEXT:,} characters, of which the first are kept"
+    if len(text) > (most := limit("draw_characters")):
+        odd = f"a text of more than {most:,} characters, of which the first are kept"
     if odd is not None:
         text = bounded_text(text)
     refused = refusal(logprobs) if logprobs else None

@@ -8,10 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.records.limits import limit
+
 __all__ = [
-    "MOST_NESTING",
     "MOST_RAW",
-    "MOST_TEXT",
     "bounded_text",
     "loose_json",
     "short_name",
@@ -19,10 +19,6 @@ __all__ = [
     "token_count",
 ]
 
-MOST_NESTING = 64
-"""Levels of JSON that are read; what lies deeper is left out."""
-MOST_TEXT = 2_000_000
-"""Characters of one draw that are kept."""
 MOST_RAW = 200_000
 """Characters of an odd answer that are kept as they came."""
 MOST_NAME = 200
@@ -53,16 +49,16 @@ def _number(digits: str) -> int | float:
 
 def _without_depth(raw: bytes) -> bytes:
     """Return the JSON with null in place of what is nested too deeply."""
-    kept, depth, start = [], 0, 0
+    kept, depth, start, most = [], 0, 0, limit("json_levels")
     for piece in _PIECES.finditer(raw):
         sign = piece.group()
         if sign in b"[{":
             depth += 1
-            if depth == MOST_NESTING + 1:
+            if depth == most + 1:
                 kept.append(raw[start : piece.start()] + b"null")
         elif sign in b"]}":
             depth -= 1
-            if depth == MOST_NESTING:
+            if depth == most:
                 start = piece.end()
     return b"".join(kept) + raw[start:] if kept else raw
 
@@ -97,9 +93,9 @@ def _part(part: Any) -> str | None:
     return None if part is None else json.dumps(part, ensure_ascii=False)
 
 
-def bounded_text(text: str, most: int = MOST_TEXT) -> str:
+def bounded_text(text: str, most: int | None = None) -> str:
     """Return the text as far as it is kept, without halves of characters."""
-    text = text[:most]
+    text = text[: limit("draw_characters") if most is None else most]
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8", "replace")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
 from calibrant.clients.capabilities import adjusted
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
-from calibrant.clients.endpoints.http import MOST_BYTES, HttpClient
+from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
 from calibrant.core.errors import TransientClientError
 
@@ -38,7 +38,7 @@ class AnthropicClient(HttpClient):
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int | None = None,
     ) -> None:
         super().__init__(
             base_url,

@@ -11,7 +11,7 @@ from calibrant.clients.answers.odd import bounded_text, short_name, text_of, tok
 from calibrant.clients.answers.spelling import MISSPELT, spells
 from calibrant.clients.capabilities import adjusted
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
-from calibrant.clients.endpoints.http import MOST_BYTES, HttpClient
+from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
@@ -52,7 +52,7 @@ class GeminiClient(HttpClient):
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int | None = None,
     ) -> None:
         super().__init__(
             base_url,

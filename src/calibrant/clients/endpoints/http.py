@@ -31,6 +31,7 @@ from calibrant.core.errors import (
     PermanentClientError,
     TransientClientError,
 )
+from calibrant.records.limits import limit
 
 __all__ = ["HttpClient", "key_from_environment"]
 
@@ -40,8 +41,6 @@ OUT_OF_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|cred
 BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid[_ ]api[_ ]key", re.I)
 ABOUT_THE_TEXT = re.compile(r"moderation|flagged|content[_ ]policy|safety", re.I)
 LONGEST_QUOTE = 300
-# An answer of a thousand draws with log-probabilities is a few megabytes.
-MOST_BYTES = 64 * 1024**2
 MOST_QUOTED = 65_536
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_WAIT_S = 366 * 86_400.0
@@ -78,7 +77,8 @@ class HttpClient:
     headers
         Further headers; they are sent, never stored.
     most_bytes
-        Size of an answer, decompressed, above which it is refused.
+        Size of an answer, decompressed, above which it is refused; None takes the limit
+        ``answer_bytes``.
     """
 
     key_header = "Authorization"
@@ -92,10 +92,10 @@ class HttpClient:
         capabilities: Capabilities,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int | None = None,
     ) -> None:
         self._base = base_url.rstrip("/")
-        self._most_bytes = most_bytes
+        self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
         self._finder = KeyFinder(key)
         self._endpoint = _endpoint_name(base_url)
         self._key = key
@@ -205,7 +205,8 @@ class HttpClient:
         if max(size, announced) > self._most_bytes:
             response.close()
             raise PermanentClientError(
-                f"the answer is larger than {self._most_bytes / 1024**2:,.0f} MB; it was not read"
+                f"the answer is larger than {self._most_bytes / 1024**2:,.0f} MB; it was not read "
+                "(most_bytes of the model, or CALIBRANT_MOST_ANSWER_BYTES, sets the limit)"
             )
         return b"".join(parts)
 

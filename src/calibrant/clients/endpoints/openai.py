@@ -13,7 +13,7 @@ from calibrant.clients.answers.chat import (
     without_choices,
 )
 from calibrant.clients.capabilities import PRESETS, Preset, adjusted, check_request
-from calibrant.clients.endpoints.http import MOST_BYTES, HttpClient
+from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
 
@@ -51,7 +51,7 @@ class OpenAIClient(HttpClient):
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
         headers: Mapping[str, str] | None = None,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int | None = None,
     ) -> None:
         self._preset = PRESETS[preset]
         url = base_url or self._preset.base_url

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.records.limits import limit, limit_hint
+
 __all__ = ["NotPlain", "read_plain_data"]
 
 
@@ -67,10 +69,6 @@ def read_plain_data(data: bytes) -> Any:
     return result
 
 
-MOST_ITEMS = 50_000_000
-"""Items of the data, each counted as often as it is referred to."""
-
-
 def _check_size(data: Any) -> None:
     """Refuse data that refers to itself, or that grows without end by references to references.
 
@@ -79,6 +77,7 @@ def _check_size(data: Any) -> None:
     """
     sizes: dict[int, int] = {}
     open_: set[int] = set()
+    most = limit("plain_items")
     waiting: list[tuple[Any, bool]] = [(data, False)]
     while waiting:
         item, done = waiting.pop()
@@ -87,8 +86,9 @@ def _check_size(data: Any) -> None:
         parts = [*item.keys(), *item.values()] if isinstance(item, dict) else item
         if done:
             size = 1 + sum(sizes.get(id(part), 1) for part in parts)
-            if size > MOST_ITEMS:
-                raise ValueError(f"the data stands for more than {MOST_ITEMS:,} items")
+            if size > most:
+                hint = limit_hint("plain_items")
+                raise ValueError(f"the data stands for more than {most:,} items ({hint})")
             sizes[id(item)] = size
             open_.discard(id(item))
         elif id(item) in open_:

@@ -18,6 +18,7 @@ from types import TracebackType
 import zstandard
 
 from calibrant.core.errors import InputError
+from calibrant.records.limits import limit, limit_hint
 
 __all__ = ["Entry", "UnsupportedCompression", "ZipEntries"]
 
@@ -29,9 +30,6 @@ _SIZES_FOLLOW = 0x08
 _LARGEST = 2**31
 """An entry that claims more than this is taken for damage; a sample is never that large."""
 _PIECE = 1 << 22
-MOST_BYTES = 512 * 1024**2
-"""Size of an unpacked entry above which it is not read: three megabytes can unpack to six
-gigabytes."""
 
 
 class UnsupportedCompression(InputError):
@@ -102,8 +100,8 @@ class ZipEntries:
                 raise ValueError(f"cut short: {len(data)} of {entry.packed} bytes are there")
         else:
             data = self._bytes[start : self._next_header(start)]
-        if (entry.size or 0) > MOST_BYTES:
-            raise ValueError(f"unpacks to more than {MOST_BYTES / 1024**2:,.0f} MB: not read")
+        if (entry.size or 0) > (most := limit("entry_bytes")):
+            raise _too_large(most)
         content, _ = self._unpacked(entry, data)
         if entry.size is not None and len(content) != entry.size:
             raise ValueError(f"{len(content)} bytes where {entry.size} are declared")
@@ -203,13 +201,19 @@ def _inflated(inflate: zlib._Decompress, data: bytes) -> Iterator[bytes]:
 
 def _bounded(parts: Iterator[bytes]) -> bytes:
     """Join what is unpacked; stop where it is larger than any sample."""
-    kept, size = [], 0
+    kept, size, most = [], 0, limit("entry_bytes")
     for part in parts:
         size += len(part)
-        if size > MOST_BYTES:
-            raise ValueError(f"unpacks to more than {MOST_BYTES / 1024**2:,.0f} MB: not read")
+        if size > most:
+            raise _too_large(most)
         kept.append(part)
     return b"".join(kept)
+
+
+def _too_large(most: int) -> ValueError:
+    """Three megabytes can unpack to six gigabytes: say where the line is and how to move it."""
+    hint = limit_hint("entry_bytes")
+    return ValueError(f"unpacks to more than {most / 1024**2:,.0f} MB: not read ({hint})")
 
 
 def _zip64_sizes(extra: bytes) -> tuple[int, int] | None:

@@ -1,0 +1,68 @@
+"""Sizes above which nothing is read: stated here, and each settable by an environment variable."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from calibrant.core.errors import InputError
+
+__all__ = ["LIMITS", "Limit", "limit", "limit_hint"]
+
+
+class Limit(NamedTuple):
+    """A limit as it is unless it is set, and what it bounds."""
+
+    usual: int
+    meaning: str
+
+
+LIMITS = {
+    "answer_bytes": Limit(64 * 1024**2, "bytes of an endpoint's answer, decompressed"),
+    "draw_characters": Limit(2_000_000, "characters of one draw that are kept"),
+    "json_levels": Limit(64, "levels of an answer's JSON that are read"),
+    "entry_bytes": Limit(512 * 1024**2, "bytes of one entry of a zip file, decompressed"),
+    "plain_items": Limit(50_000_000, "items of a pickled log, counted as often as referred to"),
+}
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a limit.
+
+    Examples
+    --------
+    >>> variable("entry_bytes")
+    'CALIBRANT_MOST_ENTRY_BYTES'
+    """
+    return f"CALIBRANT_MOST_{name.upper()}"
+
+
+def limit(name: str) -> int:
+    """Return a limit: what its environment variable says, or what is usual.
+
+    Examples
+    --------
+    >>> limit("json_levels")
+    64
+    """
+    given = os.environ.get(variable(name))
+    if given is None:
+        return LIMITS[name].usual
+    digits = given.strip().replace("_", "")
+    if not (digits.isascii() and digits.isdecimal() and 0 < len(digits) < 16 and int(digits)):
+        raise InputError(
+            f"{variable(name)} is a whole number above 0, got {given[:40]!r}",
+            hint=f"the usual value is {LIMITS[name].usual}",
+        )
+    return int(digits)
+
+
+def limit_hint(name: str) -> str:
+    """Return how a limit is raised, to be put behind a message.
+
+    Examples
+    --------
+    >>> limit_hint("entry_bytes")
+    'set CALIBRANT_MOST_ENTRY_BYTES to read more'
+    """
+    return f"set {variable(name)} to read more"
