@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.harness import ROOT, Page, seconds
 
 BEFORE = os.environ.get("CALIBRANT_BEFORE", "64c7832")
-RUNS = 9
+RUNS = 7
 ROWS = 1_000
 NAMED = 8
 SMALL = "confidence,correct\n"
@@ -27,13 +27,14 @@ TOOLS = frozenset({"pip", "setuptools", "wheel"})
 LISTED = """
 import json
 from importlib.metadata import distributions
+from importlib.util import cache_from_source
+from pathlib import Path
 
 def size(found):
-    total = 0
-    for file in found.files or ():
-        place = found.locate_file(file)
-        total += place.stat().st_size if place.is_file() else 0
-    return total
+    places = {Path(found.locate_file(file)) for file in found.files or ()}
+    # pip lists compiled files, other installers do not.
+    places |= {Path(cache_from_source(str(place))) for place in places if place.suffix == ".py"}
+    return sum(place.stat().st_size for place in places if place.is_file())
 
 def licence(about):
     named = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or ()
@@ -65,12 +66,16 @@ class Installed:
 def install(name: str, source: Path, folder: Path) -> Installed:
     """Install a source tree into a new environment."""
     place = folder / f"env-{name}"
-    subprocess.run([sys.executable, "-m", "venv", place], check=True)
-    pip = [place / "bin" / "python", "-m", "pip", "install", "--quiet", source]
-    subprocess.run(pip, check=True, stderr=subprocess.DEVNULL)
-    told = subprocess.run(
-        [place / "bin" / "python", "-c", LISTED], check=True, capture_output=True, text=True
-    ).stdout
+    python = place / "bin" / "python"
+    if uv := shutil.which("uv"):
+        # The same files as pip installs, compiled as pip compiles them, in a tenth of the time.
+        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, place], check=True)
+        words = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", python, source]
+    else:
+        subprocess.run([sys.executable, "-m", "venv", place], check=True)
+        words = [python, "-m", "pip", "install", "--quiet", source]
+    subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
+    told = subprocess.run([python, "-c", LISTED], check=True, capture_output=True, text=True).stdout
     packages = [tuple(row) for row in json.loads(told) if row[0].lower() not in TOOLS]
     return Installed(name, place / "bin", packages)
 

@@ -13,10 +13,13 @@ from calibrant.core.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_column", "as_table", "plain_input"]
+__all__ = ["as_column", "as_table", "is_row", "plain_input"]
 
 STDIN = "-"
 """Stands for standard input where a path is expected."""
+
+_KNOWN_COLUMNS = frozenset({"numpy", "pandas", "polars", "pyarrow"})
+"""Libraries whose columns tables take as they are."""
 
 
 def plain_input(data: Any, outcomes: Any = None) -> tuple[Any, Any]:
@@ -91,11 +94,35 @@ def as_table(data: Any) -> Any:
         return _from_rows(data)
     if hasattr(data, "column_names") and hasattr(data, "to_polars"):
         return data.to_polars()
+    if isinstance(data, Mapping):
+        return {name: _plain_column(values, name) for name, values in data.items()}
     if _is_column(data):
         raise InputError(
             "an array of confidences needs an array of outcomes: audit(confidence, correct)"
         )
     return data
+
+
+def is_row(item: Any) -> bool:
+    """Return whether this is one row: a mapping whose values are no columns.
+
+    Examples
+    --------
+    >>> is_row({"confidence": 0.9, "correct": 1}), is_row({"confidence": [0.9], "correct": [1]})
+    (True, False)
+    """
+    return isinstance(item, Mapping) and not any(
+        isinstance(value, list | tuple) or getattr(value, "shape", ()) for value in item.values()
+    )
+
+
+def _plain_column(values: Any, name: Any) -> Any:
+    """Return a column that is known by the array protocol only, such as a tensor, as an array."""
+    home = type(values).__module__.partition(".")[0]
+    known = isinstance(values, list | tuple | str) or home in _KNOWN_COLUMNS
+    if known or not (hasattr(values, "__array__") or hasattr(values, "__dlpack__")):
+        return values
+    return as_column(values, str(name))
 
 
 def _is_column(data: Any) -> bool:

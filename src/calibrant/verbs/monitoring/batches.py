@@ -10,6 +10,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.inputs.objects import as_table, is_row
 from calibrant.inputs.streams.row_streams import follow_file, read_stdin
 from calibrant.planning.watching.times import days_since_1970, instants
 from calibrant.planning.watching.watch import StreamBatch, Watch
@@ -28,6 +29,8 @@ def open_stream(
 ) -> tuple[Any, str | None]:
     """Return the tables, and how messages call them where rows keep coming."""
     rows = _size(every) or STREAM_ROWS
+    if isinstance(sources, Iterator):
+        return _gathered(sources, rows), stream
     inputs = [sources] if isinstance(sources, str | Path) else sources
     if not isinstance(inputs, list) or not all(isinstance(part, str | Path) for part in inputs):
         return sources, stream
@@ -43,11 +46,28 @@ def open_stream(
 
 
 def tables_of(sources: Any) -> Iterator[Any]:
-    """Yield the tables of a stream one by one."""
-    if isinstance(sources, list | tuple | Iterator):
+    """Yield the tables of a stream one by one; single rows, as dictionaries, are gathered."""
+    if isinstance(sources, list | tuple):
+        yield from _gathered(sources, MOST_ROWS)
+    elif isinstance(sources, Iterator):
         yield from sources
     else:
-        yield sources
+        yield as_table(sources)
+
+
+def _gathered(parts: Iterable[Any], most: int) -> Iterator[Any]:
+    """Yield tables as they come, and rows in tables of at most so many."""
+    rows: list[Any] = []
+    for part in parts:
+        if not is_row(part):
+            yield as_table(part)
+            continue
+        rows.append(part)
+        if len(rows) == most:
+            yield as_table(rows)
+            rows = []
+    if rows:
+        yield as_table(rows)
 
 
 def stream_batches(
