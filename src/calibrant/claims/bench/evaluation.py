@@ -27,7 +27,11 @@ _POWER = 0.8416212335729143
 
 
 def _named(facts: Facts, text: str) -> str:
-    return f"{facts['model']}: {text}" if facts["named"] else text[0].upper() + text[1:]
+    if facts["named"]:
+        return f"{facts['model']}: {text}"
+    # Names of methods are written as one types them.
+    literal = text.startswith((facts["method"], facts.get("reference", facts["method"])))
+    return text if literal else text[0].upper() + text[1:]
 
 
 def _questions(facts: Facts) -> str:
@@ -53,7 +57,7 @@ BEST = declare(
         {
             "shown": lambda facts: _named(
                 facts,
-                f"{facts['method']} ranks answers best of {facts['methods']} methods: AUROC "
+                f"of {facts['methods']} methods {facts['method']} ranks answers best: AUROC "
                 f"{percent(facts['auroc'])}, {points(facts['value'])} above {facts['next']} "
                 f"(95 % interval {points_range(facts['low'], facts['high'])}).",
             ),
