@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from calibrant.core.lazy import lazy_exports
-
 # Every kind of document has its class as soon as a result can be made.
-from calibrant.report import typed as _typed  # noqa: F401
+import calibrant.report.typed  # noqa: F401
+from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.report.page import render_html
