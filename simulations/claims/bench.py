@@ -225,7 +225,7 @@ ERRORS = {"an answer of another question": _swapped, "an answer is missing": _lo
           "a wrong answer more": _added}  # fmt: skip
 
 
-def checked(rng, plant, number=40):
+def checked(rng, plant, number=20):
     """Check some questions; `plant` changes one of them."""
     every = benchmark()
     chosen = [every[i] for i in rng.choice(len(every), number, replace=False)]
@@ -260,7 +260,7 @@ def worlds():
     yield from evaluated_worlds()
     yield World("true questions", partial(checked, plant=None), (HOLD,))
     for name, plant in ERRORS.items():
-        yield World(f"one of 40 questions: {name}", partial(checked, plant=plant), (BROKEN,))
+        yield World(f"one of 20 questions: {name}", partial(checked, plant=plant), (BROKEN,))
     for wrong, number in ((0.01, 30), (0.05, 30), (0.2, 30), (0.05, 200), (0.5, 10)):
         run = partial(ticked, wrong=wrong, number=number)
         yield World(f"{wrong:.0%} wrong, {number} sampled", run, (SHARE,), runs=2 * RUNS)
