@@ -1,0 +1,67 @@
+"""Does an audit of stored labels cover? Every design, with and without a judge."""
+
+import numpy as np
+
+from calibrant.claims.margins import error_within
+from calibrant.core.rng import named_stream
+from calibrant.metrics.row_block import RowBlock
+from simulations._planning_labels import (
+    DESIGNS,
+    JUDGES,
+    Loop,
+    confidences,
+    judged,
+    outcome_rate,
+)
+
+QUANTITIES = ("gap", "accuracy", "Brier", "ECE", "ECE upper")
+BINS = 15
+
+
+def expected(world):
+    """The values that audits estimate, those of answers without end: gap, accuracy, Brier, ECE."""
+    p = confidences(world, 2_000_000, named_stream(0, "audit truth", world))
+    rate = outcome_rate(world, p)
+    cell = np.minimum((p * BINS).astype(int), BINS - 1)
+    ece = np.abs(np.bincount(cell, weights=rate - p, minlength=BINS)).sum() / p.size
+    brier = (rate * (1 - p) ** 2 + (1 - rate) * p**2).mean()
+    return (p - rate).mean(), rate.mean(), brier, ece
+
+
+def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
+    """Whether each interval of an audit holds the truth in one run; waves come back in part."""
+    p = confidences(world, items, rng)
+    y = (rng.random(items) < outcome_rate(world, p)).astype(float)
+    loop = Loop(p, y, judged(judge, y, rng), design, rng)
+    sizes = [labels] if waves == 1 else [int(0.4 * labels)] + [int(0.3 * labels)] * 2
+    for size in sizes:
+        loop.draw(size)
+        loop.label(size if waves == 1 else int(0.7 * size))
+    pool = loop.pool()
+    taken, weight = pool.labelled, pool.weights()
+    # As `calibrant.inputs.labelled`: equal weights are none.
+    uneven = weight if np.ptp(weight) > 1e-6 * weight.max() else None
+    block = RowBlock(
+        p[taken], y[taken], uneven, None, probability=True, bins=BINS, level=0.95, resamples=500,
+        rng=rng,
+    )  # fmt: skip
+    found = block.estimates(("accuracy", "brier", "ece"))
+    names = ("confidence_gap", "accuracy", "brier", "ece")
+    pairs = zip((found[name] for name in names), truth, strict=True)
+    inside = [one.low - 1e-12 <= value <= one.high + 1e-12 for one, value in pairs]
+    upper = error_within(block.gaps.residual, block.gaps.error(), 0.05)["upper"]
+    return [*inside, upper >= truth[3]]
+
+
+def audit_coverage(runs, *, worlds=("over-confident", "shifted"), judges=JUDGES, seed=0):
+    """Coverage of every quantity of an audit per world, design and judge."""
+    table = {}
+    for world in worlds:
+        truth = expected(world)
+        for design, waves in DESIGNS:
+            for judge in judges:
+                rng = named_stream(seed, "audit coverage", world, design, waves, judge)
+                found = [audited(world, judge, design, waves, rng, truth) for _ in range(runs)]
+                mean = np.array(found, dtype=float).mean(axis=0)
+                table[world, design, waves, judge] = mean.tolist()
+    return table
