@@ -105,6 +105,14 @@ def test_different_answers_under_one_id_are_refused():
         cal.compare(table, candidates=pool)
 
 
+def test_methods_may_have_pools_of_other_answers():
+    table = two_models()
+    pool = candidates_of(table).with_columns(method=pl.lit("confidence"))
+    other = pool.with_columns(pl.col("answer").str.to_uppercase(), method=pl.lit("another"))
+    found = cal.compare(table, candidates=pl.concat([pool, other]), resamples=50)
+    assert "ca" in found["pairs"][0]["gaps"]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -116,9 +116,11 @@ def _same_answers(table: pl.DataFrame, source: Any) -> None:
     if "answer" not in table.columns:
         return
     code = pl.col("answer").to_physical()
+    # Methods have pools of their own, and may be about other answers.
+    keys = ["question_id", "author", *(["method"] if "method" in table.columns else [])]
     odd = (
         table.lazy()
-        .group_by("question_id", "author")
+        .group_by(keys)
         .agg(code.min().alias("least"), code.max().alias("most"))
         .filter(pl.col("least") != pl.col("most"))
         .collect(engine="streaming")
