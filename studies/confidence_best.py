@@ -65,6 +65,7 @@ GROUPS = {
     "p_true_consistency": "a second question",
     "p_true_consistency_cand": "a second question",
     "self_ask": "a second question",
+    "option_softmax": "one call with log-probs",
     "ensemble": "all of them, tuned",
 }
 
@@ -111,6 +112,24 @@ def open_qa_scores(data: Path) -> pl.DataFrame:
             )
         )
     return same_rows(pl.concat(rows).drop_nulls())
+
+
+def choice_scores(data: Path) -> pl.DataFrame:
+    """Return the largest option probability of seven models on multiple choice, first prompt."""
+    table = pl.read_parquet(data / "scores" / "mcq_5_benchmarks_7_models.parquet")
+    return (
+        table.filter((pl.col("prompt") == "first") & pl.col("correct").is_not_null())
+        .select(
+            pl.concat_str(pl.col("dataset").cast(pl.String), "question_id", separator="-").alias(
+                "question_id"
+            ),
+            pl.col("model").cast(pl.String),
+            pl.lit("option_softmax").alias("method"),
+            pl.col("confidence").cast(pl.Float64),
+            pl.col("correct").cast(pl.Float64),
+        )
+        .drop_nulls()
+    )
 
 
 def same_rows(scores: pl.DataFrame) -> pl.DataFrame:
@@ -317,6 +336,7 @@ def main() -> None:
         return
     page = StudyPage("confidence_best", "Which confidence method is best?")
     rows = numbers(open_qa_scores(DATA), "six models, open questions, one call")
+    rows += numbers(choice_scores(DATA), "seven models, multiple choice, one call")
     rows += numbers(deepseek_scores(DATA), "DeepSeek-V3, 3,000 MACE questions")
     local = local_scores(DATA)
     rows += numbers(local, "three local models, 860 short questions")
