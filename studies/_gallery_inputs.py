@@ -10,7 +10,7 @@ from calibrant.confidence import score_table
 from calibrant.core.document import dump_document
 from calibrant.semantics import annotate
 from studies._confidence_tables import deepseek_tables, read_deepseek
-from studies.sem_ece import exploded
+from studies._sem_ece_pools import exploded
 
 MODEL = "gpt-4o-2024-08-06"
 CONFIDENCE = "logit_perplexity_confidence"

@@ -1,7 +1,7 @@
 """What is left of the agreement where nothing was made by looking at the labels.
 
 Two answers: a grader without any rule or word list of ours, fitted on the fitted half alone, and
-the shipped grader on labels that were never looked at while it was made.
+the shipped grader on labels that no weight was fitted to.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from typing import Any
 
 import altair as alt
@@ -20,7 +18,6 @@ from calibrant.metrics.semantic import (
     gap_slope,
     margin_strata,
     noise_floor,
-    pool_draws,
     pool_gap,
     question_scores,
     regime_summary,
@@ -28,88 +25,15 @@ from calibrant.metrics.semantic import (
     theory,
     unlimited_draws_ece,
 )
-from calibrant.semantics import annotate
-from studies._page import DATA, StudyPage, estimate
+from studies._page import StudyPage, estimate
+from studies._sem_ece_pools import deepseek, game24, local, zlin7
+from studies._sem_ece_ties import ties
 
 PUBLISHED = (
     ("SimpleQA", 0.323, 0.311, 0.458),
     ("HLE", 0.556, 0.542, 0.690),
     ("PopQA", 0.340, 0.334, 0.382),
 )
-
-
-def annotated_pool(questions: pl.DataFrame, draws: pl.DataFrame) -> DrawPool:
-    """Cluster and grade draws with the rules of the semantics layer."""
-    _, semantics = annotate(draws, questions)
-    return pool_draws(
-        semantics["question_id"].to_numpy(),
-        semantics["class_id"].cast(pl.Float64).to_numpy(),
-        semantics["correct"].cast(pl.Float64).to_numpy(),
-        conflicts="mean",
-    )
-
-
-def exploded(table: pl.DataFrame, model: str) -> pl.DataFrame:
-    """One row per draw from a list column ``samples``."""
-    return (
-        table.select("question_id", pl.col("samples").alias("text"))
-        .explode("text")
-        .with_columns(
-            model=pl.lit(model),
-            purpose=pl.lit("answer"),
-            draw=pl.int_range(pl.len()).over("question_id"),
-            text=pl.col("text").fill_null(""),
-        )
-    )
-
-
-def game24(prompt: str) -> DrawPool:
-    path = DATA / "draws" / "tot_game24_gpt4_100q_100samples.jsonl.gz"
-    with gzip.open(path, "rt") as file:
-        rows = [row for row in map(json.loads, file) if row["prompt"] == prompt]
-    question = [row["puzzle_idx"] for row in rows for _ in row["samples"]]
-    meaning = [expression for row in rows for expression in row["final_expr"]]
-    correct = [grade for row in rows for grade in row["correct"]]
-    return pool_draws(question, meaning, correct)
-
-
-def zlin7() -> DrawPool:
-    path = DATA / "draws" / "zlin7_triviaqa_500q_20samples.jsonl.gz"
-    with gzip.open(path, "rt") as file:
-        rows = [json.loads(line) for line in file]
-    questions = pl.DataFrame(
-        {
-            "question_id": [row["question_id"] for row in rows],
-            "text": [row["question"] for row in rows],
-            "references": [[[row["answer"]]] for row in rows],
-        }
-    )
-    table = questions.select("question_id").with_columns(
-        samples=pl.Series([row["samples"] for row in rows])
-    )
-    return annotated_pool(questions, exploded(table, "llama-13b"))
-
-
-def deepseek(k: int | None = None) -> DrawPool:
-    table = pl.read_parquet(DATA / "mace" / "deepseek_v3.parquet").rename({"id": "question_id"})
-    if k is not None:
-        table = table.filter(pl.col("k") == k)
-    questions = table.select(
-        "question_id",
-        pl.col("question").alias("text"),
-        pl.col("references").list.eval(pl.concat_list(pl.element())),
-    )
-    return annotated_pool(questions, exploded(table, "deepseek-v3"))
-
-
-def local(model: str) -> DrawPool:
-    folder = DATA / "local_models"
-    questions = pl.read_parquet(folder / "questions.parquet")
-    draws = pl.read_parquet(folder / "draws.parquet").filter(pl.col("model") == model)
-    draws = draws.with_columns(purpose=pl.lit("answer"), text=pl.col("text").fill_null(""))
-    return annotated_pool(
-        questions, draws.select("question_id", "model", "purpose", "draw", "text")
-    )
 
 
 def summary_row(name: str, pool: DrawPool) -> list[Any]:
@@ -418,6 +342,7 @@ def main() -> None:
         "curves",
         "Sem1-ECE and Sem2-ECE against the number of draws.",
     )
+    ties(page)
     under_confident(page, models)
     prediction(page)
     labels(page, {**games, **triviaqa, **mace, **models})
