@@ -14,6 +14,8 @@ from scipy.stats import beta
 
 RESULTS = Path(__file__).parent / "results"
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
+# Part of the name of the worlds to run; the results of the others stay as they are.
+CHOSEN = os.environ.get("CALIBRANT_WORLDS", "")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ def measured(worlds: Iterable[World], seed: int = 1) -> dict[str, list[dict]]:
     """Return, by claim, a row per world: runs, runs with a false claim, and with a true one."""
     rows: dict[str, list[dict]] = defaultdict(list)
     for number, world in enumerate(worlds):
+        if CHOSEN not in world.name:
+            continue
         false, true = defaultdict(int), defaultdict(int)
         seen: set[str] = set()
         runs = world.runs or RUNS
@@ -69,7 +73,18 @@ def measured(worlds: Iterable[World], seed: int = 1) -> dict[str, list[dict]]:
 def store(part: str, rows: dict[str, list[dict]]) -> None:
     """Keep the results of one part; the page is written from all of them."""
     RESULTS.mkdir(exist_ok=True)
+    if CHOSEN:
+        rows = _merged(json.loads((RESULTS / f"{part}.json").read_text()), rows)
     (RESULTS / f"{part}.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def _merged(old: dict[str, list[dict]], new: dict[str, list[dict]]) -> dict[str, list[dict]]:
+    found = {}
+    for name in dict.fromkeys([*old, *new]):
+        again = {row["world"]: row for row in new.get(name, [])}
+        kept = [again.pop(row["world"], row) for row in old.get(name, [])]
+        found[name] = [*kept, *again.values()]
+    return found
 
 
 def stored() -> dict[str, list[dict]]:
