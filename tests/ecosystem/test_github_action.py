@@ -51,7 +51,8 @@ def test_the_workflow_has_the_keys_that_a_workflow_needs():
     # YAML 1.1 reads the key `on` as true.
     assert {"name", True, "jobs"} == set(WORKFLOW)
     assert all(("uses" in step) != ("run" in step) for step in STEPS)
-    assert "pip install calibrant" in [step.get("run") for step in STEPS]
+    assert 'pip install "$CALIBRANT"' in [step.get("run") for step in STEPS]
+    assert WORKFLOW["jobs"]["audit"]["env"] == {"CALIBRANT": "calibrant"}
 
 
 def test_a_log_that_passes(folder):
