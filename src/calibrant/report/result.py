@@ -90,7 +90,7 @@ class Result(Mapping[str, Any]):
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as one self-contained page, and write it where `path` is given."""
-        from calibrant.report import render_html
+        from calibrant.report.page import render_html
 
         page = render_html([self._document])
         if path is not None:
@@ -100,7 +100,7 @@ class Result(Mapping[str, Any]):
 
     def to_markdown(self) -> str:
         """Return the tables as Markdown."""
-        from calibrant.report import render_markdown
+        from calibrant.report.terminal import render_markdown
 
         return render_markdown(self._document)
 
@@ -161,7 +161,7 @@ class Result(Mapping[str, Any]):
     def __str__(self) -> str:
         from shutil import get_terminal_size
 
-        from calibrant.report import render_text
+        from calibrant.report.terminal import render_text
 
         width = get_terminal_size((80, 24)).columns
         return render_text(self._document, width=width, more=_MORE)
