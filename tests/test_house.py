@@ -1,0 +1,73 @@
+"""The structure: no circles of imports, no drawer that overflows."""
+
+import grimp
+import pytest
+
+from support import ROOT
+
+SOURCE = ROOT / "src" / "calibrant"
+LONGEST_FILE = 400
+MOST_FILES = 20
+
+
+def circles(follows):
+    """Return the groups of names that follow each other in a circle (Tarjan)."""
+    found, order, low, waiting = [], {}, {}, []
+
+    def visit(start):
+        work = [(start, iter(sorted(follows[start])))]
+        order[start] = low[start] = len(order)
+        waiting.append(start)
+        while work:
+            name, rest = work[-1]
+            for other in rest:
+                if other not in order:
+                    order[other] = low[other] = len(order)
+                    waiting.append(other)
+                    work.append((other, iter(sorted(follows[other]))))
+                    break
+                if other in waiting:
+                    low[name] = min(low[name], order[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[name])
+                if low[name] == order[name]:
+                    place = waiting.index(name)
+                    if len(waiting) - place > 1:
+                        found.append(sorted(waiting[place:]))
+                    del waiting[place:]
+
+    for name in follows:
+        if name not in order:
+            visit(name)
+    return found
+
+
+def test_a_circle_is_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = grimp.build_graph("calibrant", exclude_type_checking_imports=True, cache_dir=None)
+    follows = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    assert circles(follows) == []
+
+
+def test_no_file_is_longer_than_one_can_read():
+    long = {
+        path.relative_to(SOURCE).as_posix(): lines
+        for path in SOURCE.rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > LONGEST_FILE
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("place", ["src/calibrant"])
+def test_no_folder_is_a_drawer(place):
+    full = {
+        folder.relative_to(ROOT).as_posix(): count
+        for folder in [ROOT / place, *(ROOT / place).rglob("*/")]
+        if (count := len(list(folder.glob("*.py")))) > MOST_FILES
+    }
+    assert full == {}
