@@ -59,13 +59,15 @@ def split(rows: list[dict[str, Any]], label: Any) -> list[list[Any]]:
 
 def attribution(pairs: list[dict[str, Any]]) -> str:
     """Say how much of the shown gaps is accuracy."""
-    shown = [pair for pair in pairs if pair["outcome"] == "shown"]
+    shown = [pair["evidence"] for pair in pairs if pair["outcome"] == "shown"]
     mostly = sum(
-        abs(pair["attribution"]["accuracy"]["value"])
-        > abs(pair["attribution"]["behaviour"]["value"])
-        for pair in shown
+        abs(views["os_mean"]["gap"]["value"]) < abs(views["raw"]["gap"]["value"]) / 2
+        for views in shown
     )
-    return f"In {mostly} of {len(shown)} shown differences most of the gap is accuracy."
+    return (
+        f"In {mostly} of {len(shown)} shown differences at least half of the gap is accuracy: it "
+        "goes away when both are moved to one accuracy."
+    )
 
 
 def paper_and_verdict(page: StudyPage, document: Document, method: str) -> dict[str, Any]:
@@ -242,9 +244,8 @@ def conclusion(page: StudyPage, parts: list[dict[str, Any]]) -> None:
     page.text(
         f"The verdict: one model is better calibrated in {told['shown']} pairs, both are alike "
         f"within 5 points in {told['equivalent']}, it depends on the accuracy in "
-        f"{told['depends']}, and {told['undecided']} are undecided. {attribution(pairs)} So most "
-        "models that look better calibrated are more accurate, and few state their confidence "
-        "better."
+        f"{told['depends']}, and {told['undecided']} are undecided. {attribution(pairs)} A raw "
+        "error alone tells who is right more often as much as who knows it."
     )
 
 
