@@ -89,7 +89,7 @@ def serve(pool):
     said = pool.with_suffix(".said")
     with said.open("w") as file:
         server = subprocess.Popen(words, stderr=file, stdout=subprocess.DEVNULL)
-    end = time.time() + 30
+    end = time.time() + 120
     while time.time() < end and "http" not in said.read_text():
         time.sleep(0.1)
     return server, re.search(r"http://\S+", said.read_text())[0]
@@ -228,6 +228,14 @@ def test_the_loop_on_a_real_pool(shared_data, tmp_path, browser, kind):  # noqa:
     whole = rows["correct"].mean()
     assert accuracy["low"] - 0.05 < whole < accuracy["high"] + 0.05
 
+    # The rest is labelled in a spreadsheet.
+    batch = tmp_path / "batch.csv"
+    calibrant("label", "next", pool, "--size", 80, "--who", "ann", "--out", batch)
+    sheet = pl.read_csv(batch, infer_schema=False)
+    filled = [str(truth[name]) for name in sheet["question_id"]]
+    sheet.with_columns(pl.Series("correct", filled)).write_csv(batch)
+    calibrant("label", "add", pool, batch, "--who", "ann")
+
     # What the labels say: every id and answer is text, and every label is the right one.
     labelled = tmp_path / "labelled.csv"
     calibrant("label", "export", pool, "--out", labelled)
@@ -237,8 +245,13 @@ def test_the_loop_on_a_real_pool(shared_data, tmp_path, browser, kind):  # noqa:
     wrong = [name for name, value in clicked.items() if value != truth[name]]
     assert len(wrong) <= 1  # the one that was clicked on the phone without looking
 
-    audited = document(tmp_path / "audit.json", "audit", labelled, "--weights", "label_weight")
-    assert audited["results"][0]["n"] == len(clicked)
+    # The audit reads the labels beside the pool; the exported table says the same.
+    audited = document(tmp_path / "audit.json", "audit", pool)["results"][0]
+    assert audited["n"] == len(clicked) >= 100
+    exported = document(tmp_path / "exported.json", "audit", labelled, "--weights", "label_weight")
+    value = exported["results"][0]["metrics"]["accuracy"]["value"]
+    assert audited["metrics"]["accuracy"]["value"] == pytest.approx(value)
+    assert audited["metrics"]["accuracy"]["low"] < whole < audited["metrics"]["accuracy"]["high"]
 
     stream = tmp_path / "stream.csv"
     rows.select(
@@ -247,9 +260,9 @@ def test_the_loop_on_a_real_pool(shared_data, tmp_path, browser, kind):  # noqa:
         pl.col("verbal_numerical_confidence").alias("confidence"),
         "correct",
     ).write_csv(stream)
-    if len(clicked) >= 100:
-        watched = document(tmp_path / "m.json", "monitor", stream, "--baseline", pool)
-        assert watched["results"][0]["alarm"] is None
+    watched = document(tmp_path / "m.json", "monitor", stream, "--baseline", pool)["results"][0]
+    assert watched["reference"] == f"the baseline of {len(clicked)} labels"
+    assert watched["alarm"] is None
     calibrant("label", "export", pool, "--out", tmp_path / "all.parquet", "--history")
     history = pl.read_parquet(tmp_path / "all.parquet")
     assert history.filter(pl.col("label") == "undo").height == 1
