@@ -1,0 +1,50 @@
+"""Ends that must come, and come quietly: a date without a neighbour, a reader that has left."""
+
+import datetime as dt
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+
+import calibrant as cal
+
+
+def table(n=400):
+    rng = np.random.default_rng(0)
+    confidence = rng.random(n)
+    return pl.DataFrame(
+        {"confidence": confidence, "correct": (rng.random(n) < confidence).astype(int)}
+    )
+
+
+def test_one_row_in_the_year_9999_does_not_make_millions_of_hours():
+    frame = table()
+    hours = [dt.datetime(2026, 1, 1) + dt.timedelta(hours=row // 4) for row in range(frame.height)]
+    hours[-1] = dt.datetime(9999, 12, 31, 23)
+    started = time.process_time()
+    found = cal.monitor(frame.with_columns(when=pl.Series(hours)), time="when", every="hour")
+    assert found.to_dict()["schema"].startswith("calibrant.monitor")
+    assert time.process_time() - started < 30
+
+
+def test_a_reader_that_has_left_is_no_error(tmp_path):
+    path = tmp_path / "scores.csv"
+    table().write_csv(path)
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "calibrant", "audit", str(path), "--json", "-"],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
