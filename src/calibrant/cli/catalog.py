@@ -26,7 +26,7 @@ VERBS: dict[str, Entry] = {
     ),
     "demo": Entry(
         "calibrant.workflows.demo:demo",
-        "Run the whole chain on a small real model and write a report.",
+        "See a finding from recorded answers, then let a small model answer here.",
     ),
     "run": Entry(
         "calibrant.workflows.run:run",

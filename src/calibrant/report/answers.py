@@ -11,7 +11,7 @@ from typing import Any
 from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import kind_of
-from calibrant.report.legacy import claims_of_old_document
+from calibrant.report.openings import opening_claims
 
 __all__ = [
     "SYMBOLS",
@@ -105,7 +105,7 @@ def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     found: list[dict[str, Any]] | None = document.get("claims")
     # A plan by formula makes no claim about data; what it comes to is said by its tables.
     if found is None or (not found and kind_of(document) not in ("audit", "compare")):
-        found = claims_of_old_document(document)
+        found = opening_claims(document)
     return [_claim(entry) for entry in found]
 
 

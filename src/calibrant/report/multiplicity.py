@@ -5,30 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["UNCORRECTED", "correction_clause", "correction_sentence", "pairs_rule"]
+__all__ = ["UNCORRECTED", "correction_sentence", "pairs_rule"]
 
 _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 2
 UNCORRECTED = "each tested alone at the 5 % level, without a correction for their number"
-
-
-def correction_clause(document: Mapping[str, Any], family: str) -> str:
-    """Return the rule of one family for the middle of a sentence.
-
-    Examples
-    --------
-    >>> family = {"confidences": 54, "tests": 108}
-    >>> rule = {"control": "holm", "alpha": 0.05, "whole": family}
-    >>> print(correction_clause({"multiplicity": rule}, "whole"))
-    corrected for 108 tests by Holm's rule: at most a 5% chance of any false claim
-    """
-    rule = document.get("multiplicity")
-    if rule is None:
-        return UNCORRECTED
-    return (
-        f"corrected for {rule[family]['tests']:,} tests by {_NAMES[rule['control']]}'s rule: at "
-        f"most a {rule['alpha']:.0%} chance of any false claim"
-    )
 
 
 def correction_sentence(document: Mapping[str, Any]) -> str:

@@ -32,13 +32,14 @@ def _sentence(document: Mapping[str, Any]) -> str:
         for entry in document["models"]
     )
     draws = sum(entry["draws"] for entry in document["asked"])
+    purposes = len({entry["purpose"] for entry in document["asked"]})
     costs = [entry.get("cost") for entry in document["asked"]]
     known = [cost for cost in costs if cost is not None]
-    price = f"${sum(known):,.2f}" if costs and len(known) == len(costs) else "an unknown cost"
-    seed = "" if document["seed"] is None else f", seed {document['seed']}"
-    return (
-        f"{document['name']}: {models or 'models not stated'}; {draws:,} draws for {price}{seed}."
-    )
+    price = f" for ${sum(known):,.2f}" if costs and len(known) == len(costs) else ""
+    unknown = "" if price else " What they cost is not known."
+    by = f" of {models}" if models else ""
+    kinds = f" to {purposes} kinds of prompt" if purposes > 1 else ""
+    return f"{document['name']}: {draws:,} answers{by}{kinds}{price}.{unknown}"
 
 
 def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
