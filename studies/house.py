@@ -33,7 +33,7 @@ SAYS = {
     "documents": "types and schemas of results",
     "core": "errors, randomness, the verb declaration",
 }
-WIDTH, ROW, BOX = 960, 58, 40
+WIDTH, COLUMN, ROW, BOX = 860, 460, 58, 40
 
 
 def layers() -> list[list[str]]:
@@ -67,36 +67,32 @@ def _files(name: str) -> list[Path]:
 
 
 def drawing(rows: list[list[str]], found: Counter[tuple[str, str]]) -> str:
-    """Draw a room per package, layers from the top, a line per pair of packages that import."""
-    places: dict[str, tuple[float, float]] = {}
-    for depth, row in enumerate(rows):
-        for number, name in enumerate(row):
-            width = WIDTH / len(row)
-            places[name] = (width * number + 10, depth * ROW + 10)
+    """Draw a room per package, layers from the top, an arc per pair of packages that import."""
+    depth = {name: number for number, row in enumerate(rows) for name in row}
     parts = []
     for (above, below), count in sorted(found.items(), key=lambda item: item[1]):
-        if above not in places or below not in places:
+        if above not in depth or below not in depth or depth[above] == depth[below]:
             continue
-        (x, y), (u, v) = places[above], places[below]
-        up = v <= y and above != below
-        colour = "#c62828" if up else "#5b6b7f"
-        start, end = x + 180, u + 200
+        start, end = (depth[name] * ROW + 10 + BOX / 2 for name in (above, below))
+        bulge = COLUMN + 20 + 28 * abs(depth[below] - depth[above])
+        colour = "#c62828" if end < start else "#33475b"
         parts.append(
-            f'<path d="M{start},{y + BOX} C{start + 300},{y + BOX} {end + 300},{v} {end},{v}" '
-            f'fill="none" stroke="{colour}" stroke-width="{min(0.4 + count / 25, 4):.1f}" '
-            f'opacity="0.35"><title>{above} uses {below}: {count}</title></path>'
+            f'<path d="M{COLUMN},{start} C{bulge},{start} {bulge},{end} {COLUMN},{end}" '
+            f'fill="none" stroke="{colour}" stroke-width="{min(0.5 + count / 20, 5):.1f}" '
+            f'opacity="0.45"><title>{above} uses {below}: {count}</title></path>'
         )
     for row in rows:
-        for name in row:
-            x, y = places[name]
-            wide = WIDTH / len(row) - 20 if len(row) > 1 else 420
+        wide = (COLUMN - 10) / len(row)
+        for number, name in enumerate(row):
+            x, y = 10 + wide * number, depth[name] * ROW + 10
             lines, files, _ = size(name)
             told = f"{lines:,} lines, {files} files"
             words = told if len(row) > 1 else f"{SAYS[name]} · {told}"
             parts.append(
-                f'<rect x="{x}" y="{y}" width="{wide:.0f}" height="{BOX}" rx="6" fill="#fff" '
-                f'stroke="#33475b"/><text x="{x + 10}" y="{y + 17}" font-weight="600">{name}</text>'
-                f'<text x="{x + 10}" y="{y + 32}" font-size="11" fill="#444">{words}</text>'
+                f'<rect x="{x:.0f}" y="{y}" width="{wide - 6 * (len(row) > 1):.0f}" '
+                f'height="{BOX}" rx="6" fill="#fff" stroke="#33475b"/>'
+                f'<text x="{x + 10:.0f}" y="{y + 17}" font-weight="600">{name}</text>'
+                f'<text x="{x + 10:.0f}" y="{y + 32}" font-size="11" fill="#444">{words}</text>'
             )
     height = len(rows) * ROW + 20
     return (
