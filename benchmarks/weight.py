@@ -138,7 +138,7 @@ def biggest(one: Installed) -> list[list[str]]:
 
 
 def main() -> None:
-    page = Page("weight", "Weight of an installation", packages=())
+    page = Page("weight", "Weight of an installation", packages=["numpy", "scipy", "polars"])
     with tempfile.TemporaryDirectory(prefix="calibrant-weight-") as name:
         folder = Path(name)
         before = install("before", source_of(BEFORE, folder), folder)
