@@ -130,6 +130,21 @@ def test_right_answers_that_stayed_apart_are_told_with_what_they_can_change():
     assert "if all answers that are graded right were one meaning" in " ".join(shown.split())
 
 
+def test_known_siblings_beside_the_samples_are_wrong():
+    table = pl.DataFrame(
+        {
+            "id": ["b"],
+            "question": ["Name one first-level administrative division of Belarus."],
+            "gold": ["Minsk Region"],
+            "answers": [["Minsk", "Minsk Region", "Minsk Region"]],
+            "siblings": [["Minsk"]],
+        }
+    )
+    entry = cal.grade(table)["results"][0]
+    assert (entry["classes"], entry["right"], entry["wrong"]) == (2, 2, 1)
+    assert cal.grade(table.drop("siblings"))["results"][0]["right"] == 3
+
+
 def test_groups_of_questions():
     document = cal.audit(sampled(), samples="answers", by=["kind_of_sum"], resamples=50).to_dict()
     groups = [block["group"] for block in document["sem_ece"]]

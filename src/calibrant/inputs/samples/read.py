@@ -41,6 +41,8 @@ _GUESSES = {
     "draw": ("draw", "sample_id", "sample_index", "generation_id", "attempt", "epoch"),
 }  # fmt: skip
 _MODEL = "model"
+# Names known not to be right, however alike they look: the grader and the classes use them.
+_SIBLINGS = "siblings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +259,13 @@ def _draws(table: pl.DataFrame, roles: Mapping[str, str], listed: bool) -> pl.Da
 
 
 def _questions(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
-    """One row per question: text, references and every further column that is no list."""
+    """One row per question: text, references, siblings and further columns that are no lists."""
     first = table.unique("__id", keep="first", maintain_order=True)
     used = {*roles.values(), "__id", "__text", "__model", *DRAWS.columns}
     features = [
         name
         for name, kind in first.schema.items()
-        if name not in used and not isinstance(kind, pl.List | pl.Struct)
+        if name not in used and (name == _SIBLINGS or not isinstance(kind, pl.List | pl.Struct))
     ]
     cells: dict[str, Any] = {"question_id": first["__id"]}
     text = (
