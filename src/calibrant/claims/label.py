@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, declare
+from calibrant.claims.margins import ROUNDING
 from calibrant.claims.words import count, labels_text, percent, points, points_range, subject_name
 
 __all__ = ["label_claims"]
@@ -103,7 +104,10 @@ def _entry_claims(
     bounds = stop.get("bounds")
     if goals.get("threshold") is not None and bounds is not None:
         threshold = goals["threshold"]
-        below, above = bounds["high"] < threshold, bounds["low"] > threshold
+        below, above = (
+            bounds["high"] < threshold - ROUNDING,
+            bounds["low"] > threshold + ROUNDING,
+        )
         facts = {
             **shared,
             **bounds,

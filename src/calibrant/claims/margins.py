@@ -13,7 +13,14 @@ from scipy import special
 from calibrant.core.estimate import Estimate
 from calibrant.stats.error_bound import claim_z, ece_upper
 
-__all__ = ["COMPARISON_MARGIN", "ERROR_MARGIN", "error_within", "gap_within", "more_labels"]
+__all__ = [
+    "COMPARISON_MARGIN",
+    "ERROR_MARGIN",
+    "ROUNDING",
+    "error_within",
+    "gap_within",
+    "more_labels",
+]
 
 # Two points for the calibration error of one model, five for the difference of two models.
 ERROR_MARGIN = 0.02
@@ -22,6 +29,8 @@ COMPARISON_MARGIN = 0.05
 _Z = 1.6448536269514722
 _POWER = 0.8416212335729143
 _TWO_SIDED = 1.959963984540054
+# A bound that equals its threshold but for rounding decides nothing.
+ROUNDING = 1e-9
 
 
 def gap_within(gap: Estimate, margin: float) -> float | None:

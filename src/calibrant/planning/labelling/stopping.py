@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.claims.margins import ROUNDING
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning.labelling.bounds import ece_upper, flat_z, mixture_z
@@ -142,9 +143,10 @@ def stop_decision(
     if threshold is not None:
         low, high = claim_bounds(pool, budget=budget)
         bounds = Estimate(found.ece.value, low, high, n=labels, interval="at all times")
-        decided = high < threshold or low > threshold
+        below, above = high < threshold - ROUNDING, low > threshold + ROUNDING
+        decided = below or above
         if decided:
-            side = "below" if high < threshold else "above"
+            side = "below" if below else "above"
             stop, reason = True, f"the calibration error is {side} {100 * threshold:g} points"
         elif not stop:
             open_yet = f"{100 * threshold:g} points are still possible on both sides"
