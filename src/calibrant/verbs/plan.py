@@ -26,7 +26,7 @@ from calibrant.inputs.features import scores_source
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.metrics.row_block import RowBlock
-from calibrant.planning import Goal, leaderboard, plan_document, verification_block
+from calibrant.planning import Goal, plan_document, verification_block
 from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.planning.plan import parse_stages
 from calibrant.planning.subjects import subject_rankings
@@ -43,6 +43,7 @@ from calibrant.verbs._options import (
     QuestionColumn,
     Seed,
 )
+from calibrant.verbs.planning.ranked import ranked_models
 
 __all__ = ["plan"]
 
@@ -256,7 +257,7 @@ def plan(
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     with error_source(source):
-        document["leaderboard"] = _leaderboard(table, rank, seed) if table and rank else None
+        document["leaderboard"] = ranked_models(table, rank, seed) if table and rank else None
         document["subjects"] = (
             subject_rankings(table.frame, by[0], seed=seed) if table and rank and by else None
         )
@@ -380,25 +381,3 @@ def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return block_tests(rows, rows.estimates(("auroc",)), rng, ERROR_MARGIN)
-
-
-def _leaderboard(table: Scores, metric: str, seed: int) -> dict[str, Any]:
-    frame = table.frame
-    methods = frame["method"].unique().to_list()
-    if len(methods) > 1:
-        raise InputError(
-            f"a leaderboard compares one method, got {', '.join(map(str, sorted(methods)))}",
-            hint=Hint("choose one with {confidence}"),
-        )
-    names = frame["model"].unique(maintain_order=True).to_list()
-    counts = frame.group_by("question_id").len()
-    common = counts.filter(counts["len"] == len(names))["question_id"]
-    if common.is_empty():
-        raise InputError("no question was answered by all models", source=table.source)
-    part = frame.filter(frame["question_id"].is_in(common.implode())).sort("question_id")
-    arrays = {
-        str(name): (rows["confidence"].to_numpy(), rows["correct"].to_numpy())
-        for name in names
-        for rows in [part.filter(part["model"] == name)]
-    }
-    return leaderboard(arrays, metric=metric, seed=seed)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from calibrant.clients.answers.codec import encode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.clients.dispatch.dispatching import Dispatching
+from calibrant.clients.dispatch.draws import for_draws, split_draws
 from calibrant.clients.dispatch.limit import backoff_s
 from calibrant.clients.protocol import (
     Completion,
@@ -33,7 +32,7 @@ from calibrant.core.errors import (
 )
 from calibrant.records.ledger import Claim, DrawRow
 
-__all__ = ["Call", "Caller", "Job", "split_draws"]
+__all__ = ["Call", "Caller", "Job"]
 
 DEAD_AFTER_S = 120.0
 RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
@@ -224,7 +223,7 @@ class Caller:
                     request, purpose=call.job.ask.purpose, first_draw=first, n=call.n
                 )
             else:
-                completions = await of.client.ask(_for_draws(request, first, call.n))
+                completions = await of.client.ask(for_draws(request, first, call.n))
             if not completions:
                 raise TransientClientError("the endpoint gave no choice at all")
             of.limit.succeeded()
@@ -364,34 +363,6 @@ class Caller:
                 call.job.new[draw] = LedgeredDraw(draw, completion, False, cost)
             self._of.counts["new"] += added
         self._of.tell()
-
-
-def _for_draws(request: Request, first: int, n: int) -> Request:
-    """Return the request for these draws: draw i has the seed of the request plus i."""
-    seed = request.seed
-    if n == request.n and (seed is None or not first):
-        return request
-    return replace(request, n=n, seed=None if seed is None else seed + first)
-
-
-def split_draws(draws: Sequence[int], most: int) -> list[list[int]]:
-    """Split sorted draw indices into runs without gaps, of at most `most`.
-
-    Without gaps, because choice i of a call uses the seed of the call plus i: a draw then has
-    the same seed however the draws were shared among calls.
-
-    Examples
-    --------
-    >>> split_draws([0, 1, 2, 5, 6, 7, 8], 3)
-    [[0, 1, 2], [5, 6, 7], [8]]
-    """
-    runs: list[list[int]] = []
-    for draw in draws:
-        if runs and len(runs[-1]) < most and draw == runs[-1][-1] + 1:
-            runs[-1].append(draw)
-        else:
-            runs.append([draw])
-    return runs
 
 
 def _duration(seconds: float) -> str:

@@ -20,7 +20,7 @@ from calibrant.clients.asks import (
 )
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.dispatch.budget import Budget, prompt_tokens_estimate
-from calibrant.clients.dispatch.calls import split_draws
+from calibrant.clients.dispatch.draws import split_draws
 from calibrant.clients.dispatch.limit import AdaptiveLimit
 from calibrant.clients.dispatch.outage import Trouble
 from calibrant.clients.dispatch.run import Run

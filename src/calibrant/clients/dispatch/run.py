@@ -12,9 +12,10 @@ import msgspec
 
 from calibrant.clients.answers.codec import decode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
-from calibrant.clients.dispatch.calls import Call, Caller, Job, split_draws
+from calibrant.clients.dispatch.calls import Call, Caller, Job
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.clients.dispatch.dispatching import Dispatching
+from calibrant.clients.dispatch.draws import split_draws
 from calibrant.clients.dispatch.gc_tuning import CalmCollector
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
