@@ -16,6 +16,7 @@ from calibrant.report.openings import opening_claims
 __all__ = [
     "SYMBOLS",
     "Badge",
+    "as_claim",
     "badge_of",
     "claim_tone",
     "claims_by_entry",
@@ -103,13 +104,11 @@ class Badge:
 def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a document in its order: the most important first."""
     found: list[dict[str, Any]] | None = document.get("claims")
-    # A plan by formula makes no claim about data; what it comes to is said by its tables.
-    if found is None or (not found and kind_of(document) not in ("audit", "compare")):
-        found = opening_claims(document)
-    return [_claim(entry) for entry in found]
+    return [as_claim(entry) for entry in (opening_claims(document) if found is None else found)]
 
 
-def _claim(entry: Mapping[str, Any]) -> Claim:
+def as_claim(entry: Mapping[str, Any]) -> Claim:
+    """Return a claim that was read from a document."""
     known: dict[str, Any] = {name: entry.get(name) for name in _FIELDS}
     return Claim(**known)
 

@@ -1,13 +1,16 @@
-"""The first sentences of documents that make no claims: collections, lists, audits of before."""
+"""The first sentences of audits and comparisons that were written before there were claims."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["opening_claims"]
+from calibrant.core.document import kind_of
 
-_SENTENCES = 3
+__all__ = ["SENTENCES", "opening", "opening_claims"]
+
+SENTENCES = 3
+"""How many sentences open a document without claims."""
 # What the verdicts of audits written before there were claims are called now.
 _VERDICTS = {
     "no-evidence": ("audit.calibrated", "undecided"),
@@ -18,28 +21,23 @@ _VERDICTS = {
 
 
 def opening_claims(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a document says first, in the form of claims.
+    """Return what a document of before says first, in the form of claims.
 
     Examples
     --------
     >>> opening_claims({"schema": "calibrant.report/1", "written": []})
     []
     """
-    # Loaded here: the tables that sentences are taken from know nothing of claims.
-    from calibrant.core.document import kind_of
-    from calibrant.report.blocks import Paragraph
-    from calibrant.report.terminal import document_blocks
-
     kind = kind_of(document)
     if kind == "audit":
         return _audited(document)
     if kind == "compare":
-        return [_opening(kind, pair["verdict"]) for pair in document["pairs"][:_SENTENCES]]
-    strong = [b.text for b in document_blocks(document) if isinstance(b, Paragraph) and b.strong]
-    return [_opening(kind, text) for text in strong[:_SENTENCES]]
+        return [opening(kind, pair["verdict"]) for pair in document["pairs"][:SENTENCES]]
+    return []
 
 
-def _opening(kind: str, text: str) -> dict[str, Any]:
+def opening(kind: str, text: str) -> dict[str, Any]:
+    """Return a sentence in the form of a claim that decides nothing."""
     return {"id": f"{kind}.opening", "subject": {}, "outcome": "", "text": text}
 
 

@@ -11,10 +11,11 @@ from markupsafe import Markup
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
-from calibrant.report.answers import claim_tone, claims_of, headline
+from calibrant.report.answers import claim_tone, headline
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.figures import Figure, figures_note, figures_of
 from calibrant.report.glossary import explain, term_of
+from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import picture_of
 from calibrant.report.terminal import document_blocks
 
@@ -61,7 +62,7 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
 
     `leads`: its first sentences and its picture stand at the top of the page already.
     """
-    claims = claims_of(document)
+    claims = said_first(document)
     kind = kind_of(document)
     picture = None if leads else picture_of(document)
     return {

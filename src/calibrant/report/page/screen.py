@@ -10,12 +10,12 @@ from calibrant.core.document import kind_of
 from calibrant.report.answers import (
     Badge,
     badge_of,
-    claims_of,
     headline,
     warnings_of,
 )
 from calibrant.report.findings import Finding, findings
 from calibrant.report.next_step import Step, next_step
+from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import Picture, picture_of
 from calibrant.report.titles import title_line
 
@@ -78,7 +78,7 @@ def first_screen(
     """
     found = findings(beside)
     most = 1 if found else most
-    claims = claims_of(document)
+    claims = said_first(document)
     picture = picture_of(document)
     sentences = _short_first(headline(claims, most), picture)
     warnings = [str(warning["text"]) for warning in warnings_of(document)]

@@ -86,7 +86,9 @@ def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table])
     many = len(document.get("results") or ()) > _SENTENCES
     said = headline(claims, _SENTENCES_OF_MANY if many else _SENTENCES)
     if not said:
-        said = [b.text for b in blocks if isinstance(b, Paragraph)][:_SENTENCES_OF_MANY]
+        told = [b for b in blocks if isinstance(b, Paragraph)]
+        said = [b.text for b in told if b.strong] or [b.text for b in told]
+        said = said[:_SENTENCES_OF_MANY]
     badge = badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in said]
     if badge is not None and lines:

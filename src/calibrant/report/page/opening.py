@@ -1,0 +1,28 @@
+"""What a document says first on a page: its claims, or what its own tables open with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.claims import Claim
+from calibrant.core.document import kind_of
+from calibrant.report.answers import as_claim, claims_of
+from calibrant.report.blocks import Paragraph
+from calibrant.report.openings import SENTENCES, opening
+from calibrant.report.terminal import document_blocks
+
+__all__ = ["said_first"]
+
+
+def said_first(document: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of a document, or the sentences of one that makes none.
+
+    A plan by formula makes no claim about data; what it comes to is said by its tables.
+    """
+    kind = kind_of(document)
+    claims = claims_of(document)
+    if claims or kind in ("audit", "compare"):
+        return claims
+    strong = [b.text for b in document_blocks(document) if isinstance(b, Paragraph) and b.strong]
+    return [as_claim(opening(kind, text)) for text in strong[:SENTENCES]]
