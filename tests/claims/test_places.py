@@ -51,12 +51,9 @@ def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
     assert f"## `{rule.id}`" in page, "run `make simulate claims`"
     section = page.split(f"## `{rule.id}`", 1)[1].split("\n## ", 1)[0]
     assert "Not simulated" not in section, f"{rule.id} has no world: see simulations/claims"
-    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) to ([\d.]+) % \|", section)
+    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+) % \| [\d.]+ to ([\d.]+) % \|", section)
     assert rows
-    for runs, rate, low, high in rows:
-        if int(runs.replace(",", "")) >= 1_000:
-            assert float(rate) <= 5.0, f"{rule.id} is false in {rate} % of runs"
-            assert float(high) <= 6.5
-        else:
-            # Few runs settle nothing; the page says so. They must not speak against 5 %.
-            assert float(low) <= 5.0, f"{rule.id} is false in {rate} % of {runs} runs"
+    for runs, rate, high in rows:
+        assert float(rate) <= 5.0, f"{rule.id} is false in {rate} % of {runs} runs"
+        # Few runs leave a wide interval: they pass only where the claim is hardly ever false.
+        assert float(high) <= 6.5, f"{rule.id} may be false in up to {high} % ({runs} runs)"

@@ -15,7 +15,7 @@ from calibrant.collect.prices import load_prices, study_prices
 from calibrant.collect.probes import POOL, PROBES, STATED_POOL
 from calibrant.collect.prompts import Prompt, load_prompt, shipped_prompts
 from calibrant.collect.questions import Question, iterate_questions
-from calibrant.collect.runner import Collected, Watch, collect
+from calibrant.collect.runner import Collected, ProgressWatch, collect
 
 __all__ = [
     "NEEDS",
@@ -26,12 +26,12 @@ __all__ = [
     "Collected",
     "Forecast",
     "ModelConfig",
+    "ProgressWatch",
     "Prompt",
     "Question",
     "Selection",
     "StudyConfig",
     "Wanted",
-    "Watch",
     "check_budget",
     "collect",
     "forecast",

@@ -31,7 +31,7 @@ from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Ledger
 
-__all__ = ["Collected", "Watch", "collect"]
+__all__ = ["Collected", "ProgressWatch", "collect"]
 
 
 COUNTED = (
@@ -45,7 +45,7 @@ COUNTED = (
 )
 
 
-class Watch(Protocol):
+class ProgressWatch(Protocol):
     """Something that is told how far a run is."""
 
     def start(self, model: str, draws: int, *, priced: bool) -> None:
@@ -82,7 +82,7 @@ async def collect(
     *,
     extract: Extract,
     prices: Mapping[str, Price | None],
-    watch: Watch | None = None,
+    watch: ProgressWatch | None = None,
     retry_failures: bool = False,
 ) -> Collected:
     """Ask every model everything that is wanted and not yet in the ledger.
@@ -137,7 +137,7 @@ class _Run:
         questions: list[Question],
         ledger: Ledger,
         extract: Extract,
-        watch: Watch | None,
+        watch: ProgressWatch | None,
     ) -> None:
         self.config = config
         self.questions = questions

@@ -17,7 +17,7 @@ from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.inputs.settings import table_settings
 from calibrant.planning.watching.state import load_state, save_state
-from calibrant.planning.watching.watch import Watch
+from calibrant.planning.watching.watch import CalibrationWatch
 from calibrant.records import load_scores, source_name
 from calibrant.report.typed import MonitorResult
 from calibrant.verbs._options import (
@@ -226,7 +226,7 @@ def monitor(
         for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
             key = (str(rows["model"][0]), str(rows["method"][0]))
             if key not in watches:
-                watches[key] = Watch(
+                watches[key] = CalibrationWatch(
                     {"model": key[0], "method": key[1]},
                     baseline=baseline_of(known, key, source_name(baseline)),
                     baseline_rows=baseline_rows,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from calibrant.collect import Watch
+from calibrant.collect import ProgressWatch
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
@@ -87,7 +87,7 @@ def demo(
     recorded: Annotated[bool, Option("Only the recorded study; no model is needed.")] = False,
     live: Annotated[bool, Option("Only the live run, with every method.")] = False,
     seed: Seed = 0,
-    watch: Annotated[Watch | None, Supplied("progress")] = None,
+    watch: Annotated[ProgressWatch | None, Supplied("progress")] = None,
 ) -> Result:
     """Analyse recorded answers of two open models, then let a small model answer here.
 
@@ -151,7 +151,7 @@ def _recorded(study: Study, seed: int) -> dict[str, Any]:
     return _part(study, started)
 
 
-def _live(study: Study, seed: int, watch: Watch | None, *, whole: bool) -> dict[str, Any]:
+def _live(study: Study, seed: int, watch: ProgressWatch | None, *, whole: bool) -> dict[str, Any]:
     started = time.perf_counter()
     study.path.mkdir(parents=True, exist_ok=True)
     fetch_model()

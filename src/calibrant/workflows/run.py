@@ -20,11 +20,11 @@ from calibrant.collect import (
     Collected,
     Forecast,
     ModelConfig,
+    ProgressWatch,
     Question,
     Selection,
     StudyConfig,
     Wanted,
-    Watch,
     check_budget,
     collect,
     forecast,
@@ -83,7 +83,7 @@ def run(
     yes: Annotated[
         bool, Option("Ask nothing before calls whose cost is unknown or above budget.ask_above.")
     ] = False,
-    watch: Annotated[Watch | None, Supplied("progress")] = None,
+    watch: Annotated[ProgressWatch | None, Supplied("progress")] = None,
     confirm: Annotated[Callable[[str], bool] | None, Supplied("confirmation")] = None,
     about: About = None,
     variant: Variant = None,
@@ -242,7 +242,7 @@ async def _ask(
     *,
     dry_run: bool,
     retry_failures: bool,
-    watch: Watch | None,
+    watch: ProgressWatch | None,
     confirm: Callable[[str], bool] | None,
 ) -> tuple[Forecast | None, Collected | None]:
     study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)

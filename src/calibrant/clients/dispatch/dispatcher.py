@@ -24,7 +24,7 @@ from calibrant.clients.dispatch.draws import split_draws
 from calibrant.clients.dispatch.limit import AdaptiveLimit
 from calibrant.clients.dispatch.outage import Trouble
 from calibrant.clients.dispatch.run import Run
-from calibrant.clients.dispatch.watch import Watch
+from calibrant.clients.dispatch.watch import EndpointWatch
 from calibrant.clients.endpoints.pool import PoolClient
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.core.errors import InputError
@@ -113,7 +113,7 @@ class Dispatcher:
         self.retry_failures = retry_failures
         self.limit = AdaptiveLimit(most, start=start_concurrency)
         self.budget = Budget(caps or Caps(), prices or {})
-        self.watch = Watch()
+        self.watch = EndpointWatch()
         self.counts = {"asks": 0, "new": 0, "cached": 0, "retries": 0, "failures": 0}
         self._callback = progress
         self._started = time.monotonic()

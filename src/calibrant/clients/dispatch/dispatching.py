@@ -8,7 +8,7 @@ from calibrant.clients.asks import Ask
 from calibrant.clients.dispatch.budget import Budget
 from calibrant.clients.dispatch.limit import AdaptiveLimit
 from calibrant.clients.dispatch.outage import Trouble
-from calibrant.clients.dispatch.watch import Watch
+from calibrant.clients.dispatch.watch import EndpointWatch
 from calibrant.clients.protocol import Client, ReplayingClient, Request
 from calibrant.records.ledger import Ledger, LedgerKey
 
@@ -23,7 +23,7 @@ class Dispatching(Protocol):
     ledger: Ledger
     limit: AdaptiveLimit
     budget: Budget
-    watch: Watch
+    watch: EndpointWatch
     trouble: Trouble
     counts: dict[str, int]
     max_attempts: int

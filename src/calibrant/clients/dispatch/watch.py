@@ -11,7 +11,7 @@ from calibrant.clients.answers.tokens import TokenLogprobs
 from calibrant.clients.asks import Ask, Finding, LedgeredDraw
 from calibrant.clients.protocol import Completion, EndpointRefusedError, Request
 
-__all__ = ["Watch"]
+__all__ = ["EndpointWatch"]
 
 WARM = 0.7
 """Temperature from which on draws are expected to differ."""
@@ -49,7 +49,7 @@ class _Repeats:
 
 
 @dataclass(slots=True)
-class Watch:
+class EndpointWatch:
     """Collects what is seen and says what a reader of the results must know."""
 
     within: _Repeats = field(default_factory=_Repeats)

@@ -22,7 +22,7 @@ from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, design_we
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
 
-__all__ = ["WHOLE", "Block", "LabelSession", "attach_labels", "item_keys"]
+__all__ = ["WHOLE", "LabelSession", "LabelledBlock", "attach_labels", "item_keys"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -54,7 +54,7 @@ def item_keys(rows: pl.DataFrame) -> list[ItemKey]:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LabelledBlock:
     """The rows of one model and method, with the labels and weights of their answers."""
 
     keys: dict[str, str]
@@ -167,7 +167,7 @@ class LabelSession:
                 made[number - 1] += 1
         return correct, Draws(wave, pi, tuple(waves), tuple(made), order)
 
-    def blocks(self, states: list[ItemState] | None = None) -> list[Block]:
+    def blocks(self, states: list[ItemState] | None = None) -> list[LabelledBlock]:
         """Return the rows of every model and method with their labels."""
         correct, draws = self.labels(states)
         found = []
@@ -180,7 +180,7 @@ class LabelSession:
             side = None if self.side is None else self.side[rows]
             pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
             keys = {name: str(part[name][0]) for name in ("model", "method")}
-            found.append(Block(keys, rows, pool))
+            found.append(LabelledBlock(keys, rows, pool))
         return found
 
     def labelled_rows(self, rows: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.output import writing
-from calibrant.planning.watching.watch import Watch
+from calibrant.planning.watching.watch import CalibrationWatch
 
 __all__ = ["load_state", "save_state"]
 
 SCHEMA = "calibrant.monitor_state/1"
 
 
-def load_state(path: str | Path | None) -> dict[tuple[str, str], Watch]:
+def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatch]:
     """Return the watches of a state by model and method; none where there is no file yet."""
     if path is None or not Path(path).exists() or not Path(path).stat().st_size:
         return {}
@@ -27,7 +27,7 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], Watch]:
                 source=str(path),
                 hint="name another file: it is created at the end",
             )
-        watches = [Watch.from_dict(entry) for entry in state["watches"]]
+        watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, InputError):
             raise
@@ -39,7 +39,7 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], Watch]:
     return {(watch.keys["model"], watch.keys["method"]): watch for watch in watches}
 
 
-def save_state(path: str | Path, watches: dict[tuple[str, str], Watch]) -> None:
+def save_state(path: str | Path, watches: dict[tuple[str, str], CalibrationWatch]) -> None:
     """Write the state beside its place, then move it there."""
     target = Path(path)
     text = json.dumps(

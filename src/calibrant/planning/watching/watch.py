@@ -17,7 +17,7 @@ from calibrant.planning.watching.batch import batch_estimates, drift_rate
 from calibrant.planning.watching.detector import ChangeDetector, Finding
 from calibrant.planning.watching.promise import PromiseWatch
 
-__all__ = ["Baseline", "StreamBatch", "Watch"]
+__all__ = ["Baseline", "CalibrationWatch", "StreamBatch"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class StreamBatch:
     alone: NDArray[np.bool_] | None = None
 
 
-class Watch:
+class CalibrationWatch:
     """Monitor one model's stream, batch by batch, and keep what the report needs.
 
     Parameters
@@ -263,7 +263,7 @@ class Watch:
         }
 
     @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Watch:
+    def from_dict(cls, state: dict[str, Any]) -> CalibrationWatch:
         """Go on from a saved state, as if the stream had never been interrupted."""
         watch = cls(dict(state["keys"]))
         watch.detector = ChangeDetector.from_dict(state["detector"])

@@ -18,7 +18,7 @@ from calibrant.planning.labelling.judged import judged_pool
 from calibrant.planning.labelling.pools import Draws, LabelPool
 from calibrant.planning.labelling.power import labels_for_claim
 from calibrant.planning.labelling.regression import share_left
-from calibrant.planning.labelling.session import Block
+from calibrant.planning.labelling.session import LabelledBlock
 from calibrant.planning.labelling.stopping import stop_decision
 
 __all__ = ["Goals", "label_document"]
@@ -85,7 +85,7 @@ def _denoised(states: list[Any], accuracy: Estimate) -> Estimate:
     return label_noise([p[0] for p in both], [p[1] for p in both]).corrected(accuracy)
 
 
-def _entry(block: Block, work: OpenPool, goals: Goals) -> dict[str, Any]:
+def _entry(block: LabelledBlock, work: OpenPool, goals: Goals) -> dict[str, Any]:
     pool = block.pool
     entry: dict[str, Any] = {
         **block.keys,

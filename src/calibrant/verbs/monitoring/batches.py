@@ -13,7 +13,7 @@ from calibrant.core.hints import Hint
 from calibrant.inputs.objects import as_table, is_row
 from calibrant.inputs.streams.row_streams import follow_file, read_stdin
 from calibrant.planning.watching.times import days_since_1970, instants
-from calibrant.planning.watching.watch import StreamBatch, Watch
+from calibrant.planning.watching.watch import CalibrationWatch, StreamBatch
 
 __all__ = ["ALONE", "MOST_ROWS", "STREAM_ROWS", "open_stream", "stream_batches", "tables_of"]
 
@@ -75,7 +75,7 @@ def stream_batches(
     time: str | None,
     every: str | int,
     source: str,
-    watch: Watch,
+    watch: CalibrationWatch,
     *,
     named: bool,
 ) -> Iterable[StreamBatch]:

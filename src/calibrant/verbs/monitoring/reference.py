@@ -14,7 +14,7 @@ from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.labelled.opened import WEIGHT, OpenLabels, labels_of
 from calibrant.planning.watching.promise import PromiseWatch
-from calibrant.planning.watching.watch import Baseline, Watch
+from calibrant.planning.watching.watch import Baseline, CalibrationWatch
 from calibrant.records import load_scores
 from calibrant.verbs.monitoring.batches import ALONE
 
@@ -110,7 +110,7 @@ def promise_watch(
     return PromiseWatch(promise.limit, horizon, alpha, delta, promise.policy.made)
 
 
-def require_watched(promise: Promise | None, watches: Iterable[Watch]) -> None:
+def require_watched(promise: Promise | None, watches: Iterable[CalibrationWatch]) -> None:
     """Refuse a stream that does not hold what the policy was made for."""
     if promise is not None and all(watch.promise is None for watch in watches):
         raise InputError(
@@ -119,7 +119,9 @@ def require_watched(promise: Promise | None, watches: Iterable[Watch]) -> None:
         )
 
 
-def marked_rows(promise: Promise | None, watch: Watch, rows: pl.DataFrame) -> pl.DataFrame:
+def marked_rows(
+    promise: Promise | None, watch: CalibrationWatch, rows: pl.DataFrame
+) -> pl.DataFrame:
     """Return the rows with a column that says which of them the policy answers alone."""
     if promise is None or watch.promise is None:
         return rows
