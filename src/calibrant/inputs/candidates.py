@@ -71,9 +71,9 @@ def candidate_scores(
     verdicts = pool.join(places, on=["question_id", "about"], maintain_order="left")
     crossed = pl.concat(
         [
-            verdicts.with_columns(
-                purpose=pl.lit(purpose), question_id="candidate_id"
-            ).with_columns(draw=pl.int_range(pl.len()).over("question_id", "model")),
+            verdicts.with_columns(purpose=pl.lit(purpose), question_id="candidate_id").with_columns(
+                draw=pl.int_range(pl.len()).over("question_id", "model")
+            ),
             verdicts.unique(["candidate_id", "model"], maintain_order=True).with_columns(
                 purpose=pl.lit("greedy"),
                 question_id="candidate_id",
