@@ -145,16 +145,30 @@ def test_percentages_are_refused_as_a_whole(inspect_log, tmp_path, monkeypatch):
 
 def test_two_models_are_compared_by_their_agreement(inspect_log, tmp_path):
     log = json.loads(inspect_log.with_suffix(".json").read_text())
-    other = tmp_path / "other.json"
-    log["eval"]["model"] = "mockllm/other"
-    log["samples"] = list(inspect_samples(inspect_log))
-    other.write_text(json.dumps(log))
-    result = cal.compare([inspect_log, other], resamples=20)
+    held = list(inspect_samples(inspect_log))
+    # A comparison needs twenty questions: the logged ones, three times over.
+    log["samples"] = [{**one, "id": f"{one['id']}-{copy}"} for copy in range(3) for one in held]
+    paths = []
+    for name in ("model", "other"):
+        log["eval"]["model"] = f"mockllm/{name}"
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(json.dumps(log))
+    result = cal.compare(paths, resamples=20)
     assert {entry["model"] for entry in result["results"]} == {"mockllm/model", "mockllm/other"}
     assert {entry["method"] for entry in result["results"]} == {
         "consistency",
         "first_run_consistency",
     }
+    with pytest.raises(InputError, match="the models share 8 questions"):
+        cal.compare([inspect_log, _renamed(inspect_log, tmp_path / "few.json")], resamples=20)
+
+
+def _renamed(inspect_log, path):
+    log = json.loads(inspect_log.with_suffix(".json").read_text())
+    log["eval"]["model"] = "mockllm/other"
+    log["samples"] = list(inspect_samples(inspect_log))
+    path.write_text(json.dumps(log))
+    return path
 
 
 def test_the_same_run_twice_is_refused(inspect_log):

@@ -55,7 +55,7 @@ def share_of_the_small_one(policy):
 def test_the_tolerance_given_is_the_one_that_is_saved(table, tmp_path):
     told, policy = saved(table, tmp_path / "policy.json", 0.3)
     assert told["tolerance"] == 0.3
-    assert told["chosen"] == "given"
+    assert told["chosen"] == "the tolerance that was given"
     assert set(policy.dials) == {0.3}
     assert json.loads((tmp_path / "policy.json").read_bytes())["dials"] == [0.3, 0.3]
 

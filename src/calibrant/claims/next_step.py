@@ -51,5 +51,5 @@ def _place(head: Mapping[str, Any]) -> str:
     columns = (settings.get("columns") or {}).items()
     given = [f"--{role} {shlex.quote(str(name))}" for role, name in columns if name]
     # What had to be dropped here would stop the next command too.
-    given += ["--on-invalid drop"] if settings.get("on_invalid") == "drop" else []
-    return " ".join([named, *given])
+    more = " --on-invalid drop" if settings.get("on_invalid") == "drop" else ""
+    return " ".join([named, *given]) + more

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from calibrant.core.errors import SchemaError
+from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
 
 __all__ = ["dump_document", "kind_of", "load_document", "newest_version", "plain"]
@@ -62,6 +62,10 @@ def load_document(path: str | Path) -> dict[str, Any]:
         document = orjson.loads(Path(path).read_bytes())
     except orjson.JSONDecodeError as error:
         raise SchemaError(f"not a JSON document: {error}", source=str(path)) from None
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", source=str(path), hint="check the path"
+        ) from None
     if not isinstance(document, dict) or "schema" not in document:
         raise SchemaError(
             "a result document has a 'schema' such as calibrant.audit/1", source=str(path)

@@ -14,7 +14,7 @@ LISTS = ("confidence", "question_id")
 ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
 
 
-def require_column(column: str, names: Sequence[str], source: str, *, role: str) -> str:
+def require_column(column: str, names: Sequence[str], source: str | None, *, role: str) -> str:
     """Return the column, or say which are near where it is not there."""
     if column not in names:
         raise InputError(
@@ -25,7 +25,9 @@ def require_column(column: str, names: Sequence[str], source: str, *, role: str)
     return column
 
 
-def resolve_roles(names: list[str], source: str, **asked: str | None) -> dict[str, list[str]]:
+def resolve_roles(
+    names: list[str], source: str | None, **asked: str | None
+) -> dict[str, list[str]]:
     """Map each role to its columns; only confidence and correct must exist."""
     roles: dict[str, list[str]] = {}
     for role in ROLES:
@@ -42,7 +44,7 @@ def resolve_roles(names: list[str], source: str, **asked: str | None) -> dict[st
     return roles
 
 
-def _several(role: str, wanted: str, names: list[str], source: str) -> list[str]:
+def _several(role: str, wanted: str, names: list[str], source: str | None) -> list[str]:
     """Return the columns of a list; only a question and a confidence may have several."""
     found = [require_column(part.strip(), names, source, role=role) for part in wanted.split(",")]
     if role not in LISTS:

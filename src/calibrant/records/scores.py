@@ -155,17 +155,18 @@ on_invalid="drop" to leave such rows out and have them counted
     asked = (confidence, correct, model, method, question, answer, weights, *(features or ()))
     lazy = with_fields(lazy, asked)
     names = column_names(lazy, source)
-    roles = resolve_roles(
-        names,
-        name,
-        confidence=confidence,
-        correct=correct,
-        question_id=question,
-        model=model,
-        method=method,
-        answer=answer,
-        weights=weights,
-    )
+    with error_source(name):
+        roles = resolve_roles(
+            names,
+            None,
+            confidence=confidence,
+            correct=correct,
+            question_id=question,
+            model=model,
+            method=method,
+            answer=answer,
+            weights=weights,
+        )
     frame = collect(_select(lazy, names, roles, features, name), source)
     if frame.height == 0:
         raise InputError("the table has no rows", source=name)

@@ -40,7 +40,7 @@ def findings(documents: Sequence[Mapping[str, Any]]) -> list[Finding]:
     ...          "text": "May answer 60 % of the questions alone."}
     >>> found = findings([{"schema": "calibrant.decide/1", "results": [], "claims": [claim]}])
     >>> found[0].question, found[0].text
-    ('Where it may answer alone (a)', 'May answer 60 % of the questions alone.')
+    ('Where it may answer alone', 'May answer 60 % of the questions alone.')
     """
     found = []
     for kind, question, wanted in _QUESTIONS:

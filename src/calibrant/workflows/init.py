@@ -17,6 +17,10 @@ from calibrant.report.result import Result
 __all__ = ["init"]
 
 _EXAMPLES = "calibrant.workflows.examples"
+_BENCHMARK = (
+    "calibrant bench mace --domain-file {folder}/borders.toml --k 2,4,6 --per-k 8 "
+    "--out {folder}/questions.jsonl"
+)
 
 
 @verb(example="calibrant init my-study", outputs=("json",))
@@ -77,10 +81,7 @@ def init(
             _copy(chosen / name, target / name)
     next_step = f"calibrant audit {target}/inspect.eval" if logs else f"calibrant run {target}"
     if domain:
-        next_step = (
-            f"calibrant bench mace --domain-file {target}/borders.toml --k 2,4,6 --per-k 8 "
-            f"--out {target}/questions.jsonl"
-        )
+        next_step = _BENCHMARK.format(folder=target)
     return Result(
         {
             **document_head("init", None),

@@ -53,12 +53,13 @@ def open_input(
     >>> opened.head("audit", seed=0, settings={})["source"]
     'arrays in memory'
     """
-    store = labels_of(data, labels, outcomes if isinstance(outcomes, str) else None)
+    path = isinstance(data, str | Path) and str(data) != STDIN
+    pool = Path(data) if path else data
+    store = labels_of(pool, labels, outcomes if isinstance(outcomes, str) else None)
     if store is not None:
         return OpenLabels(data, store)
     if isinstance(data, Study):
         return OpenStudy(data)
-    path = isinstance(data, str | Path) and str(data) != STDIN
     if path and is_study(data):
         return OpenStudy(Study(data), data)
     given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)

@@ -52,7 +52,7 @@ class PromiseWatch:
     ...     rate = 0.08 if day < 30 else 0.25
     ...     _ = watch.update(f"day {day}", rng.random(40) < rate)
     >>> watch.broken["since"], watch.broken["when"]
-    ('day 30', 'day 34')
+    ('day 30', 'day 32')
     """
 
     max_error: float

@@ -36,7 +36,7 @@ class SiblingNames:
     ...         "Ubangi": ["Democratic Republic of the Congo", "Austria"]}
     >>> facts = {name: tuple(Fact(name, obj) for obj in found) for name, found in rows.items()}
     >>> names = SiblingNames(FactSet("river", "flows_through", "a list", facts))
-    >>> names.of(["republicofthecongo"])
+    >>> names.of([facts["Congo"][0].key])
     ('Democratic Republic of the Congo', 'Austria')
     """
 

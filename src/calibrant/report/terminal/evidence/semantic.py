@@ -91,13 +91,13 @@ def _clustering(block: Mapping[str, Any]) -> list[str]:
             f"{judged['questions']:,} questions, Sem1-ECE is {estimate_cell(judged['sem1'])} and "
             f"Sem2-ECE {estimate_cell(judged['sem2'])}."
         )
-    value = block["sem2"]["value"]
+    value = block["sem2"]["value"] if "sem2" in block else None
     for key, when in (
         ("clustering_shift", "only answers of the same letters were one meaning"),
         ("right_joined_shift", "all answers that are graded right were one meaning"),
     ):
         shift = block.get(key)
-        if shift:
+        if shift and value is not None:
             other = number_cell(value - shift["sem2"]["value"])
             texts.append(f"if {when}, Sem2-ECE would be {other} instead of {number_cell(value)}.")
     return texts
