@@ -15,16 +15,8 @@ TOGETHER = {
         "tests/collect/test_kill.py",
     ),
 }
-# Whole files that `make quick` leaves out: they start processes, servers or frameworks.
-SLOW = (
-    "tests/scale/test_ray.py",
-    "tests/ecosystem/test_frameworks_live.py",
-    "tests/clients/dispatch/test_kill.py",
-    "tests/clients/dispatch/test_processes.py",
-    "tests/clients/dispatch/test_fault_catalogue.py",
-    "tests/collect/test_kill.py",
-    "tests/test_docs.py",
-)
+# Whole files that `make quick` leaves out, see tests/slow.py.
+SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text().split())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
