@@ -185,7 +185,8 @@ def test_a_click_opens_a_panel_that_a_link_opens_again(browser, many, tmp_path):
     for part in ("svg", ".sliders", "table", ".claims li"):
         assert browser.execute_script(f"return !!document.querySelector('#panel {part}')"), part
     browser.execute_script("byId('panel').close()")
-    assert browser.execute_script("return location.hash") == ""
+    # The browser tells of the closing after the call has returned.
+    wait_for(browser, "return location.hash === ''")
     browser.get("about:blank")
     browser.get((tmp_path / "page.html").as_uri() + link)
     wait_for(browser, "return byId('panel').open")
