@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 LIST = Path(__file__).with_suffix(".txt")
-SECONDS = 4.5
+SECONDS = 2.0
 
 
 def slow_files(report: str) -> list[str]:
