@@ -14,7 +14,7 @@ from rich.text import Text
 from calibrant.core.document import kind_of
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.report.answers import badge_of, claims_of, headline, warnings_of
+from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.next_step import next_step
 from calibrant.report.terminal._fit import safe_text
@@ -92,7 +92,10 @@ def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table])
     badge = badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in said]
     if badge is not None and lines:
-        word = badge.words.partition(",")[0].upper()
+        # The verdict of most claims need not be that of the sentence beside it: say how many.
+        first = next((claim for claim in claims if claim.text == said[0]), None)
+        differs = first is not None and claim_tone(first) not in ("", badge.tone)
+        word = (badge.words if differs else badge.words.partition(",")[0]).upper()
         lines[0] = Text.assemble((f"{word}  ", STYLES.get(badge.tone, "bold")), lines[0])
     return lines
 
