@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from calibrant.core import InputError
 from calibrant.planning import attach_labels
-from calibrant.records.label_store import ItemKey, LabelStore, store_path
+from calibrant.records.formats import store_path
+from calibrant.records.label_store import ItemKey, LabelStore
 from calibrant.verbs.label import label_add, label_export, label_next, label_status
 from calibrant.verbs.monitor import monitor
 

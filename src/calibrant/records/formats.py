@@ -7,7 +7,7 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 
-__all__ = ["column_separator", "file_format", "is_study", "is_url", "separator_of"]
+__all__ = ["column_separator", "file_format", "is_study", "is_url", "separator_of", "store_path"]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 
@@ -66,3 +66,17 @@ def is_study(path: str | Path) -> bool:
     """Return whether `path` is a study folder."""
     folder = Path(path)
     return folder.is_dir() and ((folder / "study.toml").is_file() or (folder / "tables").is_dir())
+
+
+def store_path(pool: str | Path) -> Path:
+    """Return where the labels of a pool are kept: beside it, never in it.
+
+    Examples
+    --------
+    >>> store_path("data/pool.csv").name
+    'pool.csv.labels.sqlite'
+    """
+    place = Path(pool)
+    if place.is_dir():
+        return place / "labels.sqlite"
+    return place.with_name(place.name + ".labels.sqlite")

@@ -27,21 +27,7 @@ from calibrant.records.label_schema import (
     statements,
 )
 
-__all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave", "store_path"]
-
-
-def store_path(pool: str | Path) -> Path:
-    """Return where the labels of a pool are kept: beside it, never in it.
-
-    Examples
-    --------
-    >>> store_path("data/pool.csv").name
-    'pool.csv.labels.sqlite'
-    """
-    place = Path(pool)
-    if place.is_dir():
-        return place / "labels.sqlite"
-    return place.with_name(place.name + ".labels.sqlite")
+__all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave"]
 
 
 class LabelStore:

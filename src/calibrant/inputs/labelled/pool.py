@@ -17,8 +17,8 @@ from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.planning.labelling.peers import peer_agreement
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records import Study, load_scores, read_table, source_name
-from calibrant.records.formats import column_separator, file_format
-from calibrant.records.label_store import LabelStore, store_path
+from calibrant.records.formats import column_separator, file_format, store_path
+from calibrant.records.label_store import LabelStore
 
 __all__ = ["OpenPool", "open_pool", "read_pool"]
 

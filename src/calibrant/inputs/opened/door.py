@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.inputs.labelled.opened import OpenLabels, labels_of
+from calibrant.inputs.labelled.beside import labels_of
 from calibrant.inputs.logs import foreign_tables
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
@@ -57,6 +57,9 @@ def open_input(
     pool = Path(data) if path else data
     store = labels_of(pool, labels, outcomes if isinstance(outcomes, str) else None)
     if store is not None:
+        # Loaded here: few tables have labels beside them, and joining them needs the designs.
+        from calibrant.inputs.labelled.opened import OpenLabels
+
         return OpenLabels(data, store)
     if isinstance(data, Study):
         return OpenStudy(data)
