@@ -19,6 +19,11 @@ from calibrant.epistemic.loss.decision import pointwise_risk
 from calibrant.epistemic.selective.certify import certify
 from calibrant.epistemic.selective.score import LearnedScore
 from simulations._epistemic_real import PATH, Pools, models_alone
+from simulations._epistemic_reference import (
+    reference_design,
+    reference_score,
+    reference_threshold,
+)
 from simulations._epistemic_worlds import (
     LOSSES,
     NULLS,
@@ -172,19 +177,23 @@ def decisions():
 def decide():
     """Answering alone: how often the promise is broken, and what share is answered."""
     splits = max(RUNS // 15 + 1, 2)
-    found = {}
+    found, accuracy = {}, []
     for _, frame, wrong in models_alone():
+        accuracy.append(1 - wrong.mean())
+        design = reference_design(frame)
         for n in (500, 2000):
             for seed in range(splits):
                 drawn = np.random.default_rng([4, seed, n]).integers(0, len(wrong), n)
                 pilot, rest = drawn[: n // 3], drawn[n // 3 :]
                 score = LearnedScore().fit(frame[pilot], 1 - wrong[pilot]).predict(frame)
+                plain = reference_score(design, pilot, 1 - wrong[pilot])
                 raw = frame["confidence"].to_numpy()
-                for name, values in (("confidence", raw), ("learned score", score)):
+                scores = {"confidence": raw, "learned score": score, "plain rule": plain}
+                for name, values in scores.items():
+                    parts = values[pilot], wrong[pilot], values[rest], wrong[rest]
                     for limit in (0.1, 0.2):
-                        parts = values[pilot], wrong[pilot], values[rest], wrong[rest]
-                        at = certify(*parts, max_error=limit, delta=0.1).threshold
-                        given = values >= (np.inf if at is None else at)
+                        at = _threshold(name, parts, limit)
+                        given = values >= at
                         error = wrong[given].mean() if given.any() else 0.0
                         key = (n, limit, name)
                         found.setdefault(key, []).append((error > limit, given.mean()))
@@ -192,25 +201,39 @@ def decide():
     for (n, limit, name), pairs in sorted(found.items()):
         broken, share = np.array(pairs, dtype=float).T
         some = share > 0
+        gain = share - np.array(found[n, limit, "plain rule"])[:, 1]
         rows.append(
             (
                 f"{n:,}", limit, name, len(pairs), _share(broken.sum(), len(pairs)),
-                f"{share.mean():.3f}", f"{1 - some.mean():.2f}",
-                f"{share[some].mean():.2f}" if some.any() else "-",
+                f"{share.mean():.3f}",
+                "" if name == "plain rule"
+                else f"{gain.mean():+.3f} ± {gain.std() / np.sqrt(len(gain)):.3f}",
+                f"{1 - some.mean():.2f}", f"{share[some].mean():.2f}" if some.any() else "-",
             )
         )  # fmt: skip
     return [
         "## decide",
         "",
         "15 models on MMLU-Pro; labels are drawn with replacement and the whole table is the "
-        "truth. delta is 0.1, so a promise may be broken in 0.1 of the splits.",
+        "truth. delta is 0.1, so a promise may be broken in 0.1 of the splits. 'plain rule' is "
+        "the rule in its simplest form, written apart (`_epistemic_reference.py`), on the "
+        "same splits. How much can be answered hangs on the models: these are right in "
+        f"{min(accuracy):.2f} to {max(accuracy):.2f}, {sum(a < 0.5 for a in accuracy)} of them in "
+        "less than half of their answers.",
         "",
         *_table(
             ["labels", "limit", "score", "splits", "broken", "share answered",
-             "nothing certified", "share where certified"],
+             "minus plain rule", "nothing certified", "share where certified"],
             rows,
         ),
     ]  # fmt: skip
+
+
+def _threshold(name, parts, limit):
+    if name == "plain rule":
+        return reference_threshold(*parts, max_error=limit, delta=0.1)
+    at = certify(*parts, max_error=limit, delta=0.1).threshold
+    return np.inf if at is None else at
 
 
 def cascade():
@@ -243,7 +266,9 @@ def cascade():
             paid = choosing.per_question(mix, curve.spent)
             names[winner] = names.get(winner, 0) + 1
             if mix.cost > 0.99 * budget * largest:
-                costs.setdefault(budget, []).append(paid.mean() / (budget * largest))
+                # Two halves of one table differ by chance: the relative error of both means.
+                noise = np.sqrt(2 / len(paid)) * paid.std(ddof=1) / paid.mean()
+                costs.setdefault(budget, []).append((paid.mean() / (budget * largest), noise))
             tried += 1
             beaten = False
             for name, (other, mixed, _) in found.items():
@@ -265,9 +290,11 @@ def cascade():
         spent.append(certified[1] / unseen.cost[:, -1].mean())
         print("  ", at, tried, dominated, held[-1], flush=True)
     rows = [
-        (f"{budget:g}", len(values), f"{np.mean(values):.3f}", f"{np.median(values):.3f}",
-         f"{np.std(values):.3f}")
-        for budget, values in sorted(costs.items())
+        (f"{budget:g}", len(pairs), f"{ratio.mean():.3f}", f"{np.median(ratio):.3f}",
+         f"{ratio.std():.3f}", f"{np.sqrt(np.mean(noise**2)):.3f}",
+         f"{np.mean(np.abs(ratio - 1) <= 1.96 * noise):.2f}")
+        for budget, pairs in sorted(costs.items())
+        for ratio, noise in [np.array(pairs).T]
     ]  # fmt: skip
     others = [
         (f"{budget:g}", name, len(values), f"{np.mean(values):+.3f}",
@@ -282,7 +309,18 @@ def cascade():
         "",
         "Cost on the unseen half over the budget, where the budget binds:",
         "",
-        *_table(["budget", "pools", "mean", "median", "spread"], rows),
+        *_table(
+            [
+                "budget",
+                "pools",
+                "mean",
+                "median",
+                "spread over pools",
+                "spread by chance alone",
+                "inside chance (95 %)",
+            ],
+            rows,
+        ),
         f"Clearly beaten on the unseen half by another strategy of its page that costs no more: "
         f"{dominated} of {tried} chosen policies. Chosen: "
         + ", ".join(f"{name} {n}" for name, n in sorted(names.items(), key=lambda i: -i[1]))

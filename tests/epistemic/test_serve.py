@@ -3,110 +3,16 @@
 import asyncio
 import math
 import os
-import sqlite3
-import statistics
-import time
 
 import aiohttp
 import numpy as np
-import polars as pl
 import pytest
-from aiohttp import web
+from benchmarks._served_world import MODELS, chat, endpoint, saved_policy, session, world
 
 from calibrant.core import InputError
-from calibrant.epistemic.deferral.answers import Answers
-from calibrant.epistemic.deferral.choice import Target, choose_policy
-from calibrant.epistemic.deferral.policy import MixedPolicy
-from calibrant.epistemic.deferral.strategies import StrategyOptions
 from calibrant.epistemic.selective import Selective
 from calibrant.verbs.serve import open_front, serve
 from calibrant.verbs.serving.front import answer_confidence
-
-MODELS = ("small", "large")
-PRICE = {"small": 1.0, "large": 10.0}
-
-
-def world(n, seed):
-    """A small model that knows easy topics and says so, and a large one that knows most."""
-    rng = np.random.default_rng(seed)
-    topic = rng.choice(["easy", "mixed", "hard"], n)
-    base = np.select([topic == "easy", topic == "mixed"], [0.92, 0.7], 0.35)
-    sure = np.clip(base + rng.normal(0, 0.15, n), 0.02, 0.98)
-    right = np.column_stack([rng.random(n) < sure, rng.random(n) < 0.9]).astype(float)
-    said = np.column_stack([sure, np.clip(0.9 + rng.normal(0, 0.05, n), 0.02, 0.98)])
-    tokens = rng.integers(5, 50, (n, 2))
-    cost = np.broadcast_to([1.0, 10.0], (n, 2)).copy()
-    extra = {m: pl.DataFrame({"tokens": tokens[:, k]}) for k, m in enumerate(MODELS)}
-    return Answers(MODELS, pl.DataFrame({"topic": topic}), said, right, cost, extra)
-
-
-def saved_policy(path, seed=0):
-    answers = world(4000, seed)
-    found = choose_policy(answers, StrategyOptions(), Target(budget=0.6), seed=0)
-    promise = {"accuracy": found.accuracy, "cost": found.cost}
-    policy = MixedPolicy(found.policy, found.dials, found.share, promise, "2026-01-01", 4000)
-    policy.save(path)
-    return policy
-
-
-async def endpoint(answers, column):
-    """Serve one model: its recorded confidence as log-probs, its grade as the answer."""
-
-    async def complete(request):
-        body = await request.json()
-        row = int(body["messages"][-1]["content"].split()[-1])
-        tokens = int(answers.answer_features[MODELS[column]]["tokens"][row])
-        logprob = math.log(answers.confidence[row, column])
-        said = "right" if answers.correct[row, column] else "wrong"
-        return web.json_response(
-            {
-                "choices": [
-                    {
-                        "message": {"role": "assistant", "content": said},
-                        "logprobs": {"content": [{"logprob": logprob}] * tokens},
-                    }
-                ],
-                "usage": {"completion_tokens": tokens},
-            }
-        )
-
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", complete)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-
-
-async def session(answers, policy_path, ledger, act):
-    runners = [await endpoint(answers, column) for column in range(2)]
-    front = open_front(
-        policy_path,
-        endpoints={name: url for name, (_, url) in zip(MODELS, runners, strict=True)},
-        keys={},
-        price=PRICE,
-        per_token=False,
-        ledger=ledger,
-        token="secret",
-    )
-    address = await front.start()
-    try:
-        headers = {"Authorization": "Bearer secret"}
-        async with aiohttp.ClientSession(headers=headers) as client:
-            return await act(client, address)
-    finally:
-        await front.stop()
-        front.log.close()
-        for runner, _ in runners:
-            await runner.cleanup()
-
-
-def chat(row, topic):
-    return {
-        "model": "calibrant",
-        "messages": [{"role": "user", "content": f"Question {row}"}],
-        "calibrant": {"question_id": str(row), "topic": topic},
-    }
 
 
 def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
@@ -117,11 +23,9 @@ def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
     async def act(client, address):
         got = []
         for row in range(200):
-            started = time.perf_counter()
             async with client.post(f"{address}/chat/completions", json=chat(row, topics[row])) as r:
                 assert r.status == 200
-                body = await r.json()
-            got.append((body, time.perf_counter() - started))
+                got.append(await r.json())
         # The same question again is not paid for again.
         async with client.post(f"{address}/chat/completions", json=chat(0, topics[0])) as r:
             assert (await r.json())["calibrant"]["cost"] == 0
@@ -129,10 +33,9 @@ def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
             totals = await r.json()
         return got, totals
 
-    got, totals = asyncio.run(
+    bodies, totals = asyncio.run(
         session(fresh, tmp_path / "policy.json", tmp_path / "served.sqlite", act)
     )
-    bodies = [body for body, _ in got]
     right = np.array([b["choices"][0]["message"]["content"] == "right" for b in bodies])
     cost = np.array([b["calibrant"]["cost"] for b in bodies])
     promise = policy.promise
@@ -150,11 +53,6 @@ def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
             asked[step.model] = {"confidence": fresh.confidence[row, at], "tokens": tokens}
         assert bodies[row]["calibrant"]["answered_by"] == step.model
         assert bodies[row]["calibrant"]["asked"] == list(asked)
-    calls = sqlite3.connect(tmp_path / "served.sqlite").execute("SELECT seconds FROM calls")
-    spent = sum(seconds for (seconds,) in calls)
-    overhead = (sum(seconds for _, seconds in got) - spent) / 200
-    assert overhead < 0.05
-    assert statistics.median(seconds for _, seconds in got) < 0.1
 
 
 @pytest.mark.parametrize(
