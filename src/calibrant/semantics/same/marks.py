@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from calibrant.semantics.text.names import TITLES, same_given_name
+from calibrant.semantics.text.places import CITY_AND_REGION
 from calibrant.semantics.text.words import near_word, word_list
 
 __all__ = ["GENERIC", "KINDS", "SMALL_WORDS", "another_member", "told_apart"]
@@ -35,6 +36,8 @@ KINDS = frozenset(
         "emirate kingdom republic commune borough fork valley"
     )
 )
+# What a city itself is not.
+_AROUND = frozenset(word_list("region province prefecture county state governorate oblast"))
 # Words that name a kind of thing: sharing them says little about which one is meant.
 GENERIC = frozenset(
     word_list(
@@ -124,7 +127,8 @@ def another_member(a: Sequence[str], b: Sequence[str], asked: frozenset[str]) ->
 
     Where a question asks for one of many ('Name one language.'), the longer name is another
     member: 'Ava Guarani' is not 'Guarani', 'Batman Begins' is not 'Batman'. A kind of thing, a
-    word of the question or a place where it is makes no other member.
+    word of the question or a place where it is makes no other member; but 'Minsk Region' lies
+    around 'Minsk', and a question that does not ask for regions means either.
 
     Examples
     --------
@@ -135,6 +139,8 @@ def another_member(a: Sequence[str], b: Sequence[str], asked: frozenset[str]) ->
     False
     >>> another_member(["yangtze", "river", "in", "china"], ["yangtze"], asked)
     False
+    >>> another_member(["minsk", "region"], ["minsk"], frozenset({"name", "one", "division"}))
+    True
     """
     short, long = sorted((_which(a), _which(b)), key=len)
     if len(short) == len(long) == 1:
@@ -142,6 +148,8 @@ def another_member(a: Sequence[str], b: Sequence[str], asked: frozenset[str]) ->
     missing, more = _unmatched(short, long)
     if missing or not short or not _names(short):
         return False
+    if more and _AROUND.issuperset(more) and " ".join(short) in CITY_AND_REGION:
+        return not asked.intersection(more)
     return any(word not in asked and word not in GENERIC for word in _names(more))
 
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-__all__ = ["COUNTRY_NAMES", "names_in_other_languages", "one_country_name"]
+__all__ = [
+    "CITY_AND_REGION",
+    "COUNTRY_NAMES",
+    "names_in_other_languages",
+    "one_country_name",
+]
 
 _GROUPS = (
     "united states|usa|us|united states of america|america|us of a",
@@ -68,6 +73,25 @@ _GROUPS = (
 )
 COUNTRY_NAMES: dict[str, str] = {
     name: group.split("|", maxsplit=1)[0] for group in _GROUPS for name in group.split("|")
+}
+
+# Cities that are a division of their own beside a division of the same name around them, with the
+# ISO 3166-2 codes of both.
+CITY_AND_REGION: dict[str, tuple[str, str]] = {
+    "almaty": ("KZ-75", "KZ-19"),
+    "buenos aires": ("AR-C", "AR-B"),
+    "chiayi": ("TW-CYI", "TW-CYQ"),
+    "hsinchu": ("TW-HSZ", "TW-HSQ"),
+    "kiev": ("UA-30", "UA-32"),
+    "kyiv": ("UA-30", "UA-32"),
+    "lima": ("PE-LMA", "PE-LIM"),
+    "minsk": ("BY-HM", "BY-MI"),
+    "moscow": ("RU-MOW", "RU-MOS"),
+    "osh": ("KG-GO", "KG-O"),
+    "sofia": ("BG-22", "BG-23"),
+    "tashkent": ("UZ-TK", "UZ-TO"),
+    "vientiane": ("LA-VT", "LA-VI"),
+    "zagreb": ("HR-21", "HR-01"),
 }
 
 
