@@ -82,8 +82,8 @@ def main() -> None:
     page.text(
         f"The policy promised an accuracy of {promise['accuracy'].value:.3f} and a cost of "
         f"{promise['cost'].value:.2f} per question; all passes together gave "
-        f"{_mean(every_right, 3)} and {_mean(every_paid, 2)}. The front's own time is the mean of a "
-        "request "
+        f"{_mean(every_right, 3)} and {_mean(every_paid, 2)}. The front's own time is the mean of "
+        "a request "
         "minus the calls that its ledger recorded: reading, deciding, writing the ledger."
     )
     page.write()
