@@ -9,6 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from calibrant.semantics import Grader, Options
+from calibrant.semantics.settle import Group, Settler
+from calibrant.stats.intervals import wilson_interval
+
 # Pairs that once were taken for the same.
 KNOWN = (
     ("West Virginia", "Virginia"),
@@ -105,3 +111,40 @@ def chosen(pairs: list[Siblings]) -> list[Siblings]:
             used[pair.question] = used.get(pair.question, 0) + 1
             picked.append(pair)
     return picked
+
+
+def joined(pair: Siblings, grader: Grader, settler: Settler, *, told: bool) -> bool:
+    """Whether clusterer or grader, in either direction, takes one name for the other."""
+    known = pair.others if told else ()
+    group = Group([pair.a, pair.b], [1, 1], pair.question, siblings=known)
+    first, second = settler.settle([group])[0].clusters.ids
+    return first == second or any(
+        bool(
+            grader.grade(
+                x, [y], question=pair.question, siblings=[name for name in known if name != y]
+            ).correct
+        )
+        for x, y in ((pair.a, pair.b), (pair.b, pair.a))
+    )
+
+
+def alike_table(folder: Path, *, others: int = 2000) -> tuple[list[list[object]], list[Siblings]]:
+    """How many pairs are taken for one thing, and those of the 200 that names alone join."""
+    pairs = alike_pairs(folder)
+    most = chosen(pairs)
+    left = sorted(set(range(len(pairs))) - {pairs.index(pair) for pair in most})
+    rest = [pairs[k] for k in np.random.default_rng(1).choice(left, others, replace=False)]
+    grader, settler = Grader(), Settler(Options())
+    wrong: list[Siblings] = []
+    table: list[list[object]] = []
+    for name, group, told in (
+        ("the most alike", most, False),
+        ("the most alike, with the list that they are from", most, True),
+        ("others, drawn at random", rest, False),
+    ):
+        found = [pair for pair in group if joined(pair, grader, settler, told=told)]
+        wrong = wrong or found
+        low, high = wilson_interval(len(found) / len(group), len(group))
+        share = f"{len(found) / len(group):.1%} [{float(low):.1%}, {float(high):.1%}]"
+        table.append([name, len(group), len(found), share])
+    return table, wrong

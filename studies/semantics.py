@@ -36,6 +36,7 @@ from calibrant.semantics.same.forms import read_cues
 from calibrant.semantics.same.hybrid import is_phrase
 from calibrant.semantics.text.normalise import Normaliser
 from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, without_word_lists
+from studies._siblings import alike_table
 
 PAGE = ROOT / "docs" / "studies" / "semantics.md"
 MODEL = ROOT / "src" / "calibrant" / "semantics" / "grading" / "phrase_model.py"
@@ -237,6 +238,23 @@ def embedding_lines(rows: Sequence[Row]) -> list[str]:
     ]
 
 
+def alike_lines() -> list[str]:
+    """Names of one kind that look alike: how often they are taken for one thing."""
+    table, wrong = alike_table(DATA)
+    pairs = "; ".join(f"'{pair.a}' and '{pair.b}'" for pair in wrong) or "none"
+    return [
+        "## Names that look alike",
+        "",
+        "Two names from one list of the MACE facts, asked with 'Name one ...'. Counted is a pair"
+        " that the classes join, or that the grader accepts in either direction. Without the list"
+        " the grader sees the two names and the question only.",
+        "",
+        *markdown(["pairs", "number", "joined", "share"], table),
+        f"Joined by names alone, of the most alike: {pairs}.",
+        "",
+    ]
+
+
 def partition_table(folder: Path) -> tuple[list[list[Any]], list[list[str]]]:
     """Partitions and greedy grades beside those of a recorded judge."""
     data = pl.read_parquet(folder / "mace" / "deepseek_v3.parquet").to_dicts()
@@ -328,7 +346,7 @@ def main() -> None:
         " bootstrap over questions. 'Not attempted' counts as not right. The weights come from the"
         " fitted rows alone; the rules, the word lists and the choice of features were made with"
         " errors on all rows in view, so the true error on new data may be somewhat higher. The"
-        " next two tables say by how much.",
+        " next table bounds by how much.",
         "",
         *markdown(HEADER, graded),
         "## Without anything that was made by looking",
@@ -355,6 +373,7 @@ def main() -> None:
         "## Cosine and acceptance",
         "",
         *embedding_lines(rows),
+        *alike_lines(),
         "## Partitions and grades against a recorded LLM judge",
         "",
         "MACE, DeepSeek-V3, 6,000 questions with 20 draws each. Share of questions where the result"

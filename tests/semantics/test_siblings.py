@@ -84,7 +84,8 @@ def test_cities_inside_a_region_of_their_name_are_divisions_of_one_country():
     for codes in CITY_AND_REGION.values():
         city, region = (iso.get(code=code) for code in codes)
         assert city.country_code == region.country_code
-        assert city.parent_code is None and region.parent_code is None
+        assert city.parent_code is None
+        assert region.parent_code is None
 
 
 def test_siblings_and_right_answers_stay_apart_in_classes():
