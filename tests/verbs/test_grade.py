@@ -134,10 +134,10 @@ def test_known_siblings_beside_the_samples_are_wrong():
     table = pl.DataFrame(
         {
             "id": ["b"],
-            "question": ["Name one first-level administrative division of Belarus."],
-            "gold": ["Minsk Region"],
-            "answers": [["Minsk", "Minsk Region", "Minsk Region"]],
-            "siblings": [["Minsk"]],
+            "question": ["Which language is spoken there?"],
+            "gold": ["Libon Bikol"],
+            "answers": [["Bikol", "Libon Bikol", "Libon Bikol"]],
+            "siblings": [["Bikol", "Central Bikol"]],
         }
     )
     entry = cal.grade(table)["results"][0]
