@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom, hypergeom
 
 from calibrant.metrics.semantic import (
     DrawPool,
@@ -194,18 +195,34 @@ def test_oracle_advantage_changes_sign_at_the_boundary():
     assert below > 0 > above
 
 
-def test_boundary_alignment_recovers_the_leading_constant():
-    """Two classes at the boundary, always wrong: the gap is phi(m) / sqrt(n) to leading order."""
-    n, rng = 50, np.random.default_rng(8)
-    question = np.repeat(np.arange(2_000), n)
-    top = (1 + rng.uniform(0.0, 0.3, 2_000)) / 2
-    draws = (rng.random((2_000, n)) > top[:, None]).astype(int)
-    pool = pool_draws(question, draws.ravel(), np.zeros(question.size))
-    rows = {row["boundary"]: row for row in boundary_alignment(question_scores(pool, splits=50))}
-    jensen = rows["jensen"]
-    assert jensen["predicted"] == pytest.approx(0.0468, abs=1e-4)
-    assert jensen["n"] > 50
-    assert jensen["ratio"] == jensen["gap"].value / jensen["predicted"]
+@pytest.mark.parametrize("margin", [0.0, 0.02, 0.05, 0.1, 0.2])
+def test_oracle_advantage_against_the_exact_binomial_law(margin):
+    """Two classes: both biases summed over every outcome of 200 draws."""
+    n, top = 200, (1 + margin) / 2
+    first = np.arange(n + 1)
+    chance = binom.pmf(first, n, top)
+    sem1 = (chance * np.maximum(first, n - first) / n).sum()
+    leads = (chance * np.where(2 * first == n, 0.5, 2 * first > n)).sum()
+    sem2 = leads * top + (1 - leads) * (1 - top)
+    exact = (sem1 - top) - (top - sem2)
+    assert theory.oracle_advantage(margin, 1.0, n) == pytest.approx(exact, abs=1e-4)
+
+
+def test_boundary_alignment_by_enumeration():
+    """27 against 23 of 50 draws lies at the Jensen boundary; every half of 25 is counted."""
+    n, half, counts = 50, 25, (27, 23)
+    first = np.arange(max(0, half - counts[1]), half + 1)
+    chance = hypergeom.pmf(first, n, counts[0], half)
+    held_out = np.where(2 * first > half, counts[0] - first, counts[1] - (half - first)) / half
+    question = np.repeat(np.arange(40), n)
+    pool = pool_draws(question, np.tile(np.repeat([0, 1], counts), 40), np.zeros(question.size))
+    scores = question_scores(pool, splits="exact")
+    rows = {row["boundary"]: row for row in boundary_alignment(scores, resamples=20)}
+    # All answers are wrong, so that both errors are mean confidences.
+    assert rows["jensen"]["gap"].value == pytest.approx(0.54 - (chance * held_out).sum())
+    assert rows["jensen"]["predicted"] == pytest.approx(0.0468, abs=1e-4)
+    assert rows["jensen"]["ratio"] == rows["jensen"]["gap"].value / rows["jensen"]["predicted"]
+    assert (rows["jensen"]["n"], rows["large_margin"]["n"]) == (40, 0)
 
 
 def test_a_judge_without_errors_widens_nothing():
