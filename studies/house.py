@@ -128,8 +128,8 @@ def main() -> None:
     page.text(
         "What `audit` is given enters at most twelve files before it has become an opened input: "
         "the verb, the door (`inputs/audit_door.py`, `inputs/opened/door.py`), the question "
-        "whether it is too large for memory (`inputs/streams/streaming.py`), whether it is a log "
-        "(`inputs/logs.py`, `records/convert/recognise.py`), and the readers of `records`. A test "
-        "follows it at run time (`tests/inputs/test_door.py`)."
+        "whether it is too large for memory (`inputs/streams/large.py`), whether it is a log "
+        "(`inputs/log_files.py`, `records/convert/recognise.py`), and the readers of `records`. "
+        "A test follows it at run time (`tests/inputs/test_door.py`)."
     )
     page.write()

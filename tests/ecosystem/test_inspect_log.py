@@ -185,7 +185,7 @@ def test_classes_are_split_where_the_log_grades_them_differently(inspect_log, tm
     path.write_text(json.dumps(log))
     from calibrant.inputs.logs import foreign_tables
 
-    semantics = foreign_tables(path).semantics
+    semantics = foreign_tables([path]).semantics
     grades = semantics.group_by("question_id", "class_id").agg(pl.col("correct").n_unique())
     assert grades["correct"].eq(1).all()
     assert (

@@ -74,10 +74,10 @@ def test_uncertainties_that_are_logarithms_become_probabilities(manager):
 
 
 def test_other_uncertainties_only_rank(manager):
-    left_out = foreign_tables(POLYGRAPH)
+    left_out = foreign_tables([POLYGRAPH])
     assert set(left_out.scores["method"]) == {"sequence_probability", "perplexity"}
     assert any("MeanTokenEntropy" in note for note in left_out.notes)
-    tables = foreign_tables(POLYGRAPH, ranked=True)
+    tables = foreign_tables([POLYGRAPH], ranked=True)
     assert tables.ranking == {"MeanTokenEntropy", "LexicalSimilarity_rougeL"}
     entropy = tables.scores.filter(pl.col("method") == "MeanTokenEntropy")["confidence"]
     assert entropy.to_list() == [-u for u in manager["estimations"]["sequence", "MeanTokenEntropy"]]

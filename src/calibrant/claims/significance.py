@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -13,9 +13,11 @@ from calibrant.claims.claim import ALPHA
 from calibrant.claims.margins import error_within, gap_within
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import CalibrationTest
-from calibrant.metrics.row_block import RowBlock
-from calibrant.metrics.streamed import CellBlock
 from calibrant.stats.multiplicity import holm
+
+if TYPE_CHECKING:
+    from calibrant.metrics.row_block import RowBlock
+    from calibrant.metrics.streamed import CellBlock
 
 __all__ = [
     "CONTROL",

@@ -28,6 +28,7 @@ from calibrant.confidence.scoring import (
     ScoredTable,
     availability,
     methods,
+    ranking_methods,
     score,
     score_table,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "needs_of",
     "panel_agreement",
     "predicted_k",
+    "ranking_methods",
     "score",
     "score_long_answer",
     "score_table",

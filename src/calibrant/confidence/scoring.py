@@ -37,6 +37,17 @@ def methods() -> list[dict[str, Any]]:
     return [METHODS[name].to_dict() for name in METHODS]
 
 
+def ranking_methods() -> frozenset[str]:
+    """Return the methods whose score ranks answers and is no probability.
+
+    Examples
+    --------
+    >>> sorted({"consistency", "semantic_entropy"} & ranking_methods())
+    ['semantic_entropy']
+    """
+    return frozenset(method.name for method in METHODS.values() if not method.probability)
+
+
 class Score(float):
     """A confidence: a number that knows its answer and that answer's grade.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.streams.cell_source import cell_source
-from calibrant.inputs.streams.streaming import is_streamed
+from calibrant.inputs.streams.large import is_streamed
 
 if TYPE_CHECKING:
     from calibrant.inputs.audit_source import AuditSource
@@ -34,8 +33,10 @@ def open_audit(
 
         return sample_source(data, options, samples)
     if is_streamed(data, options.engine, options.needs_all_rows):
+        from calibrant.inputs.streams.cell_source import cell_source
+
         return cell_source(data, options)
-    # Loaded here: a table in memory needs much that a streamed one does without.
+    # Both are loaded where they are used: each does without much that the other needs.
     from calibrant.inputs.opened.door import open_input
     from calibrant.inputs.row_source import row_source
 

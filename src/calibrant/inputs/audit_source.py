@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.core.rng import named_stream
-from calibrant.metrics.row_block import RowBlock
-from calibrant.metrics.streamed import CellBlock
+
+if TYPE_CHECKING:
+    from calibrant.metrics.row_block import RowBlock
+    from calibrant.metrics.streamed import CellBlock
 
 __all__ = ["AuditSource", "SourceBlock"]
 

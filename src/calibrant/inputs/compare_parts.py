@@ -19,6 +19,7 @@ import polars as pl
 import calibrant
 from calibrant.comparison.pipeline import Questions
 from calibrant.comparison.questions import deal_blocks, placed
+from calibrant.confidence import ranking_methods
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
@@ -29,7 +30,6 @@ from calibrant.inputs.compare_source import (
     CompareSource,
     ComparisonKey,
     one_sided,
-    ranking_methods,
 )
 from calibrant.inputs.streams.cell_source import sum_table, sums_coverage
 from calibrant.inputs.streams.engines import engine_named

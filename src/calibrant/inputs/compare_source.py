@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ import polars as pl
 from calibrant.comparison.compare import Pool, TableReader
 from calibrant.comparison.pipeline import BlockReader, Each
 from calibrant.comparison.questions import QuestionBlock, align_models
-from calibrant.confidence import methods
+from calibrant.confidence import ranking_methods
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
@@ -109,11 +109,6 @@ def one_sided(
     return [name for name in outcomes if name not in alike], told
 
 
-def ranking_methods() -> list[str]:
-    """Return the methods whose score ranks answers and is no probability."""
-    return [entry["name"] for entry in methods() if not entry["probability"]]
-
-
 def table_source(
     opened: Opened,
     candidates: Any,
@@ -178,7 +173,7 @@ Comparable = tuple[ComparisonKey, pl.DataFrame, QuestionBlock]
 
 
 def _comparisons(
-    scores: Scores, by: Sequence[str], models: Sequence[str] | None, ranking: Sequence[str]
+    scores: Scores, by: Sequence[str], models: Sequence[str] | None, ranking: Collection[str]
 ) -> tuple[list[Comparable], list[tuple[ComparisonKey, InputError]], list[dict[str, Any]]]:
     """Return the comparisons with their questions, those that are refused, and models taken out."""
     found: list[Comparable] = []

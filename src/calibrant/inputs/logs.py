@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
-from calibrant.records import Study
-from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log, recognise
+from calibrant.core.hints import Hint
+from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log
 
-__all__ = ["ForeignTables", "foreign_tables", "is_foreign", "logs_in", "tables_of"]
+__all__ = ["ForeignTables", "foreign_tables", "tables_of"]
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 _UNIT = ["question_id", "model"]
 _FROM_REPEATS = ["consistency", "first_run_consistency"]
 _PROBLEMS_NAMED = 10
-_LOG_ENDINGS = frozenset({".eval", ".html", ".json", ".jsonl", ".parquet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,83 +83,21 @@ class ForeignTables:
         return {"unreadable_in_log": len(lines)}, {"unreadable_in_log": lines[:_PROBLEMS_NAMED]}
 
 
-def is_foreign(data: Any) -> bool:
-    """Return whether the data is a path, or a list of paths, of a foreign log."""
-    if isinstance(data, str | Path):
-        return recognise(data) is not None or bool(logs_in(data))
-    if not isinstance(data, list | tuple) or not data:
-        return False
-    found = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
-    if any(found) and not all(found):
-        other = data[found.index(False)]
-        raise InputError(
-            f"logs and tables cannot be read in one go, got both (a table: {other})",
-            hint=Hint(
-                "turn the logs into tables first: {call}",
-                call=Call("import", "LOG", out="scores.parquet"),
-            ),
-        )
-    return all(found)
-
-
-def logs_in(folder: str | Path) -> list[Path]:
-    """Return the logs of one tool in a folder and its sub-folders, sorted by name.
-
-    None where the path is no folder, a study, or a folder of parquet files that are no logs: that
-    is a table. Files that are no log, such as totals beside samples, are passed over; logs of
-    several tools are refused, because one folder is read as one evaluation.
-    """
-    place = Path(folder)
-    if not place.is_dir() or Study.is_study(place):
-        return []
-    parquet = next(place.rglob("*.parquet"), None)
-    if parquet is not None and _kind_of_file(parquet) is None:
-        return []
-    found: dict[str, list[Path]] = {}
-    for file in sorted(place.rglob("*")):
-        if file.suffix in _LOG_ENDINGS and file.is_file():
-            kind = _kind_of_file(file)
-            if kind is not None:
-                found.setdefault(kind, []).append(file)
-    if len(found) > 1:
-        told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
-        raise InputError(
-            f"the folder holds logs of several tools: {told}",
-            source=str(folder),
-            hint="give the logs of one tool, file by file or in a folder of their own",
-        )
-    return next(iter(found.values()), [])
-
-
-def _kind_of_file(file: Path) -> str | None:
-    try:
-        reader = recognise(file)
-    except InputError:
-        return None
-    return None if reader is None else reader.kind
-
-
 def foreign_tables(
-    data: Any, *, options: ReadOptions | None = None, ranked: bool = False
-) -> ForeignTables | None:
-    """Return the tables of the logs, or None where the data is no foreign log.
+    paths: Sequence[str | Path], *, options: ReadOptions | None = None, ranked: bool = False
+) -> ForeignTables:
+    """Return the tables of logs that are read as one evaluation.
 
     Parameters
     ----------
-    data
-        A path, or a list of paths.
+    paths
+        The logs, see `calibrant.inputs.log_files`.
     options
         How the logs are read.
     ranked
         Keep the scores that only rank. A caller that takes every score for a probability leaves
         them out, and a note says so.
     """
-    if not is_foreign(data):
-        return None
-    if isinstance(data, str | Path):
-        paths: list[Any] = [data] if recognise(data) is not None else logs_in(data)
-    else:
-        paths = list(data)
     tables = tables_of([read_log(path, options=options) for path in paths])
     return tables if ranked or not tables.ranking else _probabilities(tables)
 

@@ -10,14 +10,12 @@ import numpy as np
 import polars as pl
 
 from calibrant.claims.data import coverage_document
-from calibrant.confidence import methods
 from calibrant.core.error_source import error_source
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
 from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.opened.base import Opened
-from calibrant.metrics import PlattCalibrator, calibrator_from_dict, cross_fitted
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import ScoreBlock, Scores
 
@@ -41,6 +39,9 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
         The options of `audit`.
     """
     if options.recalibrate is not None:
+        # Loaded here, as below: most audits recalibrate nothing.
+        from calibrant.metrics import calibrator_from_dict
+
         calibrator_from_dict({"calibrator": options.recalibrate})
     options = opened.with_rules(options)
     draws = opened.draws(options.columns, options.by)
@@ -51,8 +52,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
         nothing = partial(coverage_document, [], rows=0, rows_read=0)
         return AuditSource(head, _IN_MEMORY, lambda: iter(()), nothing, draws=draws, texts=texts)
     raw = opened.scores_outside(options)
-    rankings = frozenset(entry["name"] for entry in methods() if not entry["probability"])
-    rankings |= raw.keys() | opened.non_probability
+    rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
     scores = opened.scores(options, rankings)
     if options.recalibrate is not None:
         with error_source(head["source"]):
@@ -69,6 +69,16 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
         draws,
         texts,
     )
+
+
+def _known_rankings(opened: Opened, options: AuditOptions) -> frozenset[str]:
+    """Return the methods that only rank, where the input may hold scores of a method."""
+    if not opened.names_methods(options.columns):
+        return frozenset()
+    # Loaded here: a table of one plain confidence needs no method.
+    from calibrant.confidence import ranking_methods
+
+    return ranking_methods()
 
 
 def _raw_notes(raw: dict[str, int], options: AuditOptions) -> dict[str, str]:
@@ -122,6 +132,8 @@ def _block(
 
 def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) -> Scores:
     """Replace each (model, method)'s score by its cross-fitted probability."""
+    from calibrant.metrics import PlattCalibrator, cross_fitted
+
     parts = []
     for block in scores.blocks():
         # A fold may hold none of the scores outside [0, 1]: the scale is that of all folds.

@@ -26,6 +26,7 @@ __all__ = [
     "Batch",
     "Columns",
     "Part",
+    "named_columns",
     "number_array",
     "opened_file",
     "parquet_files",
@@ -184,6 +185,12 @@ def partition_of(file: str, source: str) -> dict[str, str | None]:
     return {
         name: None if value == _NO_VALUE else unquote(value) for name, sign, value in pairs if sign
     }
+
+
+def named_columns(files: Sequence[str], source: str) -> list[str]:
+    """Return the columns of parquet files, those that folder names give at the end."""
+    with opened_file(files[0]) as opened:
+        return [*opened.schema_arrow.names, *partition_of(files[0], source)]
 
 
 def _require(columns: Columns, names: Sequence[str], file: str) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -14,18 +14,18 @@ from calibrant.claims.audit import audit_claims, calibration_word, nothing_claim
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import unequal_note
 from calibrant.claims.next_step import next_step
-from calibrant.claims.sem_ece import meaning_claims
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
-from calibrant.inputs.streams.engines import LocalEngine
-from calibrant.metrics.row_block import RowBlock
-from calibrant.metrics.streamed import CellBlock
 from calibrant.planning import verification_of
 from calibrant.report.typed import AuditResult
+
+if TYPE_CHECKING:
+    from calibrant.metrics.row_block import RowBlock
+    from calibrant.metrics.streamed import CellBlock
 
 __all__ = ["audit_document"]
 
@@ -40,7 +40,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
     told = plain(entries)
-    claims = [*audit_claims(told, margin), *meaning_claims(plain(meanings), told, margin)]
+    claims = [*audit_claims(told, margin), *_meaning_claims(meanings, told, margin)]
     head = {
         **source.head,
         "level": options.level,
@@ -75,14 +75,34 @@ def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]
     )
 
 
+def _meaning_claims(
+    meanings: list[dict[str, Any]], told: list[dict[str, Any]], margin: float
+) -> list[Claim]:
+    if not meanings:
+        return []
+    # Loaded here: most audits hold no draws.
+    from calibrant.claims.sem_ece import meaning_claims
+
+    return meaning_claims(plain(meanings), told, margin)
+
+
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
     made = partial(_entry, options=options, margin=margin)
-    runner = LocalEngine().map if source.parallel else map
+    runner = _parallel if source.parallel else map
     # One thread per block: the algebra library adds up in another order on another number of
     # threads, and the last digits must not depend on the machine. What is undefined is noted.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return list(runner(made, source.blocks()))
+
+
+def _parallel(
+    made: Callable[[SourceBlock], dict[str, Any]], blocks: Iterable[SourceBlock]
+) -> Iterator[dict[str, Any]]:
+    # Loaded here: only the blocks of a streamed table are worked on side by side.
+    from calibrant.inputs.streams.engines import LocalEngine
+
+    return LocalEngine().map(made, blocks)
 
 
 def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[str, Any]:

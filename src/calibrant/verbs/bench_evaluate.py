@@ -11,7 +11,14 @@ import polars as pl
 
 from calibrant.claims.bench import evaluation_claims
 from calibrant.claims.margins import COMPARISON_MARGIN
-from calibrant.confidence import METHODS, DrawTable, class_mass, compact_table, score_table
+from calibrant.confidence import (
+    METHODS,
+    DrawTable,
+    class_mass,
+    compact_table,
+    ranking_methods,
+    score_table,
+)
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -250,8 +257,8 @@ def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any
 
 def _ranking_methods() -> frozenset[str]:
     """Return the scores that are no probabilities, under the names of their variants too."""
-    names = [entry.name for entry in METHODS.values() if not entry.probability]
-    return frozenset([*names, *(f"{name}{_PAPER}" for name in names)])
+    names = ranking_methods()
+    return names | {f"{name}{_PAPER}" for name in names}
 
 
 def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:

@@ -13,7 +13,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.output import check_output, check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
-from calibrant.inputs.logs import ForeignTables, logs_in, tables_of
+from calibrant.inputs.log_files import logs_in
+from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
 from calibrant.report.spreadsheets import neutral_cells

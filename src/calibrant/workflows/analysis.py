@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.confidence import ranking_methods
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.output import writing
@@ -140,7 +141,7 @@ def _compare(study: Study, scores: pl.DataFrame, shared: dict[str, Any]) -> Resu
 
 def _probabilities(scores: pl.DataFrame) -> pl.DataFrame:
     """Keep methods whose score is a probability, with right and wrong answers of every model."""
-    ranking = [entry["name"] for entry in methods()["methods"] if not entry["probability"]]
+    ranking = sorted(ranking_methods())
     known = scores.filter(~pl.col("method").is_in(ranking) & pl.col("correct").is_not_null())
     # Models are compared on the questions that all of them have, and equal accuracy needs right
     # and wrong answers there.

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.confidence import ranking_methods
 from calibrant.records import Study
-from calibrant.verbs.methods import methods
 
 __all__ = ["study_questions"]
 
@@ -60,7 +60,7 @@ def _probabilities(study: Study) -> pl.DataFrame:
     table = study.read("scores").filter(
         pl.col("confidence").is_between(0, 1) & pl.col("correct").is_not_null()
     )
-    ranking = [entry["name"] for entry in methods()["methods"] if not entry["probability"]]
+    ranking = sorted(ranking_methods())
     return table.filter(~pl.col("method").is_in(ranking)).select(
         *empty, "confidence", pl.col("correct").cast(pl.Float64)
     )

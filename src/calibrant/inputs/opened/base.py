@@ -117,6 +117,10 @@ class Opened(ABC):
         """Return whether there is a confidence, not draws with their meanings alone."""
         return True
 
+    def names_methods(self, columns: Columns) -> bool:
+        """Return whether rows may carry the name of a method, not a plain confidence alone."""
+        return True
+
     def require_usable(self) -> None:
         """Say what is missing where there is no confidence or no grade at all."""
 

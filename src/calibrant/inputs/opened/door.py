@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calibrant.inputs.labelled.beside import labels_of
-from calibrant.inputs.logs import foreign_tables
+from calibrant.inputs.log_files import log_files
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
-from calibrant.inputs.opened.log import OpenLog
-from calibrant.inputs.opened.study import OpenStudy
 from calibrant.inputs.opened.tables import OpenArrays, OpenTables
 from calibrant.records import Study
-from calibrant.records.convert import ReadOptions
 from calibrant.records.formats import is_study
 
 __all__ = ["open_input"]
@@ -61,15 +59,31 @@ def open_input(
         from calibrant.inputs.labelled.opened import OpenLabels
 
         return OpenLabels(data, store)
-    if isinstance(data, Study):
-        return OpenStudy(data)
-    if path and is_study(data):
-        return OpenStudy(Study(data), data)
+    if isinstance(data, Study) or (path and is_study(data)):
+        return _open_study(data)
     given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
     if _is_array(given):
         return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
-    log = foreign_tables(given, options=ReadOptions(scale=scale), ranked=ranked)
-    return OpenTables(given) if log is None else OpenLog(log, given)
+    logs = log_files(given)
+    return _open_logs(logs, given, scale, ranked=ranked) if logs else OpenTables(given)
+
+
+# What opens a kind of input is loaded where it is that kind: a table needs none of it.
+
+
+def _open_study(data: Any) -> Opened:
+    from calibrant.inputs.opened.study import OpenStudy
+
+    return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
+
+
+def _open_logs(logs: Sequence[str | Path], given: Any, scale: str, *, ranked: bool) -> Opened:
+    from calibrant.inputs.logs import foreign_tables
+    from calibrant.inputs.opened.log import OpenLog
+    from calibrant.records.convert import ReadOptions
+
+    tables = foreign_tables(logs, options=ReadOptions(scale=scale), ranked=ranked)
+    return OpenLog(tables, given)
 
 
 def _is_array(given: Any) -> bool:

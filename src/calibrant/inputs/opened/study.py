@@ -45,10 +45,10 @@ class OpenStudy(Opened):
     def probabilities_table(self) -> pl.DataFrame:
         """Return the scores without methods that only rank answers, which a study may hold."""
         # Loaded here: reading a table needs no method.
-        from calibrant.confidence.method import METHODS
+        from calibrant.confidence import ranking_methods
 
         table = self.scores_table()
-        ranking = [method.name for method in METHODS.values() if not method.probability]
+        ranking = sorted(ranking_methods())
         return (
             table.filter(~pl.col("method").is_in(ranking)) if "method" in table.columns else table
         )

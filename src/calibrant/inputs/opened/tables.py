@@ -64,6 +64,10 @@ class OpenArrays(Opened):
         """Count scores outside [0, 1] that recalibration is to turn into probabilities."""
         return _outside({"confidence": plain_array(self.columns["confidence"])}, options)
 
+    def names_methods(self, columns: Columns) -> bool:
+        """Arrays hold a plain confidence."""
+        return False
+
 
 class OpenTables(Opened):
     """One or several tables: paths, dataframes, mappings of columns."""
@@ -94,6 +98,13 @@ class OpenTables(Opened):
         if confidence is not None:
             return True
         return any("confidence" in _names(table) for table in self.tables)
+
+    def names_methods(self, columns: Columns) -> bool:
+        """Return whether a column names methods, or is named after one: it is its rows' method."""
+        if columns.get("confidence") is not None or columns.get("method") is not None:
+            return True
+        names = [set(_names(table)) for table in self.tables]
+        return any("confidence" not in own or "method" in own for own in names)
 
     def scores_outside(self, options: AuditOptions) -> dict[str, int]:
         """Count scores outside [0, 1] that recalibration is to turn into probabilities."""

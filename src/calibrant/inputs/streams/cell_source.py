@@ -125,10 +125,9 @@ def _refuse_scores(total: PartSums, source: str) -> None:
     named = {key[1] for key in total.blocks} - {"confidence"}
     if not named:
         return
-    from calibrant.confidence import methods
+    from calibrant.confidence import ranking_methods
 
-    ranking = {entry["name"] for entry in methods() if not entry["probability"]}
-    found = sorted(named & ranking)
+    found = sorted(named & ranking_methods())
     if found:
         raise InputError(
             f"{found[0]} is a score, not a probability, and a streamed audit takes probabilities",

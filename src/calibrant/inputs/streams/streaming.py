@@ -1,4 +1,4 @@
-"""Which tables are streamed, and how their columns are found."""
+"""Which columns of a streamed table are summed, and how a text table is streamed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.records.batches import Columns, opened_file, parquet_files, partition_of
-from calibrant.records.formats import file_format, is_study, is_url
+from calibrant.records.batches import Columns, named_columns, opened_file, parquet_files
+from calibrant.records.formats import file_format, is_url
 from calibrant.records.part_sums import SumPlan
 from calibrant.stats.sums.mergeable import cell_grid
 
-__all__ = ["STREAM_ROWS", "Streamed", "as_parquet", "is_large", "is_streamed", "sum_plan"]
-
-# A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
-STREAM_ROWS = 5_000_000
-STREAM_BYTES = 512 * 1024**2
+__all__ = ["Streamed", "as_parquet", "sum_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,88 +26,6 @@ class Streamed:
     source: str
     plan: SumPlan
     question: str | None
-
-
-def is_streamed(data: Any, engine: str | None, needs: str | None) -> bool:
-    """Return whether this input is streamed; an engine that was asked for cannot be ignored.
-
-    Parameters
-    ----------
-    data
-        What is audited.
-    engine
-        The engine asked for, or None.
-    needs
-        Option that needs the whole table in memory, or None.
-    """
-    path = isinstance(data, str | Path)
-    if engine is not None:
-        if needs is not None:
-            raise InputError(
-                Hint("{engine} reads a table once, in parts, and {" + needs + "} needs all of it"),
-                hint=Hint("leave out {engine} to work in memory"),
-            )
-        if path and _holds_draws(str(data)):
-            return False
-        if not path:
-            raise InputError(
-                Hint(
-                    "{engine} takes one table: a file, a folder or glob of parquet files, or a URL"
-                ),
-                hint="put the tables of several models into one folder, model=NAME/*.parquet",
-            )
-        return True
-    if path and is_url(str(data)):
-        if needs is not None:
-            rule = "a table behind a URL is streamed, and {" + needs + "} needs all of it"
-            raise InputError(Hint(rule))
-        return True
-    return needs is None and is_large(data)
-
-
-def _holds_draws(source: str) -> bool:
-    """Return whether this is a study or a table of draws: its models are shared out instead."""
-    if is_study(source):
-        return True
-    if is_url(source) or find_spec("pyarrow") is None:
-        return False
-    try:
-        names = _columns(source)
-    except (InputError, OSError):
-        # What cannot be read is reported where it is read.
-        return False
-    return "class_id" in names and "confidence" not in names
-
-
-def _columns(source: str) -> list[str]:
-    """Return the names of the columns; parquet files say them without a library for tables."""
-    path = Path(source)
-    if not path.is_file() or file_format(path) == "parquet":
-        return _names(parquet_files(source), source)
-    from calibrant.records.tables import column_names, scan_table
-
-    return column_names(scan_table(source), source)
-
-
-def is_large(data: Any, *, rows: int | None = None) -> bool:
-    """Return whether a local table is too large to be read at once: more than so many rows."""
-    if not isinstance(data, str | Path) or find_spec("pyarrow") is None or is_study(data):
-        return False
-    source, path = str(data), Path(data)
-    try:
-        if path.is_file() and file_format(path) != "parquet":
-            return path.stat().st_size > STREAM_BYTES and file_format(path) in ("csv", "jsonl")
-        files = parquet_files(source)
-        return _rows(files) > (rows or STREAM_ROWS) and "weights" not in _names(files, source)
-    except (InputError, OSError):
-        # What cannot be read is reported where it is read.
-        return False
-
-
-def _rows(files: list[str]) -> int:
-    import pyarrow.parquet as parquet
-
-    return sum(parquet.read_metadata(file).num_rows for file in files)
 
 
 @contextmanager
@@ -161,7 +73,7 @@ def sum_plan(
         Column names by role (confidence, correct, model, method, question, answer) or None.
     """
     files = parquet_files(source)
-    names = _names(files, source)
+    names = named_columns(files, source)
     wanted = columns["confidence"] or "confidence"
     chosen = (wanted,) if wanted in names else tuple(part.strip() for part in wanted.split(","))
     for name in chosen:
@@ -188,11 +100,6 @@ def sum_plan(
     )
     plan = SumPlan(read, cell_grid(bins), model, method, by, percent, drop)
     return Streamed(source, plan, question)
-
-
-def _names(files: list[str], source: str) -> list[str]:
-    with opened_file(files[0]) as opened:
-        return [*opened.schema_arrow.names, *partition_of(files[0], source)]
 
 
 def _required(role: str, name: str | None, names: list[str], source: str) -> str:

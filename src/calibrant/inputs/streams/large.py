@@ -1,0 +1,105 @@
+"""Which tables are streamed. Asked of every input: what reads parts is loaded for parquet alone."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.records.formats import file_format, is_study, is_url
+
+__all__ = ["STREAM_ROWS", "is_large", "is_streamed"]
+
+# A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
+STREAM_ROWS = 5_000_000
+STREAM_BYTES = 512 * 1024**2
+
+
+def is_streamed(data: Any, engine: str | None, needs: str | None) -> bool:
+    """Return whether this input is streamed; an engine that was asked for cannot be ignored.
+
+    Parameters
+    ----------
+    data
+        What is audited.
+    engine
+        The engine asked for, or None.
+    needs
+        Option that needs the whole table in memory, or None.
+    """
+    path = isinstance(data, str | Path)
+    if engine is not None:
+        if needs is not None:
+            raise InputError(
+                Hint("{engine} reads a table once, in parts, and {" + needs + "} needs all of it"),
+                hint=Hint("leave out {engine} to work in memory"),
+            )
+        if path and _holds_draws(str(data)):
+            return False
+        if not path:
+            raise InputError(
+                Hint(
+                    "{engine} takes one table: a file, a folder or glob of parquet files, or a URL"
+                ),
+                hint="put the tables of several models into one folder, model=NAME/*.parquet",
+            )
+        return True
+    if path and is_url(str(data)):
+        if needs is not None:
+            rule = "a table behind a URL is streamed, and {" + needs + "} needs all of it"
+            raise InputError(Hint(rule))
+        return True
+    return needs is None and is_large(data)
+
+
+def _holds_draws(source: str) -> bool:
+    """Return whether this is a study or a table of draws: its models are shared out instead."""
+    if is_study(source):
+        return True
+    if is_url(source) or find_spec("pyarrow") is None:
+        return False
+    try:
+        names = _columns(source)
+    except (InputError, OSError):
+        # What cannot be read is reported where it is read.
+        return False
+    return "class_id" in names and "confidence" not in names
+
+
+def _columns(source: str) -> list[str]:
+    """Return the names of the columns; parquet files say them without a library for tables."""
+    path = Path(source)
+    if not path.is_file() or file_format(path) == "parquet":
+        from calibrant.records.batches import named_columns, parquet_files
+
+        return named_columns(parquet_files(source), source)
+    from calibrant.records.tables import column_names, scan_table
+
+    return column_names(scan_table(source), source)
+
+
+def is_large(data: Any, *, rows: int | None = None) -> bool:
+    """Return whether a local table is too large to be read at once: more than so many rows."""
+    if not isinstance(data, str | Path) or find_spec("pyarrow") is None or is_study(data):
+        return False
+    source, path = str(data), Path(data)
+    try:
+        if path.is_file() and file_format(path) != "parquet":
+            return path.stat().st_size > STREAM_BYTES and file_format(path) in ("csv", "jsonl")
+        from calibrant.records.batches import named_columns, parquet_files
+
+        files = parquet_files(source)
+        return _rows(files) > (rows or STREAM_ROWS) and "weights" not in named_columns(
+            files, source
+        )
+    except (InputError, OSError):
+        # What cannot be read is reported where it is read.
+        return False
+
+
+def _rows(files: list[str]) -> int:
+    import pyarrow.parquet as parquet
+
+    return sum(parquet.read_metadata(file).num_rows for file in files)
