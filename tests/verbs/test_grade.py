@@ -194,6 +194,23 @@ def test_checks_on_meanings(claim, code, tmp_path):
     assert done.returncode == code, done.stderr
 
 
+def test_an_undefined_metric_of_samples_fails_the_check(tmp_path):
+    """Every answer is wrong, so that nothing separates right from wrong."""
+    table = sampled().with_columns(gold=pl.lit("none of these"))
+    table.write_ndjson(tmp_path / "samples.jsonl")
+    done = run(
+        "audit", tmp_path / "samples.jsonl", "--samples", "answers", "--reference", "gold",
+        "--fail-if", "auroc<0",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "auroc.value is undefined" in done.stderr
+
+
+def test_one_draw_of_each_question_is_refused_in_words():
+    with pytest.raises(cal.InputError, match=r"fewer than two draws \(60\)"):
+        cal.audit(draws_table().unique(["qid", "model"]), question="qid")
+
+
 def test_compare_pairs_sem2_ece_of_draws():
     table = draws_table(questions=150)
     document = cal.compare(table, question="qid", resamples=100).to_dict()

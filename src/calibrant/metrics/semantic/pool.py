@@ -214,6 +214,7 @@ def _usable(pool: DrawPool) -> DrawPool:
     left_out = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}
     keep = np.flatnonzero(answered & graded & enough)
     if keep.size == 0:
-        raise InputError(f"no question can be used: {left_out}")
+        counted = ", ".join(f"{reason} ({count:,})" for reason, count in left_out.items())
+        raise InputError(f"no question can be used: {counted or 'there are none'}")
     kept = pool.take(keep)
     return DrawPool(kept.ids, kept.counts, kept.labels, kept.attempted, left_out)
