@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import grimp
 
-from studies._page import FOLDER, ROOT, StudyPage
+from studies._journey import (
+    DECLARED,
+    SOURCE,
+    audited,
+    calls_with,
+    climbs,
+    entered,
+    inputs,
+    layers,
+)
+from studies._page import FOLDER, StudyPage
 
-SOURCE = ROOT / "src" / "calibrant"
 SAYS = {
     "cli": "commands, generated from the verbs",
     "workflows": "what joins several verbs",
@@ -36,12 +45,13 @@ SAYS = {
 WIDTH, COLUMN, ROW, BOX = 860, 460, 58, 40
 
 
-def layers() -> list[list[str]]:
-    """Return the layers of the contract, from the top, as they are declared."""
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    contract = tomllib.loads(text)["tool"]["importlinter"]["contracts"][0]
-    rows = [[name.strip() for name in row.split("|")] for row in contract["layers"]]
-    return [kept for row in rows if (kept := [name for name in row if name in SAYS])]
+def rooms() -> list[list[str]]:
+    """Return the packages of each layer of the import contract, from the top."""
+    found: dict[int, list[str]] = {}
+    for name, number in layers().items():
+        if name in SAYS:
+            found.setdefault(number, []).append(name)
+    return [found[number] for number in sorted(found)]
 
 
 def imports() -> Counter[tuple[str, str]]:
@@ -103,7 +113,7 @@ def drawing(rows: list[list[str]], found: Counter[tuple[str, str]]) -> str:
 
 
 def main() -> None:
-    rows, found = layers(), imports()
+    rows, found = rooms(), imports()
     rank = {name: depth for depth, row in enumerate(rows) for name in row}
     upward = [pair for pair in found if rank.get(pair[0], 0) > rank.get(pair[1], 99)]
     page = StudyPage("house", "The house")
@@ -124,12 +134,55 @@ def main() -> None:
             for name in row
         ],
     )
+    journey(page)
+    page.write()
+
+
+def journey(page: StudyPage) -> None:
+    """Write where the input of an audit goes, from a run of each kind."""
     page.heading("One door")
     page.text(
-        "What `audit` is given enters at most twelve files before it has become an opened input: "
-        "the verb, the door (`inputs/audit_door.py`, `inputs/opened/door.py`), the question "
-        "whether it is too large for memory (`inputs/streams/large.py`), whether it is a log "
-        "(`inputs/log_files.py`, `records/convert/recognise.py`), and the readers of `records`. "
-        "A test follows it at run time (`tests/inputs/test_door.py`)."
+        "`audit` was run on an input of each kind, and every call was followed. The table has the "
+        "files that the input itself enters (not what is made of it) until it is opened, in order; "
+        "the verb's declaration in `core/verb.py` checks options before it calls the verb, and is "
+        "not counted."
     )
-    page.write()
+    climbed: dict[str, set[tuple[str, str]]] = {}
+    rows = []
+    with TemporaryDirectory(prefix="calibrant-house-") as folder:
+        kinds = dict(inputs(Path(folder)))
+        for kind, data in kinds.items():
+            calls = audited(data)
+            places = entered(data, calls)
+            climbed[kind] = climbs(calls)
+            handed_up = climbs(calls_with(data, calls)) - {DECLARED}
+            rows.append([kind, len(places), " → ".join(places), len(handed_up)])
+        climbed["streamed"] = climbs(audited(kinds["parquet"], engine="local"))
+    page.table(["input", "files", "entered", "handed back up"], rows)
+    page.text(
+        "'Handed back up' counts calls with the input from code of a lower layer into a higher "
+        "one. Of all other calls of these runs, streamed or not, these climb:"
+    )
+    pairs = sorted(set().union(*climbed.values()))
+    page.table(
+        ["from", "into", "in"],
+        [
+            [*pair, ", ".join(kind for kind, own in climbed.items() if pair in own)]
+            for pair in pairs
+        ],
+    )
+    page.text(
+        "The first is the declaration, which calls the verb. The others are functions given to "
+        "`stats` as the thing to search or to sum: the zero of an interval's end, the fixed point "
+        "of a bandwidth, a column per bin. They get numbers and return numbers. A streamed audit "
+        "works on blocks side by side: the threads of `inputs/streams/engines.py` run the "
+        "function of `verbs/audit_document.py` that builds a block's entry, as `map` does in "
+        "memory. `tests/inputs/test_door.py` repeats these runs. Whoever reads the code instead, "
+        "following every branch and every value made from the input, comes back to a caller "
+        "after each question that is answered below (is it a study, is it a log, which columns "
+        "has it): those are returns, and no call."
+    )
+
+
+if __name__ == "__main__":
+    main()
