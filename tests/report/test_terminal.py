@@ -72,7 +72,7 @@ def test_a_metric_that_does_not_exist_is_refused_with_a_hint(sixteen):
 
 
 def test_a_table_of_another_kind_is_sorted_by_its_column():
-    text = render_text(plain(document_of("groups")), width=100, sort="n")
+    text = render_text(plain(document_of("groups")), width=100, sort="rows")
     numbers = [int(found) for found in re.findall(r"^ hard <= \S+ +(\d+)", text, re.MULTILINE)]
     assert len(numbers) > 3
     assert numbers == sorted(numbers)

@@ -15,6 +15,15 @@ _MARGIN = 0.02
 _FEWEST = 250
 
 
+def _asking(facts: Facts) -> str:
+    return f"Asking {facts['largest']} only where needed (rule: {facts['words']})"
+
+
+def _ends(facts: Facts) -> tuple[float, float]:
+    low, high = sorted((abs(facts["low"]), abs(facts["high"])))
+    return low, high
+
+
 GUARANTEE = declare(
     ClaimRule(
         "cascade.guarantee",
@@ -48,23 +57,23 @@ REACHES = declare(
         "none: one policy per document",
         {
             "shown": lambda facts: (
-                f"Deferring ({facts['words']}) is {points(abs(facts['value']))} "
-                f"{'more' if facts['value'] > 0 else 'less'} accurate than {facts['largest']} "
-                f"alone, at {percent(facts['cost'])} of its cost "
-                f"(95 % interval {points_range(facts['low'], facts['high'])})."
+                f"{_asking(facts)} is {points(abs(facts['value']))} "
+                f"{'more' if facts['value'] > 0 else 'less'} accurate than always asking it "
+                f"(95 % interval {points_range(*_ends(facts))}), at {percent(facts['cost'])} of "
+                "its cost."
             ),
             "equivalent": lambda facts: (
-                f"Deferring ({facts['words']}) is as accurate as {facts['largest']} alone within "
+                f"{_asking(facts)} is as accurate as always asking it within "
                 f"{points(_MARGIN)}, at {percent(facts['cost'])} of its cost."
             ),
             "undecided": lambda facts: (
-                f"Undecided whether deferring is as accurate as {facts['largest']} alone: "
-                f"{count(facts['n'], 'question')} are too few to choose a policy. "
+                f"Undecided when to ask {facts['largest']}: {count(facts['n'], 'question')} are "
+                "too few to choose a policy. "
                 f"{labels_text(facts['more']).capitalize()} would decide."
                 if facts["words"] is None
-                else f"Deferring ({facts['words']}) costs {percent(facts['cost'])} of "
-                f"{facts['largest']}. Undecided whether it is more accurate "
-                f"({points_range(facts['low'], facts['high'])} points). "
+                else f"{_asking(facts)} costs {percent(facts['cost'])} of always asking it. "
+                "Undecided which is more accurate (difference "
+                f"{points_range(facts['low'], facts['high'])} points). "
                 f"{labels_text(facts['more']).capitalize()} would decide."
             ),
         },

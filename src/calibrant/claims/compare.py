@@ -30,7 +30,10 @@ def _attribution(facts: Facts) -> str:
     size, equal = facts["value"], facts["at_equal_accuracy"]
     if equal >= size:
         return f" At equal accuracy the difference is {points(equal)}."
-    return f" Accuracy makes {points(size - equal)} of it, behaviour {points(equal)}."
+    return (
+        f" Of this, {points(size - equal)} come from accuracy, {points(equal)} from how it states "
+        "its confidence."
+    )
 
 
 def _better(facts: Facts) -> str:
@@ -65,9 +68,9 @@ def _undecided(facts: Facts) -> str:
         )
     if facts.get("raw_winner"):
         return (
-            f"{_place(facts)}Undecided: as answered {facts['raw_winner']} has the smaller error "
-            f"(by {points_range(*facts['raw_range'])} points), but that is not shown at equal "
-            f"accuracy. {_more(facts)} would decide."
+            f"{_place(facts)}Undecided: {facts['raw_winner']} has a smaller error than "
+            f"{facts['raw_loser']} (by {points_range(*facts['raw_range'])} points), but accuracy "
+            f"alone may explain that. {_more(facts)} would decide."
         )
     return (
         f"{_place(facts)}Undecided whether {facts['a']} or {facts['b']} is better calibrated "
@@ -157,7 +160,8 @@ MISSING = declare(
         "compare.missing_related",
         "Are the questions that a model lacks unlike the ones that it has?",
         "the other models are right more or less often on the questions that this model lacks",
-        "Welch's test of the share of other models that are right, between questions",
+        "t-test with one spread for all questions of the share of other models that are right, "
+        "at 4 %; no test where fewer than 2 rare answers are expected among the missing",
         "Holm over the models of a method",
         {
             "shown": lambda facts: (
@@ -232,7 +236,8 @@ def pair_claim(
     facts |= {"more": more_questions(pair, margin) if outcome == "undecided" else None}
     if gap["low"] is not None and (gap["low"] > 0 or gap["high"] < 0):
         sized = _sized(gap, first=gap["high"] < 0)
-        facts |= {"raw_winner": pair["a"] if gap["high"] < 0 else pair["b"]}
+        names = (pair["a"], pair["b"]) if gap["high"] < 0 else (pair["b"], pair["a"])
+        facts |= {"raw_winner": names[0], "raw_loser": names[1]}
         facts |= {"raw_range": (sized["low"], sized["high"])}
     subject = {name: pair[name] for name in ("a", "b", "method", "group")}
     return BETTER.claim(

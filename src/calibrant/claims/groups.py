@@ -1,4 +1,4 @@
-"""What `groups` may say: what recalibration mends, and what is left for whom."""
+"""What `groups` may say: for whom the confidence is wrong, and what recalibration mends."""
 
 from __future__ import annotations
 
@@ -191,10 +191,11 @@ def groups_claims(entry: Mapping[str, Any], *, named: bool, costs: bool) -> list
     """
     subject = {"model": entry.get("model"), "method": entry.get("method")}
     facts = {"name": subject_name(subject), "named": named}
-    made = [_recalibration(entry, facts, subject), _grouping(entry, facts, subject)]
-    made += _stands_out(entry, facts, subject)
+    # The question of the verb first: for whom is it wrong? Then what would mend it.
+    made = _stands_out(entry, facts, subject)
     made += [_group(NAMED, g, facts, subject) for g in entry["groups"] if g["kind"] == "named"]
     made += [_difference(pair, facts, subject) for pair in entry["differences"]]
+    made += [_recalibration(entry, facts, subject), _grouping(entry, facts, subject)]
     if costs:
         made.append(_decision_risk(entry, facts, subject))
     return made

@@ -1,16 +1,18 @@
-"""The one command that comes next, and why."""
+"""The one command that comes next, and why; a call in Python where the data were never a file."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim
 
-__all__ = ["next_step"]
+__all__ = ["TABLE", "as_call", "next_step"]
 
-_TABLE = "TABLE"
+TABLE = "TABLE"
+"""Stands in a command for data that lie in memory."""
 
 
 def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> dict[str, str]:
@@ -30,23 +32,58 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
     >>> next_step("audit", {"source": "s.csv", "input": [{"path": "s.csv"}]}, [])["command"]
     "calibrant plan s.csv --claim 'ece<0.05'"
     """
-    source = _place(head)
+    command, why = _step(verb, _place(head), claims)
+    return {"command": as_call(command), "why": why}
+
+
+def _step(verb: str, source: str, claims: Sequence[Claim]) -> tuple[str, str]:
     if verb == "audit" and any(claim.outcome == "shown" for claim in claims):
         models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
         if len(models) > 1:
             why = "Is one model better calibrated, or only more accurate?"
-            return {"command": f"calibrant compare {source}", "why": why}
-        why = "Where may it answer alone?"
-        return {"command": f"calibrant decide {source} --max-error 0.10", "why": why}
-    why = "How many labels would decide it?"
-    return {"command": f"calibrant plan {source} --claim 'ece<0.05'", "why": why}
+            return f"calibrant compare {source}", why
+        return f"calibrant decide {source} --max-error 0.10", "Where may it answer alone?"
+    return f"calibrant plan {source} --claim 'ece<0.05'", "How many labels would decide it?"
+
+
+def as_call(command: str) -> str:
+    """Return a command about data in memory as the call in Python; any other as it is.
+
+    Examples
+    --------
+    >>> as_call("calibrant decide TABLE --confidence p --max-error 0.10")
+    'calibrant.decide(table, confidence="p", max_error=0.10)'
+    >>> as_call("calibrant label next TABLE --out batch.csv")
+    'calibrant.label_next(table, out="batch.csv")'
+    >>> as_call("calibrant decide scores.csv --max-error 0.10")
+    'calibrant decide scores.csv --max-error 0.10'
+    """
+    words = shlex.split(command)
+    if TABLE not in words:
+        return command
+    place = words.index(TABLE)
+    given = zip(words[place + 1 :: 2], words[place + 2 :: 2], strict=True)
+    options = [
+        f"{name.removeprefix('--').replace('-', '_')}={_literal(text)}" for name, text in given
+    ]
+    return f"calibrant.{'_'.join(words[1:place])}({', '.join(['table', *options])})"
+
+
+def _literal(text: str) -> str:
+    """Return a value of the command line as Python writes it: a number, a list or a text."""
+    try:
+        float(text)
+    except ValueError:
+        parts = [json.dumps(part, ensure_ascii=False) for part in text.split(",")]
+        return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
+    return text
 
 
 def _place(head: Mapping[str, Any]) -> str:
     """Return the input with the columns that it was read by, as a command takes them."""
     files = head.get("input") or []
     source = str(head.get("source") or "")
-    named = shlex.quote(source) if files and source else _TABLE
+    named = shlex.quote(source) if files and source else TABLE
     settings = head.get("settings") or {}
     columns = (settings.get("columns") or {}).items()
     given = [f"--{role} {shlex.quote(str(name))}" for role, name in columns if name]

@@ -80,10 +80,9 @@ _METRICS = {"accuracy": "accuracy", "brier": "Brier score", "ece": "calibration 
 
 def _ahead(facts: Mapping[str, Any]) -> str:
     others = facts["models"] - 1
-    rest = f"all {others} others" if others > 1 else facts["second"]
-    second = f"{facts['second']} is " if others > 1 else ""
+    rest = f", ahead of all {others} others" if others > 1 else ""
     return (
-        f"{facts['model']} leads by {facts['metric']}, ahead of {rest}: {second}"
+        f"{facts['model']} leads by {facts['metric']}{rest}: {facts['second']} is "
         f"{points(abs(facts['value']))} behind ({points_range(facts['near'], facts['far'])}; "
         f"{count(facts['n'], 'question')})."
     )
@@ -116,8 +115,7 @@ ORDER = declare(
         "one band for all pairs; Bonferroni over pairs for the calibration error",
         {
             "shown": lambda facts: (
-                f"{facts['apart']:,} of {count(facts['pairs'], 'pair')} of models are told apart "
-                f"by {facts['metric']}{_ties(facts)}."
+                f"{_pairs(facts)} told apart by {facts['metric']}{_ties(facts)}."
             ),
             "undecided": lambda facts: (
                 f"No two of the {facts['models']} models can be told apart by {facts['metric']} "
@@ -126,6 +124,14 @@ ORDER = declare(
         },
     )
 )
+
+
+def _pairs(facts: Mapping[str, Any]) -> str:
+    if facts["pairs"] == 1:
+        return "The two models are"
+    if facts["apart"] == facts["pairs"]:
+        return f"All {facts['pairs']:,} pairs of models are"
+    return f"{facts['apart']:,} of {facts['pairs']:,} pairs of models are"
 
 
 def _ties(facts: Mapping[str, Any]) -> str:

@@ -52,9 +52,7 @@ _OUTCOME_WORDS = {
     ("decide", "undecided"): "not certified",
     ("compare", "shown"): "told apart",
     ("compare", "depends"): "depends on the accuracy",
-    ("groups", "shown"): "groups stand out",
     ("groups", "undecided"): "no group stands out",
-    ("cascade", "shown"): "deferring pays",
     ("bench_check", "shown"): "questions hold",
     ("label", "shown"): "precise enough",
     ("label", "undecided"): "keep labelling",
@@ -193,6 +191,11 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return Badge("alarm", "alarm")
     if kind == "monitor" and claims:
         return Badge("not_tested", "no alarm so far")
+    if kind == "cascade" and claims:
+        return _traded(claims[0])
+    standing = sum(c.id == _BADGE_CLAIM["groups"] and c.outcome == "shown" for c in claims)
+    if standing:
+        return Badge("shown", f"{standing} group{' stands' if standing == 1 else 's stand'} out")
     asked = [claim for claim in claims if claim.id == _BADGE_CLAIM.get(kind)] or claims
     own = [claim for claim in asked if not _is_summary(claim)] or asked
     found = _counted([claim_tone(claim) for claim in own], claims, _COUNTED.get(kind, "claims"))
@@ -200,6 +203,17 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return None
     word, mark, rest = found.words.partition(",")
     return Badge(found.tone, _OUTCOME_WORDS.get((kind, word), word) + mark + rest)
+
+
+def _traded(claim: Claim) -> Badge:
+    """Return what asking the larger model only at times gives away, or gains."""
+    if claim.id == "cascade.guarantee":
+        return Badge(claim.outcome, "certified" if claim.outcome == "shown" else "not certified")
+    if claim.outcome == "equivalent":
+        return Badge("equivalent", f"as accurate within {100 * (claim.margin or 0):g} points")
+    if claim.outcome == "shown" and (claim.value or 0.0) < 0:
+        return Badge("depends", "cheaper but less accurate")
+    return Badge(claim.outcome, "more accurate" if claim.outcome == "shown" else claim.outcome)
 
 
 def _tested(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

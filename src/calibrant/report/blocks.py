@@ -14,6 +14,9 @@ __all__ = [
     "number_cell",
     "p_cell",
     "p_value_text",
+    "percent_cell",
+    "points_cell",
+    "share_cell",
 ]
 
 # The least p-value that the law of the error tells apart.
@@ -94,6 +97,48 @@ def estimate_cell(estimate: Mapping[str, Any] | None, *, digits: int = 3) -> str
     if estimate["low"] is None or estimate["high"] is None:
         return f"{value} [no interval]"
     return f"{value} [{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+
+
+def share_cell(share: float | None, *, digits: int = 0) -> str:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> share_cell(0.731), share_cell(0.00412, digits=1), share_cell(None)
+    ('73 %', '0.4 %', 'undefined')
+    """
+    return "undefined" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def percent_cell(estimate: Mapping[str, Any] | None) -> str:
+    """Return an estimated share in percent, with its interval.
+
+    Examples
+    --------
+    >>> percent_cell({"value": 0.731, "low": 0.68, "high": 0.77})
+    '73.1 % [68.0, 77.0]'
+    """
+    return _scaled(estimate, "{:.1f} %")
+
+
+def points_cell(estimate: Mapping[str, Any] | None, *, sign: bool = True) -> str:
+    """Return an estimated difference of shares in points, with its interval.
+
+    Examples
+    --------
+    >>> points_cell({"value": 0.0312, "low": -0.01, "high": 0.08})
+    '+3.1 [-1.0, 8.0]'
+    """
+    return _scaled(estimate, "{:+.1f}" if sign else "{:.1f}")
+
+
+def _scaled(estimate: Mapping[str, Any] | None, form: str) -> str:
+    if estimate is None or estimate["value"] is None:
+        return "undefined"
+    value = form.format(100 * estimate["value"])
+    if estimate["low"] is None or estimate["high"] is None:
+        return value
+    return f"{value} [{100 * estimate['low']:.1f}, {100 * estimate['high']:.1f}]"
 
 
 def p_cell(p_value: float | None) -> str:

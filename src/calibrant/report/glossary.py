@@ -19,6 +19,13 @@ class Term:
 GLOSSARY: dict[str, Term] = {
     # -- audit
     "questions": Term("Questions that the numbers beside it rest on."),
+    "rows": Term("Rows that the numbers beside it rest on."),
+    "right": Term("Share of right answers.", "sum(correct) / n", "metrics"),
+    "says": Term(
+        "Mean of the confidence; a calibrated model is right as often as it says.",
+        "sum(confidence) / n",
+        "metrics",
+    ),
     "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
     "verdict": Term(
         "What the tests show after the correction for their number: over or under confident, "
@@ -101,19 +108,19 @@ GLOSSARY: dict[str, Term] = {
         "audit",
     ),
     "ECE +/-": Term("Half the width of the interval of the ECE on this very data."),
-    "labels, passive": Term(
+    "random labels": Term(
         "Labels of random items that a claim of this precision takes.",
         "L eps / precision^3",
         "verification",
     ),
-    "labels, active": Term(
+    "chosen labels": Term(
         "The same with the best conceivable choice of items.", "eps / precision^2", "verification"
     ),
-    "to detect at all": Term(
+    "to detect any error": Term(
         "Labels from which a gap can be seen, though not measured.", page="verification"
     ),
-    "ECE, passive": Term("Precision that these labels reach on random items."),
-    "ECE, active": Term("Precision that these labels reach on well chosen items."),
+    "ECE, random labels": Term("Precision that these labels reach on random items."),
+    "ECE, chosen labels": Term("Precision that these labels reach on well chosen items."),
     "rank": Term("Place by the point estimate; see the interval of ranks beside it."),
     "rank interval": Term("Places that are compatible with the data, for all models at once."),
     "group": Term("What the numbers of this row are about; models in one group are ties."),
@@ -126,10 +133,10 @@ GLOSSARY: dict[str, Term] = {
     ),
     "tier": Term("Models of one tier are not told apart by these questions.", page="compare"),
     "beats": Term("How many other models it is shown to be better than.", page="compare"),
-    "first minus this": Term("How much higher the first strategy lies than this one."),
+    "first is ahead by": Term("Points by which the first rule is right more often than this one."),
     # -- decide
     "answered": Term("Share of the questions that are answered at this threshold."),
-    "error among answered": Term("Share of wrong answers among those that are given."),
+    "wrong among answered": Term("Share of wrong answers among those that are given."),
     "ECE raw": Term("ECE on all questions; ranks partly by accuracy.", page="compare"),
     "ECE DA": Term(
         "ECE after reweighting right and wrong answers to one common accuracy.",
@@ -171,19 +178,23 @@ GLOSSARY: dict[str, Term] = {
         page="sem-ece",
     ),
     # -- groups and decisions
-    "Brier points": Term("Part of the Brier score, in its own unit.", page="groups"),
-    "says / is": Term("Mean confidence of the group, and its share of right answers."),
+    "Brier score": Term("Part of the Brier score, in its own unit.", page="groups"),
     "gap": Term("Mean confidence minus share of right answers; above 0 is over-confident."),
-    "left": Term("The gap that stays after recalibration for everyone.", page="groups"),
+    "gap at equal confidence": Term(
+        "Points by which the group is off against other answers of equal confidence; above 0 is "
+        "over-confident.",
+        page="groups",
+    ),
     "cost": Term("In the unit of the prices or of the cost matrix given."),
-    "cost / largest": Term("Cost per question; the largest model alone is 1.", page="cascade"),
-    "mean accuracy over budgets": Term(
+    "cost, largest = 100 %": Term(
+        "Cost per question; the largest model alone is 100 %.", page="cascade"
+    ),
+    "right on average": Term(
         "Area under accuracy against cost, from the cheapest to the largest model.",
         page="cascade",
     ),
-    "risk cascade minus this": Term("Difference of these areas; above 0 favours the cascade."),
-    "accuracy against": Term(
-        "Accuracy of the setting minus that of the largest model alone; above 0 is better.",
+    "points against": Term(
+        "Right answers of the setting minus that of the largest model alone; above 0 is better.",
         page="cascade",
     ),
     "flag": Term(
@@ -215,16 +226,20 @@ GLOSSARY: dict[str, Term] = {
     # -- labels over time
     "labelled": Term("Items with a label, of all items."),
     "labels": Term("Number of labels that the row rests on."),
-    "mean conf.": Term("Mean of the confidence."),
-    "for all looks": Term(
+    "ECE for all looks": Term(
         "Interval that holds over all looks together, however often one looks.",
         "confidence sequence",
         "verification",
     ),
-    "capital": Term(
+    "evidence": Term(
         "Evidence of a change: what a fair bet against 'nothing has changed' would have made of "
         "1; the alarm goes off at 1 / alpha.",
         "product of the bets",
+        "verification",
+    ),
+    "difference": Term(
+        "Right minus says in the batch, in points; below 0 is over-confident.",
+        "mean(correct - confidence)",
         "verification",
     ),
     "right - said": Term(
@@ -260,7 +275,7 @@ _NAMED_BY_DATA = (
     ("k=", "k"),
     ("change k=", "change"),
     ("[", "mix"),
-    ("accuracy against ", "accuracy against"),
+    ("points against ", "points against"),
     ("rank moves at ", "rank moves"),
 )
 

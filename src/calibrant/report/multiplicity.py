@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.report.blocks import share_cell
+
 __all__ = ["UNCORRECTED", "correction_sentence", "pairs_rule"]
 
 _NAMES = {"holm": "Holm"}
@@ -36,7 +38,7 @@ Holm's rule for 4 tests: the chance of any false verdict is at most 5%.
     return (
         "Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected "
         f"by {_NAMES[rule['control']]}'s rule for {number}: the chance of any false verdict is at "
-        f"most {rule['alpha']:.0%}{' in each of the two' if groups else ''}."
+        f"most {share_cell(rule['alpha'])}{' in each of the two' if groups else ''}."
     )
 
 
@@ -59,6 +61,6 @@ false claim is at most 5%.
         number += f" of whole methods and, apart from these, {groups:,} pairs of groups"
     return (
         f"Which model is better is corrected by {_NAMES[rule['control']]}'s rule for {number}: in "
-        f"each view the chance of any false claim is at most {rule['alpha']:.0%}"
+        f"each view the chance of any false claim is at most {share_cell(rule['alpha'])}"
         f"{' in each of the two' if groups else ''}."
     )

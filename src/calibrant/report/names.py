@@ -1,13 +1,21 @@
-"""Names that must fit: what all of them begin with is left out first."""
+"""Names that must fit: words that many share go first, and two names never become one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import count, pairwise
 
-__all__ = ["told_apart"]
+from rich.cells import cell_len, set_cell_size
+
+__all__ = ["cut_cells", "short_names", "told_apart"]
 
 _LEAST_SHARED = 4
+_WORDS = re.compile(r"[^-_/: ]*[-_/: ]+|[^-_/: ]+")
+_SEPARATORS = "-_/: "
+# Dates and counters tell a reader less than any word does.
+_DIGITS = re.compile(r"\d{2,}")
 
 
 def told_apart(names: Iterable[str]) -> dict[str, str]:
@@ -30,7 +38,138 @@ def told_apart(names: Iterable[str]) -> dict[str, str]:
     return {name: f"…{name[cut:]}" for name in known}
 
 
+def short_names(names: Iterable[str], width: int) -> dict[str, str]:
+    """Return each name in at most `width` cells; different names stay different.
+
+    Words that many names share give way before the word that tells a name from the others.
+    Where nothing else does, a number tells them apart; that takes a width of four cells for up
+    to a thousand names.
+
+    Parameters
+    ----------
+    names
+        Names of one column.
+    width
+        Cells of a terminal that a name may take.
+
+    Examples
+    --------
+    >>> llamas = [f"Meta-Llama-3.1-{size}-Instruct-Turbo" for size in ("405B", "70B", "8B")]
+    >>> list(short_names([*llamas, "gpt-4o"], 20).values())
+    ['Meta-Llama-3.1-405B…', 'Meta-Llama-3.1-70B…', 'Meta-Llama-3.1-8B…', 'gpt-4o']
+    """
+    known = list(dict.fromkeys(names))
+    if all(cell_len(name) <= width for name in known):
+        return {name: name for name in known}
+    apart = told_apart(known)
+    found = {name: text for name, text in apart.items() if cell_len(text) <= width}
+    for form in _forms(list(apart.values()), width):
+        # A form counts for those names only that it keeps apart from all others.
+        tried = {name: form(text) for name, text in apart.items() if name not in found}
+        often = Counter([*found.values(), *tried.values()])
+        found |= {name: short for name, short in tried.items() if often[short] == 1}
+    for name in known:
+        if name not in found:
+            found[name] = _numbered(apart[name], width, set(found.values()))
+    return {name: found[name] for name in known}
+
+
+def cut_cells(text: str, width: int) -> str:
+    """Return a text in exactly `width` cells: filled up, or cut in its middle.
+
+    Examples
+    --------
+    >>> cut_cells("Meta-Llama-3.1-405B-Instruct", 20)
+    'Meta-Llama…-Instruct'
+    >>> cut_cells("gpt", 5)
+    'gpt  '
+    """
+    return set_cell_size(_middle(text, width), width)
+
+
+def _forms(names: Sequence[str], width: int) -> list[Callable[[str], str]]:
+    """Return ways to shorten a name, the most telling first."""
+    # Names of one family begin alike; within it, a word that all have tells nothing.
+    families = {name: next(iter(_words(name)), "") for name in names}
+    often = Counter((families[name], word) for name in names for word in set(_words(name)))
+    after = _differ_after(names)
+
+    def shared(name: str, word: str) -> int:
+        return often[families[name], word]
+
+    def dateless(name: str) -> str:
+        return _rare_words(
+            name, width, lambda word: (bool(_DIGITS.fullmatch(word)), shared(name, word))
+        )
+
+    def rare(name: str) -> str:
+        return _rare_words(name, width, lambda word: (shared(name, word),))
+
+    def differing(name: str) -> str:
+        # The beginning, and what follows the letters that its nearest neighbour has too.
+        head = name[: max(width // 3, 1)]
+        return _end(f"{head}…{name[max(after[name], len(head)) :]}", width)
+
+    return [dateless, rare, differing, lambda name: _middle(name, width)]
+
+
+def _numbered(name: str, width: int, taken: set[str]) -> str:
+    for number in count(2):
+        mark = f"…{number}"
+        short = set_cell_size(name, max(width - len(mark), 0)).rstrip() + mark
+        if short not in taken:
+            return short
+    raise AssertionError
+
+
+def _rare_words(text: str, width: int, told: Callable[[str], tuple[int, ...]]) -> str:
+    """Leave out words until the name fits: those with the highest mark, from the end on."""
+    parts = _WORDS.findall(text)
+    marks = [(*told(part.strip(_SEPARATORS)), place) for place, part in enumerate(parts)]
+    order = sorted(range(len(parts)), key=marks.__getitem__, reverse=True)
+    # The word with the lowest mark stays, whatever its length.
+    for left_out in range(1, len(order)):
+        short = _without(parts, set(order[:left_out]))
+        if cell_len(short) <= width:
+            return short
+    return _middle(_without(parts, set(order[:-1])), width)
+
+
+def _without(parts: Sequence[str], dropped: set[int]) -> str:
+    kept = "".join("\0" if place in dropped else part for place, part in enumerate(parts))
+    # What was left out at the end takes the separator before it along.
+    return re.sub(r"…?\0+…?", "…", re.sub(rf"[{re.escape(_SEPARATORS)}]+\0+$", "\0", kept))
+
+
+def _words(name: str) -> list[str]:
+    return [part.strip(_SEPARATORS) for part in _WORDS.findall(name)]
+
+
+def _middle(text: str, width: int) -> str:
+    keep, found = len(text), text
+    while keep > 1 and cell_len(found) > width:
+        keep -= 1
+        found = text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
+    return found if cell_len(found) <= width else set_cell_size(found, width)
+
+
+def _end(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)) + "…"
+
+
+def _differ_after(names: Sequence[str]) -> dict[str, int]:
+    """Return per name how many letters it shares with the neighbour that is most like it."""
+    ordered = sorted(names)
+    shared = [len(_shared_start(a, b)) for a, b in pairwise(ordered)]
+    return {
+        name: max(before, behind)
+        for name, before, behind in zip(ordered, [0, *shared], [*shared, 0], strict=True)
+    }
+
+
 def _shared_start(first: str, last: str) -> str:
     """Return what the first and the last of sorted names begin with, and so all between them."""
     size = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
-    return first if size is None else first[:size]
+    if size is None:
+        return min(first, last, key=len)
+    return first[:size]

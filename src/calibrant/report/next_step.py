@@ -1,15 +1,17 @@
-"""What to type next, by kind of document: one command, with the reader's own file in it."""
+"""What to type next, by kind of document: one command with the reader's file, or one call."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from calibrant.claims.next_step import TABLE, as_call
 from calibrant.core.document import kind_of
 
-__all__ = ["Step", "next_step"]
+__all__ = ["Step", "broken_command", "next_step"]
 
 Step = tuple[str, str]
 """Words, and the command."""
@@ -63,10 +65,41 @@ def next_step(document: Mapping[str, Any], done: Collection[str] = ()) -> Step |
     "calibrant decide 'my scores.csv' --max-error 0.10"
     """
     step = _own_step(document)
-    if step is None or step[1].split()[1] not in done:
-        return step
-    left = next((step for kind, step in _LATER if kind not in done), step)
-    return left[0], left[1].format(input=_input(document))
+    if step is not None and _verb(step[1]) in done:
+        left = next((later for kind, later in _LATER if kind not in done), None)
+        step = step if left is None else (left[0], left[1].format(input=_input(document)))
+    return None if step is None else (step[0], as_call(step[1]))
+
+
+def broken_command(command: str, width: int) -> list[str]:
+    r"""Return a command on lines that fit and that can be copied as they stand.
+
+    Examples
+    --------
+    >>> print(*broken_command("calibrant audit a.csv --confidence p --correct y", 34), sep="\n")
+    calibrant audit a.csv \
+      --confidence p --correct y
+    >>> print(*broken_command('calibrant.audit(table, confidence="p", correct="y")', 40), sep="\n")
+    calibrant.audit(table, confidence="p",
+      correct="y")
+    """
+    python = command.startswith("calibrant.")
+    parts = re.split(r"(?<=,) " if python else r" (?=--)", command)
+    end = "" if python else " \\"
+    lines = [parts[0]]
+    for part in parts[1:]:
+        if len(f"{lines[-1]} {part}{end}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines[-1] += end
+            lines.append(f"  {part}")
+    return lines
+
+
+def _verb(command: str) -> str:
+    """Return the verb of a command or a call."""
+    found = re.match(r"calibrant[ .](\w+)", command)
+    return found[1] if found else ""
 
 
 def _own_step(document: Mapping[str, Any]) -> Step | None:
@@ -101,5 +134,5 @@ def _input(document: Mapping[str, Any]) -> str:
     if isinstance(source, list):
         source = source[0] if source else None
     if not source or str(source).endswith(" in memory"):
-        return "FILE"
+        return TABLE
     return shlex.quote(PurePath(str(source).replace("\\", "/")).name)

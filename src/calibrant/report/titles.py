@@ -28,7 +28,7 @@ _TITLES = {
     "run": "Collection",
     "analysis": "Analysis",
     "bench": "Benchmark",
-    "bench_check": "Check of questions",
+    "bench_check": "Check",
     "semantics": "Meanings and grades",
     "grade": "Meanings and grades",
     "study": "Study",
@@ -61,6 +61,9 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     results = document.get("results") or []
     if kind == "audit" and results:
         return _audited(whole_entries(document))
+    if kind == "audit" and document.get("sem_ece"):
+        block = document["sem_ece"][0]
+        return [f"{block['questions']:,} questions x {block['draws']} draws"]
     if kind == "compare" and results:
         models = len({entry["model"] for entry in results})
         questions = max(entry["accuracy"]["n"] for entry in results)

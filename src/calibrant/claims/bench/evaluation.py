@@ -64,7 +64,7 @@ BEST = declare(
             "undecided": lambda facts: _named(
                 facts,
                 f"undecided which of {facts['methods']} methods ranks answers best. "
-                f"So far {facts['method']} leads (AUROC {percent(facts['auroc'])}); "
+                f"So far {facts['method']} leads (AUROC {facts['auroc']:.2f}); "
                 f"{facts['close']} may be as good. {_would_decide(facts)}",
             ),
         },

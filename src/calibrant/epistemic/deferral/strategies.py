@@ -32,14 +32,14 @@ Floats = npt.NDArray[np.float64]
 
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.
 STRATEGIES = {
-    "value": "one-step value of deferral",
-    "risk": "cascade on epistemic risk",
-    "risk_shrunk": "cascade on epistemic risk (shrunk leaves)",
-    "risk_boosting": "cascade on epistemic risk (boosting)",
-    "calibration": "cascade on calibration risk",
-    "confidence": "cascade on raw confidence",
-    "router": "predictive router (tree)",
-    "router_knn": "predictive router (nearest neighbours)",
+    "value": "expected gain of asking on",
+    "risk": "risk by confidence and columns",
+    "risk_shrunk": "risk by confidence and columns (shrunk leaves)",
+    "risk_boosting": "risk by confidence and columns (boosting)",
+    "calibration": "risk by confidence alone",
+    "confidence": "stated confidence",
+    "router": "model chosen per question (tree)",
+    "router_knn": "model chosen per question (nearest)",
 }
 _POINTS = 41
 _VALUE_POINTS = 20

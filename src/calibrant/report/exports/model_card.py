@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import estimate_cell
+from calibrant.report.blocks import estimate_cell, share_cell
 from calibrant.report.terminal import render_markdown
 
 __all__ = ["card_snippet", "model_index"]
@@ -76,7 +76,7 @@ def _whole_blocks(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _level(document: Mapping[str, Any]) -> str:
-    return f"{document['level']:.0%} interval"
+    return f"{share_cell(document['level'])} interval"
 
 
 def _quoted(text: str) -> str:

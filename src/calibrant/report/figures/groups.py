@@ -45,7 +45,7 @@ def _decomposition(entry: Mapping[str, Any], number: int) -> Figure:
                         "x": {
                             "field": "value",
                             "type": "quantitative",
-                            "title": "Brier points",
+                            "title": "Brier score",
                         },
                         "tooltip": tips("part", value=".4f", low=".4f", high=".4f"),
                         "color": {

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from calibrant.report.blocks import Table
 
-__all__ = ["fitted", "safe_text"]
+__all__ = ["fitted", "safe_text", "shared_out"]
 
 # What a terminal would obey instead of showing: control characters and turned directions.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -95,7 +95,10 @@ def _widths(table: Table, width: int, look: _Look) -> list[int] | None:
         return natural if sum(natural) <= room else _by_length(table, natural, room)
     if numbers + sum(least) > room:
         return None
-    return [*_shared([natural[place] for place in names], room - numbers), *natural[len(names) :]]
+    return [
+        *shared_out([natural[place] for place in names], room - numbers),
+        *natural[len(names) :],
+    ]
 
 
 def _with_heads(table: Table, widths: list[int], width: int, look: _Look) -> list[int]:
@@ -117,7 +120,7 @@ def _least(table: Table, place: int) -> int:
     return min(max(_longest_word(table, place), natural // 2), natural, _TEXT_WIDTH)
 
 
-def _shared(natural: Sequence[int], room: int) -> list[int]:
+def shared_out(natural: Sequence[int], room: int) -> list[int]:
     """Share the room out: short columns get what they need, long ones the rest alike."""
     given = [0] * len(natural)
     left, open_places = max(room, len(natural)), list(range(len(natural)))

@@ -11,15 +11,17 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
+from calibrant.claims.words import count as counted
 from calibrant.core.document import kind_of
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.next_step import next_step
+from calibrant.report.names import cut_cells, short_names
+from calibrant.report.next_step import broken_command, next_step
 from calibrant.report.terminal._fit import safe_text
 from calibrant.report.terminal.evidence.audit import NAMED_TITLE
-from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table, cut_cells
+from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
 
 __all__ = ["LISTS", "MORE", "compact_lines", "short_table"]
@@ -30,9 +32,11 @@ LISTS = frozenset({"analysis", "demo", "grade", "init", "methods", "models", "re
 MORE = "--full   --html page.html   --json out.json"
 """How a command shows more."""
 
+_NEXT = "Next:  "
 _SENTENCES, _WARNINGS, _ROWS = 5, 2, 16
 _SENTENCES_OF_MANY = 3
-_ESTIMATE = re.compile(r"^(\S+) \[([^,\]]+), ([^\]]+)\](.*)$", re.DOTALL)
+_NOTE = 3
+_ESTIMATE = re.compile(r"^(\S+)( %)? \[([^,\]]+), ([^\]]+)\](.*)$", re.DOTALL)
 _NAME_LEAST, _NAME_MOST = 12, 44
 
 
@@ -65,7 +69,7 @@ def compact_lines(
     hidden = len(warnings) - _WARNINGS
     for text in [
         *warnings[:_WARNINGS],
-        *([f"{hidden} more warnings (--full)"] if hidden > 0 else []),
+        *([f"{counted(hidden, 'more warning')} (--full)"] if hidden > 0 else []),
     ]:
         hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
         lines += [Text(line, style="yellow") for line in hung]
@@ -76,7 +80,9 @@ def compact_lines(
     lines += [Text(), *table] if table else []
     step = next_step(document)
     if step is not None:
-        lines += [Text(), Text.assemble(("Next:  ", "bold"), step[1])]
+        first, *rest = broken_command(step[1], width - len(_NEXT))
+        lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
+        lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in rest]
     lines.append(Text(f"More:  {more}", style="dim"))
     return lines
 
@@ -91,13 +97,24 @@ def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table])
         said = said[:_SENTENCES_OF_MANY]
     badge = badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in said]
+    # A plan answers how many labels before who is told apart.
+    planned = [b.text for b in blocks if isinstance(b, Paragraph) and b.strong]
+    own = planned[:1] if kind_of(document) == "plan" and claims else []
     if badge is not None and lines:
         # The verdict of most claims need not be that of the sentence beside it: say how many.
         first = next((claim for claim in claims if claim.text == said[0]), None)
         differs = first is not None and claim_tone(first) not in ("", badge.tone)
-        word = (badge.words if differs else badge.words.partition(",")[0]).upper()
-        lines[0] = Text.assemble((f"{word}  ", STYLES.get(badge.tone, "bold")), lines[0])
-    return lines
+        word = badge.words if differs else badge.words.partition(",")[0]
+        lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
+    return [*(Text(safe_text(text)) for text in own if text), *lines]
+
+
+def _led(word: str, style: str, sentence: Text) -> Text:
+    """Put the verdict before the sentence; one that begins with it says it once."""
+    start = sentence.plain[: len(word)]
+    if start.lower() == word.lower():
+        return Text.assemble((word.upper(), style), sentence.plain[len(word) :])
+    return Text.assemble((f"{word.upper()}  ", style), sentence)
 
 
 def _table(
@@ -120,7 +137,8 @@ def _table(
     drawn = _fitted(replace(table, rows=table.rows[:top]), width)
     if cut > 0:
         drawn.append(Text(f" … {cut:,} more (--top {len(table.rows)})", style="dim"))
-    return drawn
+    note = textwrap.wrap(safe_text(table.note), width - 2, max_lines=_NOTE, placeholder=" …")
+    return [*drawn, *(Text(f" {line}", style="dim") for line in note)]
 
 
 def _asked(
@@ -183,16 +201,16 @@ def _half(cell: str) -> str:
     if not found:
         return cell
     try:
-        low, high = float(found[2].replace(",", "")), float(found[3].replace(",", ""))
+        low, high = (float(found[end].replace(",", "")) for end in (3, 4))
     except ValueError:
         return cell
     digits = len(found[1].partition(".")[2])
-    return f"{found[1]} ± {(high - low) / 2:.{digits}f}{found[4]}"
+    return f"{found[1]} ± {(high - low) / 2:.{digits}f}{found[2] or ''}{found[5]}"
 
 
 def _bare(cell: str) -> str:
     found = _ESTIMATE.match(cell)
-    return cell if not found else f"{found[1]}{found[4]}"
+    return cell if not found else f"{found[1]}{found[2] or ''}{found[5]}"
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> list[int]:
@@ -216,12 +234,23 @@ def _drawn(
         spare = min(max(over, 0), max(widths[place] - _NAME_LEAST, 0))
         widths[place] -= spare
         over -= spare
+    rows = _named_apart(rows, widths[: min(labels, kept)])
     lines = [Text(_line(columns, widths[:kept], labels), style="dim")]
     lines += [Text(_line(row, widths[:kept], labels)) for row in rows]
     if kept < len(columns):
         words = f" {len(columns) - kept} more columns with --full: {', '.join(columns[kept:])}"
         lines.append(Text(words[:width], style="dim"))
     return lines
+
+
+def _named_apart(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> list[list[str]]:
+    """Shorten the names of the rows, column by column: different ones stay different."""
+    made = [[" ".join(cell.split()) for cell in row] for row in rows]
+    for place, width in enumerate(widths):
+        short = short_names([row[place] for row in made], width)
+        for row in made:
+            row[place] = short[row[place]]
+    return made
 
 
 def _least(widths: Sequence[int], labels: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from textwrap import wrap
 from typing import Any
 
@@ -14,10 +15,10 @@ from calibrant.core.method_words import method_legend
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, told
 from calibrant.report.blocks import Table
-from calibrant.report.names import told_apart
-from calibrant.report.terminal._fit import safe_text
+from calibrant.report.names import cut_cells, short_names, told_apart
+from calibrant.report.terminal._fit import safe_text, shared_out
 
-__all__ = ["STYLES", "audit_lines", "audit_table", "cut_cells"]
+__all__ = ["STYLES", "audit_lines", "audit_table"]
 
 STYLES = {
     "over_confident": "bold red",
@@ -36,6 +37,7 @@ _IN_POINTS = {"ece", "ece_debiased", "smooth_ece", "over_confidence", "under_con
 _NUMBERS = 1 + 6 + 6 + 10 + 1 + 6 + 2
 _LEAST_STRIP, _MOST_STRIP = 12, 40
 _LEAST_NAME = 14
+_SLASH = " / "
 _LEGEND_LINES = 3
 # Names give way to the strip down to this width, and the strip to names below it.
 _GOOD_STRIP, _GOOD_NAME = 18, 22
@@ -48,14 +50,15 @@ def audit_lines(
     entries = _sorted(document, sort)
     column = _column(sort)
     several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
-    names = {id(entry): _name(entry, several) for entry in entries}
     shown: list[Mapping[str, Any] | None] = list(entries)
     if len(entries) > top:
         half = top // 2
         shown = [*entries[: top - half], None, *(entries[-half:] if half else ())]
-    longest = max(cell_len(names[id(entry)]) for entry in shown if entry is not None)
+    names = {id(entry): _name(entry, several) for entry in shown if entry is not None}
+    longest = max(cell_len(_SLASH.join(parts)) for parts in names.values())
     room = width - _NUMBERS - _metric_width(column)
-    name = max(min(longest, max(room - _GOOD_STRIP, _GOOD_NAME)), _LEAST_NAME)
+    good = _GOOD_STRIP if max(map(len, names.values())) == 1 else _LEAST_STRIP
+    name = max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME)
     strip = min(room - name, _MOST_STRIP)
     claims = claims_by_entry(claims_of(document))
     short = _short_names(names, name)
@@ -76,7 +79,7 @@ def audit_table(document: Mapping[str, Any]) -> Table:
     several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
     rows = tuple(
         (
-            _name(entry, several),
+            _SLASH.join(_name(entry, several)),
             _percent(_value(entry, "accuracy")),
             _percent(_value(entry, "mean_confidence")),
             _gap(entry),
@@ -133,13 +136,15 @@ def _value(entry: Mapping[str, Any], metric: str) -> float | None:
     return None if found is None else found["value"]
 
 
-def _name(entry: Mapping[str, Any], several: Mapping[str, bool]) -> str:
+def _name(entry: Mapping[str, Any], several: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return model, method and group of a row, as far as they tell it from the others."""
     group = ", ".join(f"{key}={value}" for key, value in (entry.get("group") or {}).items())
     model = str(entry["model"]) if several["model"] or not group else ""
     method = str(entry["method"]).removesuffix("_confidence") if several["method"] else ""
     if several["method"] and not several["model"] and not group:
         model = ""
-    return safe_text(" / ".join(part for part in (model, method, group) if part))
+    parts = tuple(safe_text(part) for part in (model, method, group) if part)
+    return parts or (str(entry["model"]),)
 
 
 def _head(name: int, strip: int, column: str) -> Text:
@@ -226,53 +231,17 @@ def _methods(
     return [Text(f" {line}", style="dim") for line in lines]
 
 
-def _short_names(names: Mapping[int, str], width: int) -> dict[int, str]:
-    """Cut model and method apart, so that both can still be told from the others."""
-    if max(cell_len(name) for name in names.values()) <= width:
-        return {place: cut_cells(name, width) for place, name in names.items()}
-    parts = {place: name.partition(" / ")[::2] for place, name in names.items()}
-    models, methods = ({pair[side] for pair in parts.values()} for side in (0, 1))
-    second = max(map(cell_len, methods))
-    room = width - (3 if second else 0)
-    # What all models begin with goes first, then each part is cut, the longer one more.
-    apart = told_apart(models)
-    if max(map(cell_len, models)) + second > room:
-        first = max(map(cell_len, apart.values()))
-    else:
-        apart, first = {name: name for name in models}, max(map(cell_len, models))
-    own = min(second, max(room - first, room * 2 // 5))
-    short = _cut_all(set(apart.values()), room - own)
-    rest = _cut_all(methods, own)
-    return {
-        place: cut_cells(short[apart[a]].rstrip() + (f" / {rest[b].rstrip()}" if b else ""), width)
-        for place, (a, b) in parts.items()
-    }
-
-
-def _cut_all(names: set[str], width: int) -> dict[str, str]:
-    """Cut at the end where the names stay apart, or else in the middle."""
-    ends = {
-        name: name if cell_len(name) <= width else name[: max(width - 1, 1)] + "…" for name in names
-    }
-    if len(set(ends.values())) == len(names):
-        return {name: cut_cells(text, width) for name, text in ends.items()}
-    return {name: cut_cells(name, width) for name in names}
-
-
-def cut_cells(text: str, width: int) -> str:
-    """Return a text in exactly `width` cells: filled up, or cut in its middle.
-
-    Examples
-    --------
-    >>> cut_cells("Meta-Llama-3.1-405B-Instruct", 20)
-    'Meta-Llama…-Instruct'
-    >>> cut_cells("gpt", 5)
-    'gpt  '
-    """
-    if cell_len(text) <= width:
-        return text + " " * (width - cell_len(text))
-    keep, found = len(text), text
-    while keep > 1 and cell_len(found) > width:
-        keep -= 1
-        found = text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
-    return found + " " * (width - cell_len(found))
+def _short_names(names: Mapping[int, tuple[str, ...]], width: int) -> dict[int, str]:
+    """Shorten model, method and group each on its own, so that all can be told from the others."""
+    joined = {place: _SLASH.join(parts) for place, parts in names.items()}
+    if max(map(cell_len, joined.values())) > width:
+        columns = list(zip_longest(*names.values(), fillvalue=""))
+        # What all models begin with goes first, then each part gives way, the longer one more.
+        natural = [max(map(cell_len, told_apart(column).values())) for column in columns]
+        rooms = shared_out(natural, width - len(_SLASH) * (len(columns) - 1))
+        short = [short_names(*pair) for pair in zip(columns, rooms, strict=True)]
+        joined = {
+            place: _SLASH.join(known[part] for known, part in zip(short, parts, strict=False))
+            for place, parts in names.items()
+        }
+    return {place: cut_cells(text, width) for place, text in joined.items()}

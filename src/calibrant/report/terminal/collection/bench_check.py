@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, number_cell
+from calibrant.report.blocks import Paragraph, Table, number_cell, share_cell
 
 __all__ = ["blocks"]
 
@@ -59,7 +59,7 @@ def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _agreement(both: Mapping[str, Any]) -> Table:
     kappa = "undefined: nobody varies" if both["kappa"] is None else f"{both['kappa']:.2f}"
-    row = (number_cell(both["questions"]), f"{both['equal']:.0%}", kappa)
+    row = (number_cell(both["questions"]), share_cell(both["equal"]), kappa)
     return Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0)
 
 

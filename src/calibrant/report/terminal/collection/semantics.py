@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Paragraph, Table, share_cell
 
 __all__ = ["blocks"]
 
@@ -54,7 +54,9 @@ def _judge(document: Mapping[str, Any]) -> Paragraph:
 
 def _counts(title: str, first: str, counts: Mapping[str, int]) -> Table:
     total = sum(counts.values())
-    rows = tuple((str(name), f"{n:,}", f"{n / total:.1%}") for name, n in counts.items())
+    rows = tuple(
+        (str(name), f"{n:,}", share_cell(n / total, digits=1)) for name, n in counts.items()
+    )
     return Table((first, "answers", "share"), rows, title=title)
 
 

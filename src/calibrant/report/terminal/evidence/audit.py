@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.answers import claims_of, headline, told
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.terminal.evidence.semantic import semantic_tables
@@ -91,7 +91,8 @@ def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any
         (_subject(document), "verdict", "n", "accuracy", "confidence", *titles),
         rows,
         title=f"Audit of {document['source']}",
-        note=f"{document['level']:.0%} intervals, {document['bins']} bins, seed {document['seed']}",
+        note=f"{share_cell(document['level'])} intervals, {document['bins']} bins, "
+        f"seed {document['seed']}",
         labels=2,
     )
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.report.blocks import Paragraph, Table, percent_cell, points_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
 
+_NOTE = (
+    "Expected gain: asks the next model while the right answers that it should add are worth their "
+    "price. Risk: asks on while the answer is too likely to be wrong. Differences in points."
+)
 _POINTS = (
     ("best", "most accurate setting"),
     ("match", "as accurate as the largest"),
@@ -31,12 +35,12 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _models(entry: Mapping[str, Any]) -> Table:
     return Table(
-        ("model alone", "accuracy", "cost / largest"),
+        ("model alone", "right", "cost, largest = 100 %"),
         tuple(
             (
                 item["model"],
-                estimate_cell(item["accuracy"]),
-                f"{item['relative_cost']['value']:.3f}",
+                percent_cell(item["accuracy"]),
+                share_cell(item["relative_cost"]["value"]),
             )
             for item in entry["models"]
         ),
@@ -47,17 +51,18 @@ def _models(entry: Mapping[str, Any]) -> Table:
 
 
 def _areas(entry: Mapping[str, Any]) -> Table:
-    against = {pair["b"]: estimate_cell(pair["area"], digits=4) for pair in entry["comparisons"]}
-    columns = ["strategy", "mean accuracy over budgets"]
-    rows = [[item["words"], estimate_cell(item["area"], digits=4)] for item in entry["strategies"]]
+    against = {pair["b"]: points_cell(pair["area"]) for pair in entry["comparisons"]}
+    columns = ["rule", "right on average"]
+    rows = [[item["words"], percent_cell(item["area"])] for item in entry["strategies"]]
     if against:
-        columns.append("first minus this")
+        columns.append("first is ahead by")
         for row, item in zip(rows, entry["strategies"], strict=True):
             row.append(against.get(item["name"], ""))
     return Table(
         tuple(columns),
         tuple(map(tuple, rows)),
-        title="Strategies, budgets from the cheapest to the largest model",
+        title="When to ask the next model, by budgets from the cheapest to the largest model",
+        note=_NOTE,
         main=True,
     )
 
@@ -71,13 +76,13 @@ def _points(entry: Mapping[str, Any]) -> Table:
                 rows.append(
                     (
                         words,
-                        item["name"],
-                        estimate_cell(found["gain"]),
+                        item["words"],
+                        points_cell(found["gain"]),
                         _cost(found, point),
                     )
                 )
     return Table(
-        ("setting", "strategy", f"accuracy against {entry['largest']}", "cost / largest"),
+        ("setting", "rule", f"points against {entry['largest']}", "cost, largest = 100 %"),
         tuple(rows),
         title="Settings, picked on one part of the questions and measured on another",
         labels=2,
@@ -86,8 +91,8 @@ def _points(entry: Mapping[str, Any]) -> Table:
 
 def _cost(found: Mapping[str, Any], point: str) -> str:
     if point.startswith("budget"):
-        return f"{found['relative_cost']['value']:.2f}"
-    return estimate_cell(found["relative_cost"], digits=2)
+        return share_cell(found["relative_cost"]["value"])
+    return percent_cell(found["relative_cost"])
 
 
 def _policy(entry: Mapping[str, Any]) -> list[Paragraph]:
@@ -101,10 +106,10 @@ def _policy(entry: Mapping[str, Any]) -> list[Paragraph]:
         where = "" if policy["path"] is None else f" Saved to {policy['path']}."
         return [
             Paragraph(
-                f"Policy: {words[policy['rule']]} ({policy['chosen']}): accuracy "
-                f"{estimate_cell(promise['accuracy'])} at "
-                f"{estimate_cell(promise['relative_cost'], digits=2)} of the largest model's cost, "
-                f"on questions it had not seen.{where}"
+                f"Policy: {words[policy['rule']]} ({policy['chosen']}): right in "
+                f"{percent_cell(promise['accuracy'])} at "
+                f"{percent_cell(promise['relative_cost'])} of the largest model's cost, on "
+                f"questions it had not seen.{where}"
             )
         ]
     where = "" if policy["path"] is None else f", saved to {policy['path']}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import pairs_rule
 
@@ -78,13 +78,13 @@ def _tiers(league: Mapping[str, Any]) -> Table:
             str(entry["tier"]),
             _ranks(entry["rank"]),
             estimate_cell(entry["score"]),
-            number_cell(entry["accuracy"]),
+            share_cell(entry["accuracy"]),
             f"{len(entry['beats'])}",
         )
         for entry in league["entries"]
     )
     return Table(
-        ("model", "tier", "rank", "score", "accuracy", "beats"),
+        ("model", "tier", "rank", "score", "right", "beats"),
         rows,
         title=f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
         note="Score: skill at equal accuracy; a constant confidence has 0, a perfect one 1. Models "
@@ -149,7 +149,7 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
             _gap(pair, "ia"),
             pair["pattern"],
             number_cell(pair["floor"]),
-            f"{pair['retention']:.0%}",
+            share_cell(pair["retention"]),
         )
         for pair in pairs[:_PAIRS_SHOWN]
     )

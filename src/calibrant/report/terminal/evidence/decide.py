@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.blocks import Paragraph, Table, number_cell, percent_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
@@ -33,13 +33,13 @@ def _curve(entry: Mapping[str, Any]) -> Table:
     rows = [
         (
             number_cell(point["threshold"]),
-            f"{point['share']:.0%}",
-            estimate_cell(point["error"]),
+            share_cell(point["share"]),
+            percent_cell(point["error"]),
         )
         for point in picked
     ]
     return Table(
-        ("threshold", "answered", "error among answered"),
+        ("threshold", "answered", "wrong among answered"),
         tuple(rows),
         f"{entry['model']} / {entry['method']}: error by threshold",
     )
@@ -49,7 +49,7 @@ def _more(entry: Mapping[str, Any]) -> Table:
     rows = [
         (
             "no limit" if point["labels"] is None else f"{point['labels']:,}",
-            f"{point['share']:.0%}",
+            share_cell(point["share"]),
         )
         for point in entry["more_labels"]
     ]

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.blocks import (
+    Paragraph,
+    Table,
+    estimate_cell,
+    number_cell,
+    points_cell,
+    share_cell,
+)
 from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
@@ -36,13 +43,13 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _across(rows: list[Mapping[str, Any]]) -> Table:
     return Table(
-        ("group", "models", "over-confident in", "mean gap left"),
+        ("group", "models", "over-confident in", "mean gap at equal confidence, points"),
         tuple(
             (
                 row["rule"],
                 f"{len(row['models'])} of {row['of']}",
                 f"{row['over_confident']}",
-                f"{row['mean_gap']:+.3f}",
+                f"{100 * row['mean_gap']:+.1f}",
             )
             for row in rows[:_ROWS]
         ),
@@ -56,7 +63,7 @@ def _losses(entry: Mapping[str, Any]) -> Table:
     rows = []
     for name, words in _LOSSES:
         value = entry[name]["value"]
-        share = "undefined" if not total or value is None else f"{max(value, 0) / total:.0%}"
+        share = share_cell(max(value, 0) / total if total and value is not None else None)
         rows.append((words, estimate_cell(entry[name], digits=4), share))
     check = entry.get("copy_check")
     note = f"{entry['n']:,} rows. Grouping: from its 95 % lower bound to all that is left."
@@ -64,7 +71,7 @@ def _losses(entry: Mapping[str, Any]) -> Table:
         word = "passed" if check["passed"] else "failed: read the grouping loss with care"
         note += f" Copy check (the confidence as only column must show nothing): {word}."
     return Table(
-        ("part", "Brier points", "share"),
+        ("part", "Brier score", "share"),
         tuple(rows),
         title="What the Brier score is made of",
         note=note,
@@ -76,23 +83,24 @@ def _groups(entry: Mapping[str, Any]) -> Table:
         (
             group["rule"],
             f"{group['n']:,}",
-            f"{number_cell(group['mean_confidence'])} / {number_cell(group['rate'])}",
-            f"{group['gap']:+.3f}",
-            estimate_cell(group["beyond"]),
+            share_cell(group["mean_confidence"]),
+            share_cell(group["rate"]),
+            f"{100 * group['gap']:+.1f}",
+            points_cell(group["beyond"]),
             _mark(group),
         )
         for group in entry["groups"][:_ROWS]
     ]
     more = len(entry["groups"]) - len(rows) + entry["groups_not_shown"]
     note = (
-        "Gap: says minus is. Left: against answers of equal confidence, with an interval that "
-        f"holds for all {entry['multiplicity']['tested']:,} rules at once. A group is a place to "
-        "look, not a cause."
+        "Gaps in points: says minus right; then against other answers of equal confidence, with "
+        f"an interval that holds for all {entry['multiplicity']['tested']:,} groups at once. A "
+        "group is a place to look, not a cause."
     )
     if more > 0:
         note += f" {more} more in the JSON."
     return Table(
-        ("group", "n", "says / is", "gap", "left", "flag"),
+        ("group", "rows", "says", "right", "gap", "gap at equal confidence", "flag"),
         tuple(rows),
         title=f"{entry['model']} / {entry['method']}: groups",
         note=note,
@@ -108,9 +116,9 @@ def _mark(group: Mapping[str, Any]) -> str:
 
 def _differences(entry: Mapping[str, Any]) -> Table:
     return Table(
-        ("groups", "difference at equal confidence", "adjusted p"),
+        ("groups", "difference at equal confidence, points", "adjusted p"),
         tuple(
-            (f"{pair['a']} minus {pair['b']}", estimate_cell(pair["gap"]),
+            (f"{pair['a']} minus {pair['b']}", points_cell(pair["gap"]),
              number_cell(pair["p_adjusted"]))
             for pair in entry["differences"]
         ),

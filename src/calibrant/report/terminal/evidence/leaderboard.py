@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, percent_cell, share_cell
 
 __all__ = ["blocks"]
 
@@ -20,12 +20,12 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             str(entry["rank"]),
             _ranks(entry),
             str(entry["group"]),
-            estimate_cell(entry[metric]),
-            f"{unstable['models'][entry['model']]:.0%}",
+            _measured(entry[metric], metric),
+            share_cell(unstable["models"][entry["model"]]),
         )
         for entry in document["results"]
     )
-    share = f"{unstable['share']:.0%}"
+    share = share_cell(unstable["share"])
     return [
         Paragraph(
             f"{len(document['groups'])} groups among {len(rows)} models; {ties} of "
@@ -37,13 +37,18 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             rows,
             title=f"Leaderboard by {metric}, {document['questions']:,} questions",
             note=(
-                f"Rank intervals hold all at once ({document['level']:.0%}). In resamples of "
-                f"{share} of the questions the best model changes in "
-                f"{unstable['best_changes']:.0%}, the order of all in "
-                f"{unstable['any_change']:.0%}; {unstable['pairs_flipped']:.1%} of pairs flip."
+                f"Rank intervals hold all at once ({share_cell(document['level'])}). In "
+                f"resamples of {share} of the questions the best model changes in "
+                f"{share_cell(unstable['best_changes'])}, the order of all in "
+                f"{share_cell(unstable['any_change'])}; "
+                f"{share_cell(unstable['pairs_flipped'], digits=1)} of pairs flip."
             ),
         ),
     ]
+
+
+def _measured(estimate: Mapping[str, Any], metric: str) -> str:
+    return percent_cell(estimate) if metric == "accuracy" else estimate_cell(estimate)
 
 
 def _ranks(entry: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
+from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import UNCORRECTED
 
@@ -53,8 +53,8 @@ def _rule(document: Mapping[str, Any]) -> str:
     if rule is None:
         return f"p < {_ALPHA}, {UNCORRECTED}"
     return (
-        f"corrected for {rule['tests']:,} tests by Holm's rule: at most a {rule['alpha']:.0%} "
-        "chance of any false claim"
+        f"corrected for {rule['tests']:,} tests by Holm's rule: at most a "
+        f"{share_cell(rule['alpha'])} chance of any false claim"
     )
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.claims.words import count, percent
+from calibrant.report.blocks import (
+    Paragraph,
+    Table,
+    estimate_cell,
+    percent_cell,
+    points_cell,
+    share_cell,
+)
 from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
@@ -47,8 +55,16 @@ def _batch(batch: Mapping[str, Any]) -> str:
 
 def _stop(entry: Mapping[str, Any]) -> str:
     stop = entry["stop"]
-    word = "you may stop" if stop["stop"] else "go on"
-    return f"{entry['model']} / {entry['method']}: {word}: {stop['reason']}."
+    name = f"{entry['model']} / {entry['method']}"
+    if not stop["stop"] and stop["reason"].startswith("no goal"):
+        found = entry["claimed_accuracy"]
+        return (
+            f"{name}: right in {percent(found['value'])} of all answers ({percent(found['low'])} "
+            f"to {percent(found['high'])}), by {count(entry['labelled'], 'label')}. Name a "
+            "precision or a threshold to learn when to stop."
+        )
+    word = "you may stop" if stop["stop"] else "label more"
+    return f"{name}: {word}: {stop['reason']}."
 
 
 def _state(entries: list[dict[str, Any]], target: str) -> Table:
@@ -57,24 +73,24 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
         (
             f"{entry['model']} / {entry['method']}" if several else entry["model"],
             f"{entry['labelled']:,} of {entry['n']:,}",
-            estimate_cell(entry["accuracy"], digits=2),
-            f"{entry['mean_confidence']:.2f}",
-            estimate_cell(entry["ece"]),
+            percent_cell(entry["accuracy"]),
+            share_cell(entry["mean_confidence"]),
+            points_cell(entry["ece"], sign=False),
             _range(entry["stop"]["interval"]),
         )
         for entry in entries
     )
     return Table(
-        ("model", "labelled", "accuracy", "mean conf.", "ECE", "for all looks"),
+        ("model", "labelled", "right", "says", "ECE", "ECE for all looks"),
         rows,
         title="Running estimate",
-        note=f"Target: {target}. 'For all looks': holds over all looks together, so look after "
-        "every batch and stop when you like.",
+        note=f"ECE in points. Target: {target}. 'For all looks': holds over all looks together, so "
+        "look after every batch and stop when you like.",
     )
 
 
 def _range(estimate: Mapping[str, Any]) -> str:
-    return f"[{estimate['low']:.3f}, {estimate['high']:.3f}]"
+    return f"{100 * estimate['low']:.1f} to {100 * estimate['high']:.1f}"
 
 
 def _judge(entry: Mapping[str, Any]) -> Table:

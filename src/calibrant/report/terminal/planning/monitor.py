@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.report.blocks import Paragraph, Table, percent_cell, points_cell
 from calibrant.report.left_out import rows_left_out
 
 __all__ = ["blocks"]
 
 _LAST = 12
+_MONTH = 30
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -23,8 +24,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         parts.append(_history(entry))
         slope = entry["drift_per_day"]
         if slope:
-            change = estimate_cell(slope, digits=5)
-            parts.append(Paragraph(f"Change of accuracy minus confidence per day: {change}."))
+            change = points_cell({name: _MONTH * slope[name] for name in ("value", "low", "high")})
+            parts.append(Paragraph(f"Right minus says changes by {change} points in 30 days."))
         if entry["expiry"]:
             parts.append(Paragraph(_expiry(entry["expiry"])))
     parts.extend(rows_left_out(document))
@@ -37,7 +38,7 @@ def _verdict(entry: Mapping[str, Any]) -> str:
     if alarm is None:
         return (
             f"{name}: no alarm in {entry['n']:,} labels. Reference: {entry['reference']}. "
-            f"Capital {entry['capital']:.3g} of {entry['limit']:.3g} (alarm)."
+            f"Evidence {entry['capital']:.3g}; the alarm is at {entry['limit']:.3g}."
         )
     place = "overall"
     if alarm["bin"] is not None:
@@ -54,19 +55,21 @@ def _history(entry: Mapping[str, Any]) -> Table:
         (
             row["when"] + (" ALARM" if row["alarm"] else ""),
             f"{row['n']:,}",
-            estimate_cell(row["accuracy"], digits=2),
-            estimate_cell(row["mean_confidence"], digits=2),
-            estimate_cell(row["gap"], digits=2),
+            percent_cell(row["accuracy"]),
+            percent_cell(row["mean_confidence"]),
+            points_cell(row["gap"]),
             f"{row['capital']:.3g}" if row["capital"] < 1e6 else "> 1e6",
         )
         for row in entry["history"][-_LAST:]
     )
-    note = ""
-    if entry["batches"] > _LAST:
-        note = f"the last {_LAST} of {entry['batches']:,}; the JSON document holds more"
-    return Table(
-        ("when", "labels", "accuracy", "confidence", "right - said", "capital"), rows, note=note
+    note = (
+        "Difference: right minus says, in points. Evidence of a change: what a bet against "
+        f"'no change' has won; the alarm is at {entry['limit']:.3g}."
     )
+    if entry["batches"] > _LAST:
+        note += f" The last {_LAST} of {entry['batches']:,}; the JSON document holds more."
+    columns = ("when", "labels", "right", "says", "difference", "evidence")
+    return Table(columns, rows, note=note)
 
 
 def _expiry(expiry: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.claims.words import count, points
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
 
@@ -47,27 +48,27 @@ def _headline(entry: Mapping[str, Any]) -> str:
         passive = entry["passive_labels"]
         asked = "no number of" if passive is None else f"{passive:,}"
         sentences.append(
-            f"A precision of {entry['precision']:g} takes {asked} labels as they come, or "
-            f"{entry['active_labels']:,} active ones."
+            f"Knowing the calibration error within {points(entry['precision'])} takes {asked} "
+            f"random labels in the worst case, or {entry['active_labels']:,} chosen ones."
         )
     if entry["labels"] is not None:
         passive = entry["passive_precision"]
-        reached = "no precision at all" if passive is None else f"+/- {passive:.4f}"
+        reached = "not at all" if passive is None else f"within {points(passive)}"
         sentences.append(
-            f"{entry['labels']:,} labels show the calibration error to {reached} as they come, "
-            f"to +/- {entry['active_precision']:.4f} actively."
+            f"{count(entry['labels'], 'random label')} show the calibration error {reached} in the "
+            f"worst case; chosen ones within {points(entry['active_precision'])}."
         )
     return " ".join(sentences)
 
 
 _LABELS = {
-    "labels, passive": "passive_labels",
-    "labels, active": "active_labels",
-    "to detect at all": "detection_labels",
+    "random labels": "passive_labels",
+    "chosen labels": "active_labels",
+    "to detect any error": "detection_labels",
 }
 _PRECISION = {
-    "ECE, passive": "passive_precision",
-    "ECE, active": "active_precision",
+    "ECE, random labels": "passive_precision",
+    "ECE, chosen labels": "active_precision",
     "accuracy": "accuracy_floor",
 }
 
