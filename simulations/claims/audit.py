@@ -146,12 +146,26 @@ def many_models(rng, *, shifts, n, truths):
     return judged(said_of(parts, rng), truths)
 
 
-def over_and_right(rng, *, n, truths):
+def over_and_right(rng, *, n, truths, said=None, rows=1, halves=0.0):
+    """Models that are over by a fixed gap, or right; `rows` per question, `halves` by group."""
     parts = []
     for gap, _, _ in truths:
-        c = rng.uniform(0.4, 0.95, n)
-        parts.append((c, (rng.random(n) < c - gap).astype(float), None))
+        c = rng.uniform(0.4, 0.95, n) if said is None else said(rng, n)
+        chance = np.clip(c - gap + halves * rng.choice([-1, 1], n), 0.01, 0.99)
+        codes = np.repeat(np.arange(n), rows) if rows > 1 else None
+        if codes is not None:
+            chance = rng.beta(2 * chance, 2 * (1 - chance))[codes]
+            c = c[codes]
+        parts.append((c, (rng.random(c.size) < chance).astype(float), codes))
     return judged(said_of(parts, rng), truths)
+
+
+def few_values(rng, n):
+    return rng.choice([0.4, 0.6, 0.85], n)
+
+
+def nearly_sure(rng, n):
+    return rng.choice([0.95, 0.97, 0.98], n)
 
 
 def worlds():
@@ -173,13 +187,33 @@ def worlds():
         ("200 rows for each of 5 questions, 1 for 300", [200] * 5 + [1] * 300),
     ):
         yield World(label, partial(repeated, sizes=sizes, truth=zero))
+    far = (0.15, 0.15, False)
+    for n in (30, 200, 2_000):
+        yield World(
+            f"one model over by 15 points, one calibrated, n = {n:,}",
+            partial(over_and_right, n=n, truths=[far, zero]),
+        )
+    for name, options in (
+        ("heavy ties", {"said": few_values}),
+        ("rare errors", {"said": nearly_sure}),
+        ("5 rows per question", {"rows": 5}),
+        ("mixed by group", {"halves": 0.05}),
+    ):
+        yield World(
+            f"one model over by 15 points, one calibrated, {name}, n = 500",
+            partial(over_and_right, n=500, truths=[far, zero], **options),
+        )
     yield World(
-        "one model over by 15 points, one calibrated, n = 500",
-        partial(over_and_right, n=500, truths=[(0.15, 0.15, False), zero]),
+        "one model over by 15 points, one under by 3, n = 500",
+        partial(over_and_right, n=500, truths=[far, (-0.03, 0.03, False)]),
+    )
+    yield World(
+        "four models over by 15 points, one calibrated, n = 500",
+        partial(over_and_right, n=500, truths=[*[far] * 4, zero]),
     )
     yield World(
         "two models over by 15 points, n = 500",
-        partial(over_and_right, n=500, truths=[(0.15, 0.15, False)] * 2),
+        partial(over_and_right, n=500, truths=[far] * 2),
         ("audit.all_over_confident",),
     )
     beta_of = [(2, 2), (3, 1), (1, 3), (6, 2)]

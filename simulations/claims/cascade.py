@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from calibrant.claims.cascade import cascade_claims
 from calibrant.core.document import plain
@@ -16,18 +17,32 @@ from calibrant.epistemic.deferral.strategies import StrategyOptions
 from simulations.claims.harness import Said, World
 
 MODELS = ("small", "large")
+BEATS, PROMISE = "cascade.beats_largest", "cascade.guarantee"
 OPTIONS = StrategyOptions(strategies=("value",))
 MARGIN, DELTA = 0.05, 0.05
 # How much the large model knows beyond the small one, and how much the confidences tell.
-SKILL = {"large is better": (1.0, 1.0), "both alike": (0.0, 1.0), "nobody is told": (0.5, 0.0)}
+SKILL = {
+    "large is better": {"skill": 1.0},
+    "both alike": {"skill": 0.0},
+    "nobody is told": {"skill": 0.5, "told": 0.0},
+    "large is worse": {"skill": -0.5},
+    "both over-confident": {"skill": 0.5, "shift": 1.0},
+    "heavy ties": {"skill": 0.5, "steps": 4},
+    "errors are rare": {"skill": 0.5, "ease": 3.0},
+    "mixed by topic": {"skill": 0.5, "told": -0.5},
+}
 TARGETS = {"in budget": Target(budget=0.5), "guarantee": Target(margin=MARGIN, delta=DELTA)}
 
 
-def _answers(rng, n, skill, told, *, exact=False):
+def _answers(rng, n, skill, *, told=1.0, shift=0.0, steps=0, ease=0.0, exact=False):
+    """`told`: how much confidence follows the chance; `shift` moves it, `steps` rounds it."""
     topic = rng.choice(["a", "b"], n)
-    ease = np.where(topic == "a", 1.0, 0.0)[:, None] + rng.normal(0, 1, (n, 2))
-    chance = 1 / (1 + np.exp(-(ease + np.array([0.0, skill]))))
-    said = np.clip(0.5 + told * (chance - 0.5), 0.01, 0.99)
+    odds = ease + np.where(topic == "a", 1.0, 0.0)[:, None] + rng.normal(0, 1, (n, 2))
+    odds = odds + np.array([0.0, skill])
+    chance = expit(odds)
+    said = np.clip(0.5 + told * (expit(odds + shift) - 0.5), 0.01, 0.99)
+    if steps:
+        said = np.round(said * steps) / steps
     right = chance if exact else (rng.random((n, 2)) < chance).astype(float)
     cost = np.broadcast_to([1.0, 8.0], (n, 2)).copy()
     return Answers(MODELS, pl.DataFrame({"topic": topic}), said, right, cost)
@@ -48,10 +63,10 @@ def _gain(found, answers):
     return float((value - answers.correct[:, -1]).mean())
 
 
-def _run(rng, *, skill, told, target, n):
-    seen = _answers(rng, n, skill, told)
+def _run(rng, *, made, target, n):
+    seen = _answers(rng, n, **made)
     found = choose_policy(seen, OPTIONS, target, seed=int(rng.integers(2**31)))
-    truth = _gain(found, _answers(rng, 5_000, skill, told, exact=True))
+    truth = _gain(found, _answers(rng, 5_000, **made, exact=True))
     certified = found.certified
     promise = {
         "accuracy": found.accuracy,
@@ -68,7 +83,7 @@ def _run(rng, *, skill, told, target, n):
 
 
 def _false(claim, truth):
-    if claim.id == "cascade.guarantee":
+    if claim.id == PROMISE:
         return truth < -MARGIN
     if claim.outcome == "equivalent":
         return abs(truth) > (claim.margin or 0)
@@ -77,8 +92,11 @@ def _false(claim, truth):
 
 def worlds():
     """Yield all worlds."""
-    for name, (skill, told) in SKILL.items():
+    for name, made in SKILL.items():
         for goal, target in TARGETS.items():
-            run = partial(_run, skill=skill, told=told, target=target, n=1000)
-            power = ("cascade.beats_largest", "cascade.guarantee") if skill == 1.0 else ()
+            run = partial(_run, made=made, target=target, n=1000)
+            power = (BEATS, PROMISE) if made["skill"] == 1.0 else ()
             yield World(f"{name}, {goal}, 1,000 questions", run, power)
+    for goal, target in TARGETS.items():
+        run = partial(_run, made={"skill": 0.0}, target=target, n=300)
+        yield World(f"both alike, {goal}, 300 questions", run)

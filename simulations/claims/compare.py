@@ -11,8 +11,11 @@ from scipy.special import expit
 from calibrant.comparison.candidates import candidate_views
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.decision import decide_pairs
+from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.evidence import accuracy_p_value, pair_evidence, view_evidence
+from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import resample_counts
+from calibrant.comparison.survey import survey_block
 from simulations._comparison_worlds import (
     HARDEST,
     PAIRS,
@@ -67,14 +70,21 @@ def pair(rng, *, world, n, accuracies):
     yield Said(ACCURATE, shown, bool(shown and not right))
 
 
-def alike(rng, *, n, odds):
-    """Calibrated models of several accuracies: none is better calibrated, none leads."""
+def calibrated(rng, n, odds, steps=0):
+    """Calibrated models of these accuracies; `steps` rounds what they say, so that it ties."""
     d = rng.normal(0, 1.2, n)
     models = {}
     for number, level in enumerate(odds):
         p = chances(level, rng, d)
+        if steps:
+            p = np.clip(np.round(p * steps) / steps, 0.5 / steps, 1 - 0.5 / steps)
         models[f"m{number}"] = p, (rng.random(n) < p).astype(float)
-    for claim in claims_of(models, rng):
+    return models
+
+
+def alike(rng, *, n, odds, steps=0):
+    """Calibrated models of several accuracies: none is better calibrated, none leads."""
+    for claim in claims_of(calibrated(rng, n, odds, steps), rng):
         if claim["id"] == BETTER:
             asserts = claim["outcome"] != "undecided"
             yield Said(BETTER, asserts, claim["outcome"] in ("shown", "depends"))
@@ -82,17 +92,18 @@ def alike(rng, *, n, odds):
             yield Said(LEADS, claim["outcome"] == "shown", True)
 
 
-def one_leads(rng, *, n):
+def moved_models(rng, *, n, moves, accuracy=0.62, leader=True):
+    """Models of one accuracy whose log-odds are moved; the first is the best, or ties with it."""
     d = rng.normal(0, 1.2, n)
     models = {}
-    for number, moved in enumerate((0.0, 1.5, 2.0)):
-        p = chances(0.62, rng, d)
+    for number, moved in enumerate(moves):
+        p = chances(accuracy, rng, d)
         said = expit(np.log(p / (1 - p)) + moved)
         models[f"m{number}"] = said, (rng.random(n) < p).astype(float)
     for claim in claims_of(models, rng):
         if claim["id"] == LEADS:
             shown = claim["outcome"] == "shown"
-            yield Said(LEADS, shown, shown and not claim["text"].startswith("m0 "))
+            yield Said(LEADS, shown, shown and not (leader and claim["text"].startswith("m0 ")))
 
 
 def equal_accuracy(rng, *, n):
@@ -107,21 +118,23 @@ def equal_accuracy(rng, *, n):
             yield Said(ACCURATE, claim["outcome"] == "shown", True)
 
 
-def gaps_in_questions(rng, *, n, related):
-    """Three models; the first lacks a tenth of the questions, at random or the hard ones."""
+def gaps_in_questions(rng, *, n, odds, share, related):
+    """Several models; the first lacks some questions, at random or the hard ones."""
     d = rng.normal(0, 1.2, n)
-    models = {}
-    for number, level in enumerate((0.5, 0.62, 0.75)):
-        p = chances(level, rng, d)
-        models[f"m{number}"] = p, (rng.random(n) < p).astype(float)
-    lacks = rng.random(n) < (expit(2 * d - 3.2) if related else 0.1)
-    made = [c for c in claims_of(models, rng, {"m0": lacks}.items()) if c["id"] == MISSING]
-    yield Said(MISSING, bool(made), bool(made) and not related)
+    said = np.stack([chances(level, rng, d) for level in odds])
+    right = (rng.random(said.shape) < said).astype(float)
+    lacks = rng.random(n) < (expit(2 * d - 3.2) if related else share)
+    said[0, lacks] = right[0, lacks] = np.nan
+    names = tuple(f"m{at}" for at in range(len(odds)))
+    block = QuestionBlock(names, np.arange(n).astype(str), said, right)
+    rows = missing_questions(survey_block(block, resample_counts(n, 1, rng)), names)
+    made = any(row["related"] for row in rows)
+    yield Said(MISSING, made, made and not related)
 
 
-def judges(rng, *, n, moved, side):
+def judges(rng, *, n, pool, side):
     """Two judges of the same answers; `side` says which is better calibrated, 0 neither."""
-    pool = pool_of(rng, n, moved=moved)
+    pool = pool_of(rng, n, **pool)
     counts = resample_counts(n, RESAMPLES, rng)
     both = [candidate_views(pool, counts, judge, (0, 1), bins=15).statistics for judge in (0, 1)]
     found = view_evidence(*both, n, n, 0.95)
@@ -143,20 +156,48 @@ def worlds():
         )
     yield World("equal accuracy, n = 200", partial(equal_accuracy, n=200))
     odds = (0.3, 0.5, 0.75, 0.9)
-    yield World("four calibrated models, n = 300", partial(alike, n=300, odds=odds))
-    leads = partial(one_leads, n=500)
-    yield World("one calibrated, two over, n = 500", leads, (LEADS,))
-    for name, moved, side in (
-        ("two calibrated judges", (0.0, 0.0), 0),
-        ("two judges, both +.8", (0.8, 0.8), 0),
-        ("two judges, second +.8", (0.0, 0.8), -1),
+    for name, n, levels, steps in (
+        ("four calibrated models", 300, odds, 0),
+        ("four calibrated models", 60, odds, 0),
+        ("four calibrated models, heavy ties", 300, odds, 5),
+        ("three calibrated models, rare errors", 300, (0.93, 0.95, 0.96), 0),
     ):
-        found = partial(judges, n=300, moved=moved, side=side)
-        yield World(f"{name}, n = 300", found, (JUDGES,) if side else ())
-    for related in (False, True):
-        label = "the hard ones" if related else "at random"
-        yield World(
-            f"a tenth of the questions missing {label}, n = 400",
-            partial(gaps_in_questions, n=400, related=related),
-            (MISSING,) if related else (),
-        )
+        run = partial(alike, n=n, odds=levels, steps=steps)
+        yield World(f"{name}, n = {n}", run)
+    for name, n, moves, leader in (
+        ("one calibrated, two over", 500, (0.0, 1.5, 2.0), True),
+        ("one calibrated, two under", 500, (0.0, -1.5, -2.0), True),
+        ("two calibrated, two over", 300, (0.0, 0.0, 1.5, 2.0), False),
+        ("three over alike", 300, (1.0, 1.0, 1.0), False),
+        ("two over alike, one more", 2000, (0.7, 0.7, 1.5), False),
+    ):
+        run = partial(moved_models, n=n, moves=moves, leader=leader)
+        yield World(f"{name}, n = {n:,}", run, (LEADS,) if leader else ())
+    for name, n, pool, side in (
+        ("two calibrated judges", 300, {}, 0),
+        ("two calibrated judges", 40, {}, 0),
+        ("two calibrated judges", 2000, {}, 0),
+        ("two calibrated judges, one sees less", 300, {"noise": (0.4, 1.6)}, 0),
+        ("two judges, both +.8", 300, {"moved": (0.8, 0.8)}, 0),
+        ("two judges, both -.8", 300, {"moved": (-0.8, -0.8)}, 0),
+        ("two calibrated judges of good answers", 300, {"skills": (2.5, 3.0)}, 0),
+        ("two judges, second +.8", 300, {"moved": (0.0, 0.8)}, -1),
+        ("first +1, second sees less", 300, {"moved": (1.0, 0.0), "noise": (0.4, 1.6)}, 1),
+    ):
+        run = partial(judges, n=n, pool=pool, side=side)
+        yield World(f"{name}, n = {n:,}", run, (JUDGES,) if side else ())
+    three, good = (0.5, 0.62, 0.75), (0.9, 0.95, 0.97)
+    for name, n, levels, share, related in (
+        ("a tenth of the questions missing at random", 400, three, 0.1, False),
+        ("a tenth of the questions missing at random", 60, three, 0.1, False),
+        ("a hundredth of the questions missing at random", 400, three, 0.01, False),
+        ("a hundredth of the questions missing at random", 2000, three, 0.01, False),
+        ("half of the questions missing at random", 400, three, 0.5, False),
+        ("a tenth missing at random, rare errors", 400, good, 0.1, False),
+        ("a hundredth missing at random, rare errors", 2000, good, 0.01, False),
+        ("a tenth missing at random, two models", 400, three[:2], 0.1, False),
+        ("a tenth missing at random, ten models", 400, (0.3, *three * 3), 0.1, False),
+        ("the hard questions missing", 400, three, 0.0, True),
+    ):
+        run = partial(gaps_in_questions, n=n, odds=levels, share=share, related=related)
+        yield World(f"{name}, n = {n:,}", run, (MISSING,) if related else ())
