@@ -8,6 +8,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.report import render_text
+from collect.endpoint import Oracle
 from support import call as run
 
 
@@ -219,6 +220,33 @@ def test_compare_pairs_sem2_ece_of_draws():
     blocks = {b["model"]: b for b in cal.audit(table, question="qid", resamples=50)["sem_ece"]}
     difference = blocks["a"]["sem2"]["value"] - blocks["b"]["sem2"]["value"]
     assert pair["gaps"]["raw"]["ece"]["value"] == pytest.approx(difference, abs=1e-9)
+
+
+def test_a_limit_of_the_judge_is_said_and_what_was_asked_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-real-key")
+    questions = pl.DataFrame(
+        {
+            "id": [f"q{k}" for k in range(6)],
+            "question": "Where is it?",
+            "gold": "the town on the river",
+            "answers": [[f"a place {k} on a river", "town beside river", "the river"] * 2
+                        for k in range(6)],
+        }
+    )  # fmt: skip
+    questions.write_ndjson(tmp_path / "samples.jsonl")
+    with Oracle() as oracle:
+        options = {"judge": "gpt-5-mini", "judge_url": oracle.url, "max_judge_calls": 5}
+        document = cal.grade(tmp_path / "samples.jsonl", **options)
+        assert len(oracle.calls) == document["semantics"]["judge_calls"] == 5
+        assert all("temperature" not in call for call in oracle.calls)
+        left = document["semantics"]["judge_calls_refused"]
+        told = f"The judge was asked 5 questions, the limit. Rules decided {left} more"
+        assert told in " ".join(render_text(document).split())
+        audit = cal.audit(
+            tmp_path / "samples.jsonl", samples="answers", reference="gold", **options, resamples=20
+        )
+        assert any(w["text"].startswith(told) for w in audit["data"]["warnings"])
+        assert len(oracle.calls) == 5  # paid once
 
 
 def test_a_second_judge_widens_the_interval():

@@ -10,7 +10,13 @@ from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.words import count, joined, percent, points, points_range
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["meaning_claims", "reading_guide", "sample_warnings", "several_right_warning"]
+__all__ = [
+    "judge_limit_warning",
+    "meaning_claims",
+    "reading_guide",
+    "sample_warnings",
+    "several_right_warning",
+]
 
 _ROLES = {
     "samples": "sampled answers",
@@ -56,6 +62,26 @@ def sample_warnings(how: Mapping[str, Any]) -> list[dict[str, Any]]:
         {"id": f"data.{name}", "subject": {"models": []}, "text": text}
         for name, text in zip(names, texts, strict=True)
     ]
+
+
+def judge_limit_warning(semantics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the warning that a limit kept questions from the judge: rules decided there.
+
+    Examples
+    --------
+    >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 693})[0]["text"]
+    'The judge was asked 7 questions, the limit. Rules decided 693 more that it was not asked.'
+    >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 0})
+    []
+    """
+    left = semantics["judge_calls_refused"]
+    if not left:
+        return []
+    text = (
+        f"The judge was asked {count(semantics['judge_calls'], 'question')}, the limit. Rules "
+        f"decided {left:,} more that it was not asked."
+    )
+    return [{"id": "data.judge_limit", "subject": {"models": []}, "text": text}]
 
 
 # Above this share of questions the split of right answers matters for the shares of meanings.

@@ -6,7 +6,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from calibrant.claims.sem_ece import sample_warnings, several_right_warning
+from calibrant.claims.sem_ece import (
+    judge_limit_warning,
+    sample_warnings,
+    several_right_warning,
+)
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource
 from calibrant.inputs.objects import as_table
@@ -83,5 +87,9 @@ def graded_source(
 def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
     found = source.coverage()
-    own = [*sample_warnings(graded.how), *several_right_warning(*graded.several_right)]
+    own = [
+        *sample_warnings(graded.how),
+        *judge_limit_warning(graded.semantics_document),
+        *several_right_warning(*graded.several_right),
+    ]
     return {**found, "warnings": [*own, *found["warnings"]]}

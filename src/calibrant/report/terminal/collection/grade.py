@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.claims.sem_ece import judge_limit_warning
 from calibrant.report.blocks import Paragraph, Table
 
 __all__ = ["blocks"]
@@ -37,6 +38,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     told = _columns(document["samples"])
     parts += [Paragraph(told)] if told else []
     parts += [Paragraph(f"Note: {note}.") for note in document["samples"]["notes"]]
+    parts += [Paragraph(found["text"]) for found in judge_limit_warning(document["semantics"])]
     parts += [Paragraph(f"written: {path}") for path in document["written"]]
     return parts
 
