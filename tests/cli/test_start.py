@@ -1,0 +1,92 @@
+"""What a short command loads: most of its time is loading, so what it needs not stays out."""
+
+import subprocess
+import sys
+
+import pytest
+
+# Packages and modules that the audit of a plain table of confidences needs nothing of.
+UNUSED = (
+    "calibrant.clients",
+    "calibrant.collect",
+    "calibrant.comparison",
+    "calibrant.confidence",
+    "calibrant.epistemic",
+    "calibrant.integrations",
+    "calibrant.semantics",
+    "calibrant.sources",
+    "calibrant.workflows",
+    "calibrant.claims.sem_ece",
+    "calibrant.inputs.labelled.opened",
+    "calibrant.inputs.labelled.pool",
+    "calibrant.inputs.logs",
+    "calibrant.inputs.opened.log",
+    "calibrant.inputs.opened.study",
+    "calibrant.inputs.samples",
+    "calibrant.inputs.streams.cell_source",
+    "calibrant.inputs.streams.engines",
+    "calibrant.metrics.calibrators",
+    "calibrant.metrics.estimators",
+    "calibrant.metrics.named",
+    "calibrant.metrics.recalibration",
+    "calibrant.metrics.semantic",
+    "calibrant.metrics.streamed",
+    "calibrant.planning.labelling",
+    "calibrant.planning.watching",
+    "calibrant.records.batches",
+    "calibrant.records.convert.log",
+    "calibrant.records.label_store",
+    "calibrant.records.ledger",
+    "calibrant.report.figures",
+    "calibrant.report.page",
+    "altair",
+    "httpx",
+    "jinja2",
+    "narwhals",
+    "pandas",
+    "pyarrow",
+    "scipy.optimize",
+    "scipy.sparse",
+    "scipy.stats",
+    "sklearn",
+    "sqlite3",
+    "vl_convert",
+)
+RUN = """
+import sys
+from calibrant.cli.main import app
+app.main(sys.argv[1:], prog_name="calibrant", standalone_mode=False)
+print("\\n".join(sys.modules), file=sys.stderr)
+"""
+
+
+def loaded(*words):
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *map(str, words)], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "scores.csv"
+    rows = [f"{i * 37 % 100 / 100},{int(i * 61 % 100 < i * 37 % 100)}" for i in range(200)]
+    path.write_text("\n".join(["confidence,correct", *rows]))
+    return path
+
+
+def test_an_audit_of_a_plain_table_loads_what_it_needs(table):
+    found = loaded("audit", table)
+    assert {"calibrant.metrics.row_block", "polars", "scipy.special"} <= found
+    assert sorted(found.intersection(UNUSED)) == []
+
+
+def test_a_table_with_methods_loads_them(table, tmp_path):
+    named = tmp_path / "named.csv"
+    head, *rows = table.read_text().split()
+    named.write_text("\n".join([f"{head},method", *(f"{row},verb" for row in rows)]))
+    assert "calibrant.confidence" in loaded("audit", named)
+
+
+def test_help_loads_no_library_for_numbers():
+    assert not loaded("audit", "--help").intersection(("numpy", "polars", "scipy", "rich"))
