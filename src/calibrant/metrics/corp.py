@@ -10,8 +10,13 @@ from numpy.typing import ArrayLike
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.isotonic import DistinctSums, distinct_sums, isotonic_fit, pooled_sums
-from calibrant.stats.pooling import pooled_adjacent
+from calibrant.stats.isotonic import (
+    DistinctSums,
+    distinct_sums,
+    isotonic_fit,
+    isotonic_fits,
+    pooled_sums,
+)
 
 __all__ = [
     "Corp",
@@ -221,8 +226,7 @@ def _simulated_curves(
     """Return isotonic fits to outcomes drawn with the confidences as probabilities."""
     trials = np.maximum(np.round(cells.weight * rows_per_weight), 1).astype(np.int64)
     drawn = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
-    heavy = trials.astype(np.float64)
-    return np.stack([pooled_adjacent(row, heavy)[0] for row in drawn / heavy])
+    return isotonic_fits(trials.astype(np.float64), drawn.astype(np.float64))
 
 
 def merged_cells(sums: DistinctSums, most: int) -> DistinctSums:

@@ -21,7 +21,7 @@ from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.inversion import crossing_interval
-from calibrant.stats.isotonic import DistinctSums, isotonic_fit
+from calibrant.stats.isotonic import DistinctSums, isotonic_fit, isotonic_fits
 from calibrant.stats.ranking import Influence
 
 __all__ = ["CorpIntervals", "corp_intervals", "dsc_influence"]
@@ -30,6 +30,7 @@ CELLS = 100
 DRAWS = 150
 # Variance from which rounded normal numbers stand for binomial ones (six times as fast).
 MANY = 9.0
+ROUNDING = 1e-12
 # How far rates are moved from the confidences (0) to the fitted curve (1) and beyond it.
 MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
 
@@ -57,20 +58,20 @@ def corp_intervals(
     # Units that hang together count for fewer independent rows.
     trials = np.maximum(np.rint(share * rows / inflation), 1).astype(np.int64)
     fitted = isotonic_fit(cells.weight, cells.outcome)
-    candidates, drawn = [], []
-    spread: FloatArray = np.zeros(1)
-    for move in MOVES:
-        rate = np.clip(cells.confidence + move * (fitted - cells.confidence), 0.0, 1.0)
-        mcb, dsc = _drawn_parts(cells.confidence, trials, _drawn_hits(trials, rate, rng))
-        candidates.append(float(share @ (cells.confidence - rate) ** 2))
-        drawn.append(mcb)
-        if move == 1.0:
-            spread = dsc
+    rates = [
+        np.clip(cells.confidence + move * (fitted - cells.confidence), 0.0, 1.0) for move in MOVES
+    ]
+    hits = np.concatenate([_drawn_hits(trials, rate, rng) for rate in rates])
+    drawn, dsc = (part.reshape(len(MOVES), DRAWS) for part in _drawn_parts(cells, trials, hits))
+    spread = dsc[MOVES.index(1.0)]
+    candidates = [float(share @ (cells.confidence - rate) ** 2) for rate in rates]
     # Distances rather than their squares change evenly from one candidate to the next.
     values = np.maximum.accumulate(np.sqrt(candidates))
     # Fewer cells follow less noise, so what is compared with the draws has the same cells.
     seen = corp_from_sums(cells, 0.0)
-    low, high = crossing_interval(values, np.stack(drawn), seen.mcb, level)
+    # A draw that equals the data shows the same MCB: its rounding must not take sides.
+    drawn[np.abs(drawn - seen.mcb) < ROUNDING] = seen.mcb
+    low, high = crossing_interval(values, drawn, seen.mcb, level)
     if values[-1] == 0:
         # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
         high = float(np.sqrt(np.quantile(drawn[0], (1 + level) / 2)))
@@ -109,6 +110,9 @@ def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) 
     """Return binomial numbers, one row per draw; rounded normal ones in cells with many rows."""
     variance = trials * rate * (1 - rate)
     out = rng.standard_normal((DRAWS, trials.size))
+    if (variance < MANY).all():
+        size = (trials.size, DRAWS)
+        return rng.binomial(trials[:, None], rate[:, None], size=size).T.astype(np.float64)
     out *= np.sqrt(variance)
     out += trials * rate
     np.clip(np.rint(out, out=out), 0, trials, out=out)
@@ -120,17 +124,13 @@ def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) 
 
 
 def _drawn_parts(
-    confidence: FloatArray, trials: np.ndarray, rows: FloatArray
+    cells: DistinctSums, trials: np.ndarray, hits: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    draws, size = rows.shape
+    """Return MCB and DSC of every row of drawn hits."""
     weight = trials.astype(np.float64)
     total = weight.sum()
-    # One regression for all draws: rates of later draws are lifted above all earlier ones, so
-    # that no block of equal fits can reach across.
-    lift = 2.0 * np.arange(draws)[:, None]
-    lifted = rows + lift * weight
-    fitted = isotonic_fit(np.tile(weight, draws), lifted.ravel()).reshape(draws, size) - lift
-    away = confidence - fitted
-    mcb = away**2 @ weight + 2 * (away * (weight * fitted - rows)).sum(axis=1)
-    centred = fitted - rows.sum(axis=1, keepdims=True) / total
+    fitted = isotonic_fits(weight, hits)
+    away = cells.confidence - fitted
+    mcb = away**2 @ weight + 2 * (away * (weight * fitted - hits)).sum(axis=1)
+    centred = fitted - hits.sum(axis=1, keepdims=True) / total
     return mcb / total, centred**2 @ weight / total

@@ -11,6 +11,7 @@ from scipy import special
 from calibrant.metrics.binned import BinStats, bin_statistics, shrunk_variance
 from calibrant.metrics.inputs import check, check_choice
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.inversion import root_between
 
 __all__ = ["ece_debiased", "folded_mean", "matched_error"]
 
@@ -87,15 +88,12 @@ def matched_error(stats: BinStats, *, inflation: float = 1.0) -> float:
         error = np.sqrt(shrunk_variance(stats, shrink) * inflation / stats.effective)
         return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
 
-    low, high = 0.0, 1.0
-    if excess(low) >= 0:
+    none, all_of_it = excess(0.0), excess(1.0)
+    if none >= 0:
         return 0.0
-    if excess(high) <= 0:
+    if all_of_it <= 0:
         return observed
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
-    return low * observed
+    return root_between(excess, (0.0, none), (1.0, all_of_it)) * observed
 
 
 def folded_mean(centre: FloatArray, error: FloatArray) -> FloatArray:

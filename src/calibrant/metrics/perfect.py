@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,14 @@ from calibrant.metrics.inputs import Checked, check, check_choice, undefined
 from calibrant.stats.binning import PIECE, FloatArray
 from calibrant.stats.error_law import (
     Atoms,
+    Lattice,
     count_law,
     half_normal_atoms,
     largest_law,
     sum_law,
+    sum_step,
 )
+from calibrant.stats.few_atoms import FewLaw, few_law
 
 __all__ = ["CalibrationTest", "calibration_test", "spiegelhalter_z"]
 
@@ -217,19 +221,17 @@ def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
     bin. The p-value counts whatever this may have moved below the observed error; `p_low`
     counts nothing that it may have moved above.
     """
-    parts = [_part(held, number, norm) for number in range(held.mass.size)]
-    law = (largest_law if norm == "max" else sum_law)(parts, POINTS)
+    law = _law(_parts(held, norm), norm)
     own = _together(_part_of(held.gap, held.mass, norm), norm) / law.step
     slack = (1 if norm == "max" else held.mass.size) / 2
     # The sums themselves are rounded in their last digits.
     high = law.at_least(math.ceil(float(own) * (1 - 1e-12) - slack))
     low = law.at_least(math.ceil(float(own) + slack))
-    at = _from_parts(law.step * np.arange(law.probability.size, dtype=np.float64), held.mass, norm)
+    expected, usual = _shown_by_chance(law, held.mass, norm)
     return CalibrationTest(
         statistic=float(_norm_of(held.gap, held.mass, norm)),
-        # A product of long vectors is shared among threads, and its last digit by who is free.
-        expected=float((at * law.probability).sum()),
-        high=float(np.interp(0.95, np.cumsum(law.probability), at)),
+        expected=expected,
+        high=usual,
         p_value=min(max(high, LEAST_P), 1.0),
         p_low=low if low > LEAST_P else 0.0,
         p_high=min(max(high, LEAST_P), 1.0),
@@ -238,16 +240,46 @@ def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
     )
 
 
-def _part(held: _Bins, number: int, norm: str) -> Atoms:
-    """Return the law of one bin's part of the error."""
-    mine = held.home == number
+def _law(parts: list[Atoms], norm: str) -> Lattice | FewLaw:
+    if norm == "max":
+        return largest_law(parts, POINTS)
+    # The mean of an error that is a root of a sum does not follow from halves of the bins.
+    few = few_law(parts, sum_step(parts, POINTS), POINTS) if norm == "l1" else None
+    return sum_law(parts, POINTS) if few is None else few
+
+
+def _shown_by_chance(law: Lattice | FewLaw, mass: FloatArray, norm: str) -> tuple[float, float]:
+    """Return the mean and the 95 % quantile of the error under perfect calibration."""
+    if isinstance(law, FewLaw):
+        scale = law.step / float(mass.sum())
+        return scale * law.mean(), scale * law.quantile(0.95)
+    at = _from_parts(law.step * np.arange(law.probability.size, dtype=np.float64), mass, norm)
+    # A product of long vectors is shared among threads, and its last digit by who is free.
+    expected = float((at * law.probability).sum())
+    return expected, float(np.interp(0.95, np.cumsum(law.probability), at))
+
+
+def _parts(held: _Bins, norm: str) -> list[Atoms]:
+    """Return the law of each bin's part of the error; cells are in the order of their bins."""
+    ends = [0, *(np.flatnonzero(np.diff(held.home)) + 1).tolist(), held.home.size]
+    mine = [slice(*pair) for pair in pairwise(ends)]
     if held.variance is None:
-        trials, chance = np.rint(held.trials[mine]), held.chance[mine]
-        first, probability = count_law(trials, chance)
-        gap = float(trials @ chance) - first - np.arange(probability.size, dtype=np.float64)
-        return Atoms(_part_of(gap, held.mass[number], norm), probability)
-    errors = half_normal_atoms(math.sqrt(float(held.variance[mine].sum())))
-    return Atoms(_part_of(errors.value, held.mass[number], norm), errors.probability)
+        return [
+            _counted(np.rint(held.trials[cells]), held.chance[cells], held.mass[number], norm)
+            for number, cells in enumerate(mine)
+        ]
+    errors = [half_normal_atoms(math.sqrt(float(held.variance[cells].sum()))) for cells in mine]
+    return [
+        Atoms(_part_of(value, held.mass[number], norm), probability)
+        for number, (value, probability) in enumerate(errors)
+    ]
+
+
+def _counted(trials: FloatArray, chance: FloatArray, mass: FloatArray, norm: str) -> Atoms:
+    """Return the law of the part of a bin whose right answers are counted."""
+    first, probability = count_law(trials, chance)
+    gap = float(trials @ chance) - first - np.arange(probability.size, dtype=np.float64)
+    return Atoms(_part_of(gap, mass, norm), probability)
 
 
 def _part_of(gap: FloatArray, mass: FloatArray, norm: str) -> FloatArray:

@@ -28,8 +28,7 @@ from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray, width_edges
 from calibrant.stats.intervals import skewed_interval
-from calibrant.stats.isotonic import isotonic_fit
-from calibrant.stats.pooling import pooled_adjacent
+from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
@@ -363,7 +362,7 @@ class CellBlock(MetricBlock):
         cells = merged_cells(self.distinct, _BAND_CELLS)
         trials = cells.weight.astype(np.int64)
         drawn = rng.binomial(trials, cells.confidence, size=(_BAND_DRAWS, trials.size))
-        curves = np.stack([pooled_adjacent(row, cells.weight)[0] for row in drawn / cells.weight])
+        curves = isotonic_fits(cells.weight, drawn.astype(np.float64))
         low, high = np.quantile(curves, [(1 - self.level) / 2, (1 + self.level) / 2], axis=0)
         nearest = np.searchsorted(cells.confidence, at).clip(0, trials.size - 1)
         return low[nearest], high[nearest]

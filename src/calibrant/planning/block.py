@@ -47,12 +47,13 @@ class _Cells:
     confidence: Floats
 
     def merged(self, bins: int) -> _Cells:
-        shape = (self.weight.shape[0], bins, _CELLS // bins)
-        return _Cells(
-            self.weight.reshape(shape).sum(axis=2),
-            self.hits.reshape(shape).sum(axis=2),
-            self.confidence.reshape(shape).sum(axis=2),
-        )
+        width = _CELLS // bins
+
+        def summed(values: Floats) -> Floats:
+            # Column by column: a sum over three or four neighbours at a time is ten times slower.
+            return np.asarray(sum(values[:, place::width] for place in range(width)))
+
+        return _Cells(summed(self.weight), summed(self.hits), summed(self.confidence))
 
 
 def verification_block(
@@ -223,10 +224,21 @@ def _resample_cells(
     """Resample (cell, outcome) counts: exact for the counts, cell means held fixed."""
     weight, hits = observed.weight[0], observed.hits[0]
     share = np.concatenate([hits, weight - hits]) / n
-    draws = generator.multinomial(n, share / share.sum(), size=resamples).astype(np.float64)
+    draws = _multinomial(n, share / share.sum(), resamples, generator)
     count = draws[:, :_CELLS] + draws[:, _CELLS:]
     mean = np.divide(observed.confidence[0], weight, out=np.zeros(_CELLS), where=weight > 0)
     return _Cells(count, draws[:, :_CELLS], count * mean)
+
+
+def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generator) -> Floats:
+    """Return multinomial numbers; kinds that cannot be drawn cost nothing and change nothing."""
+    kinds = np.flatnonzero(share)
+    if kinds[-1] + 1 < share.size:
+        # The last kind takes the rest without a draw: the last of all stays the last.
+        kinds = np.append(kinds, share.size - 1)
+    out = np.zeros((draws, share.size))
+    out[:, kinds] = generator.multinomial(n, share[kinds], size=draws)
+    return out
 
 
 def _resample_rows(
@@ -272,12 +284,12 @@ def _lipschitz(observed: _Cells, draws: _Cells, labels: int) -> tuple[dict[str, 
     entries = []
     scale = labels / observed.weight.sum()
     for bins in _SLOPE_BINS:
-        seen, drawn = observed.merged(bins), draws.merged(bins)
+        seen = observed.merged(bins)
         usable = seen.weight[0] * scale >= MINIMUM_PER_BIN
         slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
         low = high = float("nan")
         if slope.pairs:
-            low, high = _slope_ends(seen, drawn, usable, bins)
+            low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
         estimate = Estimate(
             slope.value,
             min(low, slope.value),
@@ -385,7 +397,9 @@ def _resolution(
     cell = _cell_of(p) // (_CELLS // _ECE_BINS)
     variance = np.bincount(cell, weights=w * p * (1 - p), minlength=_ECE_BINS)
     variance *= labels / w.sum()
-    null = np.abs(generator.poisson(variance, size=(_NULL_DRAWS, _ECE_BINS)) - variance)
+    # A bin that cannot err draws nothing.
+    variance = variance[variance > 0]
+    null = np.abs(generator.poisson(variance, size=(_NULL_DRAWS, variance.size)) - variance)
     return {
         "ece": Estimate(value, max(0.0, min(float(low), value)), max(float(high), value), n=labels),
         "bins": _ECE_BINS,

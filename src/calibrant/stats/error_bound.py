@@ -17,7 +17,8 @@ __all__ = ["claim_holds", "claim_z", "ece_upper", "excess"]
 Floats: TypeAlias = NDArray[np.float64]
 
 _ROOT = float(np.sqrt(2 / np.pi))
-_HALVINGS = 40
+_GRID = np.linspace(0, 1, 201)
+_GRIDS = 5
 
 
 def _mean_size(c: Floats) -> Floats:
@@ -79,18 +80,14 @@ def ece_upper(gap: Floats, error: Floats, weight: Floats, z: float, unseen: floa
     total = np.array([float(weight @ np.abs(gap))])
     mean = np.array([float(weight @ error)])
     square = np.array([float(((weight * error) ** 2).sum())])
-    # The largest error that is not ruled out: a grid finds its neighbourhood, halving its place.
-    grid = np.linspace(0, 1, 201)
-    kept = np.flatnonzero(~claim_holds(total, mean, square, z, grid))
-    low = grid[kept[-1]]
-    if low >= 1.0 - unseen:
-        return 1.0
-    high = min(low + grid[1], 1.0)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        held = bool(claim_holds(total, mean, square, z, np.array([middle]))[0])
-        low, high = (low, middle) if held else (middle, high)
-    return float(min(1.0, low + unseen))
+    # The largest error that is not ruled out, on finer and finer grids.
+    low = 0.0
+    for finer in range(_GRIDS):
+        grid = low + _GRID * _GRID[1] ** finer
+        low = float(grid[~claim_holds(total, mean, square, z, grid)][-1])
+        if low >= 1.0 - unseen:
+            return 1.0
+    return min(1.0, low + unseen)
 
 
 def claim_z(gap: Floats, error: Floats, weight: Floats, threshold: float) -> float:

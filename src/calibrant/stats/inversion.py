@@ -15,7 +15,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["crossing_interval", "halving_end"]
+__all__ = [
+    "crossing_interval",
+    "first_crossing",
+    "first_refused",
+    "halving_end",
+    "root_between",
+    "share_of",
+]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -43,27 +50,82 @@ def crossing_interval(
     >>> round(low, 2), round(high, 2)
     (0.85, 1.15)
     """
-    tail = (1 - level) / 2
-    draws = simulated.shape[1]
-    # Half a draw on either side keeps a share of exactly 0 or 1 from deciding too much.
-    above = ((simulated >= observed).sum(axis=1) + 0.5) / (draws + 1)
-    below = ((simulated <= observed).sum(axis=1) + 0.5) / (draws + 1)
-    low = _first_crossing(values, above, tail)
-    high = values[-1] - _first_crossing(values[-1] - values[::-1], below[::-1], tail)
-    return float(low), float(max(high, low))
+    low = first_crossing(values, lambda place: share_of(simulated[place] >= observed), level)
+    last = len(values) - 1
+    down = first_crossing(
+        values[-1] - values[::-1],
+        lambda place: share_of(simulated[last - place] <= observed),
+        level,
+    )
+    return float(low), float(max(values[-1] - down, low))
 
 
-def _first_crossing(places: FloatArray, shares: FloatArray, tail: float) -> float:
-    """Return the first place where the share reaches the tail, linearly between grid points."""
-    reached = np.flatnonzero(shares >= tail)
-    if reached.size == 0:
-        return float(places[-1])
-    index = int(reached[0])
-    if index == 0:
-        return float(places[0])
-    rise = shares[index] - shares[index - 1]
-    part = (tail - shares[index - 1]) / rise if rise > 0 else 1.0
-    return float(places[index - 1] + part * (places[index] - places[index - 1]))
+def share_of(held: NDArray[np.bool_]) -> float:
+    """Return the share of draws for which something holds.
+
+    Half a draw on either side keeps a share of exactly 0 or 1 from deciding too much.
+
+    Examples
+    --------
+    >>> share_of(np.zeros(49, bool))
+    0.01
+    """
+    return (int(np.count_nonzero(held)) + 0.5) / (held.size + 1)
+
+
+def first_crossing(places: FloatArray, share: Callable[[int], float], level: float) -> float:
+    """Return the first place where a share reaches the tail, linearly between candidates.
+
+    Parameters
+    ----------
+    places
+        Rising candidates.
+    share
+        The share at a candidate, by its number; asked from the first on, and no further than
+        needed.
+    level
+        Two-sided level: the tail is half of what it leaves out.
+
+    Examples
+    --------
+    >>> first_crossing(np.array([0.0, 1.0, 2.0]), [0.0, 0.01, 0.04].__getitem__, 0.95)
+    1.5
+    """
+    tail, before = (1 - level) / 2, 0.0
+    for place in range(len(places)):
+        here = share(place)
+        if here >= tail:
+            if place == 0:
+                return float(places[0])
+            part = (tail - before) / (here - before)
+            return float(places[place - 1] + part * (places[place] - places[place - 1]))
+        before = here
+    return float(places[-1])
+
+
+def first_refused(places: FloatArray, share: Callable[[int], float], level: float) -> float:
+    """Return where a share first falls below the tail, linearly between candidates.
+
+    Parameters
+    ----------
+    places, share, level
+        As for `first_crossing`.
+
+    Examples
+    --------
+    >>> first_refused(np.array([0.0, 1.0, 2.0]), [0.3, 0.04, 0.01].__getitem__, 0.95)
+    1.5
+    """
+    tail, before = (1 - level) / 2, 0.0
+    for place in range(len(places)):
+        here = share(place)
+        if here < tail:
+            if place == 0:
+                return float(places[0])
+            part = (tail - here) / (before - here)
+            return float(places[place] - part * (places[place] - places[place - 1]))
+        before = here
+    return float(places[-1])
 
 
 def halving_end(
@@ -89,3 +151,42 @@ def halving_end(
         else:
             outside, at_outside = middle, here
     return inside + (outside - inside) * (at_inside - tail) / (at_inside - at_outside)
+
+
+def root_between(
+    function: Callable[[float], float],
+    low: tuple[float, float],
+    high: tuple[float, float],
+    tolerance: float = 1e-14,
+) -> float:
+    """Return where a function passes 0, from two places with values of unlike sign.
+
+    Ten looks do what fifty halvings do: the line through both ends, whose farther end counts half
+    when it stays twice (the Illinois rule).
+
+    Parameters
+    ----------
+    function
+        Continuous between the ends.
+    low, high
+        Two places, each with the value there.
+    tolerance
+        How near two places are that count as one.
+
+    Examples
+    --------
+    >>> round(root_between(lambda x: x * x - 2, (0.0, -2.0), (2.0, 2.0)), 12)
+    1.414213562373
+    """
+    (a, at_a), (b, at_b) = low, high
+    for _ in range(100):
+        c = b - at_b * (b - a) / (at_b - at_a)
+        at_c = function(c)
+        if at_c == 0 or abs(c - b) < tolerance or abs(c - a) < tolerance:
+            return c
+        if (at_c < 0) != (at_b < 0):
+            a, at_a = b, at_b
+        else:
+            at_a /= 2
+        b, at_b = c, at_c
+    return b

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from calibrant.stats.in_order import sums_in_order
 from calibrant.stats.pooling import pooled_adjacent
 
-__all__ = ["DistinctSums", "distinct_sums", "isotonic_fit", "pooled_sums"]
+__all__ = ["DistinctSums", "distinct_sums", "isotonic_fit", "isotonic_fits", "pooled_sums"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -78,3 +78,31 @@ def isotonic_fit(weight: FloatArray, outcome: FloatArray) -> FloatArray:
     fitted, _ = pooled_adjacent(outcome[held] / weight[held], weight[held])
     filled: FloatArray = fitted[np.clip(np.cumsum(held) - 1, 0, None)]
     return filled
+
+
+def isotonic_fits(weight: FloatArray, outcomes: FloatArray) -> FloatArray:
+    """Return the rising fit to every row of `outcomes` over the same weights, all above 0.
+
+    One regression serves all rows: rates of later rows are lifted above all earlier ones, so that
+    no block of equal fits can reach across.
+
+    Parameters
+    ----------
+    weight
+        Shape (k,).
+    outcomes
+        Sums of outcomes between 0 and 1, shape (draws, k).
+
+    Examples
+    --------
+    >>> isotonic_fits(np.ones(3), np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])).tolist()
+    [[0.0, 0.5, 0.5], [0.5, 0.5, 1.0]]
+    """
+    draws, size = outcomes.shape
+    weights = np.tile(weight, draws)
+    lifted = (outcomes / weight + 2.0 * np.arange(draws)[:, None]).ravel()
+    _, starts = pooled_adjacent(lifted, weights)
+    # From the sums themselves: lifted rates have lost their last digits.
+    means = np.add.reduceat(outcomes.ravel(), starts) / np.add.reduceat(weights, starts)
+    lengths = np.diff(starts, append=draws * size)
+    return np.repeat(means, lengths).reshape(draws, size)

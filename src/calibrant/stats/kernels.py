@@ -20,6 +20,8 @@ __all__ = [
     "GridSums",
     "SmoothingPlan",
     "coarsened",
+    "even_steps",
+    "every_other",
     "fixed_point_bandwidth",
     "grid_points",
     "grid_sums",
@@ -89,19 +91,26 @@ def _spread(whole: FloatArray, upper: FloatArray) -> FloatArray:
 
 
 def coarsened(sums: GridSums) -> GridSums:
-    """Return the sums on the grid with every other point, exactly.
+    """Return the sums on the grid with every other point, exactly."""
+    return GridSums(every_other(sums.residual), every_other(sums.weight))
+
+
+def every_other(values: FloatArray) -> FloatArray:
+    """Return sums on the grid with every other point, along the last axis.
 
     A hat function of the coarse grid is piecewise linear on the fine one, so nothing is lost:
     an odd point gives half of its sum to either neighbour.
+
+    Examples
+    --------
+    >>> every_other(np.array([1.0, 4.0, 0.0, 2.0, 0.0])).tolist()
+    [3.0, 3.0, 1.0]
     """
-
-    def halved(values: FloatArray) -> FloatArray:
-        out = values[::2].copy()
-        out[:-1] += values[1::2] / 2
-        out[1:] += values[1::2] / 2
-        return out
-
-    return GridSums(halved(sums.residual), halved(sums.weight))
+    out = values[..., ::2].copy()
+    half = values[..., 1::2] / 2
+    out[..., :-1] += half
+    out[..., 1:] += half
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,7 @@ def smoothing_plan(bandwidth: float) -> SmoothingPlan:
     return plan_on(bandwidth, grid_points(bandwidth))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def plan_on(bandwidth: float, points: int) -> SmoothingPlan:
     """Return the plan of a bandwidth on a given grid."""
     period = 2 * (points - 1)
@@ -223,17 +232,23 @@ def _meeting(before: tuple[int, float] | None, place: int, value: float) -> int:
     return math.ceil(math.pow(value * math.pow(place, fall), 1 / (1 + fall)))
 
 
-@lru_cache(maxsize=64)
-def smoothing_matrix(bandwidth: float, points: int) -> FloatArray:
-    """Return the matrix from a small grid to smoothed values at evenly spaced points.
+def smoothing_matrix(bandwidth: float, nodes: FloatArray) -> FloatArray:
+    """Return the matrix from places of a coarse grid to smoothed values at evenly spaced points.
 
-    For repeated use on coarse grids; the kernel is summed over its mirror images.
+    The kernel is summed over its mirror images.
     """
-    evaluations = np.linspace(0, 1, min(max(round(5 / bandwidth), 24), 400))
-    grid = np.linspace(0, 1, points)[:, None]
-    out = np.zeros((points, evaluations.size))
-    for image in (grid, -grid, 2 - grid):
-        out += np.exp(-(((evaluations - image) / bandwidth) ** 2) / 2)
+    evaluations = even_steps(min(max(round(5 / bandwidth), 24), 400))
+    images = np.stack([nodes, -nodes, 2 - nodes])[:, :, None]
+    away = (evaluations - images) * (math.sqrt(0.5) / bandwidth)
+    out: FloatArray = np.exp(-np.square(away, out=away)).sum(axis=0)
     # The far tails would be denormal in single precision, which slows everything after.
     out[out < 1e-20] = 0.0
     return out / bandwidth
+
+
+@lru_cache(maxsize=512)
+def even_steps(points: int) -> FloatArray:
+    """Return evenly spaced places from 0 to 1; they are shared, and must not be changed."""
+    found = np.linspace(0, 1, points)
+    found.flags.writeable = False
+    return found

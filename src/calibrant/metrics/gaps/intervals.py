@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,7 @@ from numpy.typing import NDArray
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.bootstrap import normal_draws
-from calibrant.stats.inversion import crossing_interval
+from calibrant.stats.inversion import first_crossing, first_refused, share_of
 from calibrant.stats.units import Units
 
 __all__ = ["GapIntervals", "GapModel", "gap_intervals", "gap_model", "half_highs"]
@@ -56,8 +56,8 @@ class GapModel:
         variance = np.max([shrunk_variance(self.stats, part) for part in (0.0, 0.5, 1.0)], axis=0)
         return np.asarray(np.sqrt(self.stats.mass * variance * self.inflation / self.rows))
 
-    def simulate(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
-        """Return residuals as they would be observed if the true ones were `residual`.
+    def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
+        """Return how far residuals would be observed from the true ones, were those `residual`.
 
         `draws` are standard normal numbers, one row per bin and one column per draw.
         """
@@ -68,7 +68,7 @@ class GapModel:
         scale = math.sqrt(self.inflation / self.rows)
         if self.root is not None:
             sd = scale * np.sqrt(np.maximum(second - residual**2, 0.0))
-            return residual[:, None] + sd[:, None] * draws
+            return np.asarray(sd[:, None] * draws)
         # Covariance diag(second) - residual residual': a rank-one change of independent noise.
         sd = np.sqrt(second)
         tilt = np.divide(residual, sd, out=np.zeros_like(sd), where=sd > 0)
@@ -77,8 +77,7 @@ class GapModel:
         if size > 0:
             pull = (1 - math.sqrt(max(1 - size, 0.0))) / size
             out -= np.outer(scale * sd * pull * tilt, tilt @ draws)
-        out += residual[:, None]
-        return out
+        return np.asarray(out)
 
 
 def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width") -> GapModel:
@@ -146,7 +145,7 @@ def gap_intervals(
 ) -> GapIntervals:
     """Return intervals for the ECE that infinitely many rows would show in these bins."""
     residual, error = model.residual, model.error()
-    draws = _noise(model, resamples, rng)
+    draws = _half_draws(model, resamples, rng)
     observed = float(np.abs(residual).sum())
     reach = _reach(error)
     few, even = _directions(model, residual, error, observed)
@@ -154,14 +153,46 @@ def gap_intervals(
     lowest = max(observed - reach - float(error.sum()), 0.0)
     down = np.unique(np.append(np.linspace(lowest, observed, POINTS), 0.0))
     up = np.linspace(observed, observed + reach, POINTS)
-    below = _simulated(model, [value * few for value in down], draws)
-    above = _simulated(model, [value * even for value in up], draws)
+    below = _Candidates(model, [value * few for value in down], draws)
+    above = _Candidates(model, [value * even for value in up], draws)
     lows = []
-    for seen, share, drawn in zip(_parts(residual), _parts(few), _parts(below), strict=True):
-        low, _ = crossing_interval(down * share, drawn, float(seen), level)
+    for part, (seen, share) in enumerate(zip(_parts(residual), _parts(few), strict=True)):
+        low = first_crossing(down * share, partial(below.above, part, float(seen)), level)
         lows.append((float(seen), min(low, float(seen))))
-    high = _upper(up, np.abs(above).sum(axis=-2), observed, level)
+    high = _upper(up, above, 0, observed, level)
     return GapIntervals((*lows[0], high), lows[1], lows[2])
+
+
+class _Candidates:
+    """What would be observed at each candidate, simulated when it is first asked for.
+
+    Only candidates up to the end of an interval are, some of them for several intervals.
+    """
+
+    def __init__(self, model: GapModel, residuals: list[FloatArray], draws: FloatArray) -> None:
+        self._model, self._residuals, self._draws = model, residuals, draws
+        self._sums: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
+
+    def sums(self, place: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the three sums of `_parts` at a candidate, one number per draw."""
+        if place not in self._sums:
+            residual = self._residuals[place][:, None]
+            noise = self._model.noise(self._residuals[place], self._draws)
+            # Every draw counts with either sign.
+            whole = [np.abs(noise + residual).sum(axis=0), np.abs(noise - residual).sum(axis=0)]
+            centre, moved = float(residual.sum()), noise.sum(axis=0)
+            self._sums[place] = _halves(
+                np.concatenate(whole), np.concatenate([centre + moved, centre - moved])
+            )
+        return self._sums[place]
+
+    def above(self, part: int, seen: float, place: int) -> float:
+        """Return the share of draws at a candidate that show at least what was seen."""
+        return share_of(self.sums(place)[part] >= seen)
+
+    def below(self, part: int, seen: float, place: int) -> float:
+        """Return the share of draws at a candidate that show at most what was seen."""
+        return share_of(self.sums(place)[part] <= seen)
 
 
 def half_highs(
@@ -173,7 +204,7 @@ def half_highs(
     candidates of a half that is small would never reach far enough.
     """
     residual, mass = model.residual, model.stats.mass
-    draws = _noise(model, resamples, rng)
+    draws = _half_draws(model, resamples, rng)
     steps = np.linspace(0.0, _reach(model.error()), POINTS)
     lines, seen = [], []
     for sign in (1, -1):
@@ -183,31 +214,36 @@ def half_highs(
         line = mine / size + bins / bins.sum() if size > 0 else np.zeros_like(mine)
         lines.append(sign * line / (line.sum() or 1.0))
         seen.append(size)
-    candidates = [(seen[0] + step) * lines[0] + (seen[1] + step) * lines[1] for step in steps]
-    drawn = _parts(_simulated(model, candidates, draws))[1:]
+    residuals = [(seen[0] + step) * lines[0] + (seen[1] + step) * lines[1] for step in steps]
+    candidates = _Candidates(model, residuals, draws)
     highs = []
-    for size, simulated in zip(seen, drawn, strict=True):
+    for part, size in enumerate(seen, 1):
         if size == 0:
             # No bin leans this way: what the noise alone could hide is the upper end.
-            highs.append(float(np.quantile(simulated[0], (1 + level) / 2)))
+            highs.append(float(np.quantile(candidates.sums(0)[part], (1 + level) / 2)))
         else:
-            highs.append(_upper(size + steps, simulated, size, level))
+            highs.append(_upper(size + steps, candidates, part, size, level))
     return highs[0], highs[1]
 
 
-def _upper(values: FloatArray, simulated: FloatArray, seen: float, level: float) -> float:
+def _upper(
+    values: FloatArray, candidates: _Candidates, part: int, seen: float, level: float
+) -> float:
     """Return the largest candidate that the observed sum does not contradict."""
-    high = max(crossing_interval(values, simulated, seen, level)[1], seen)
-    if (simulated[0] <= seen).mean() < LUCK:
+    end = first_refused(values, partial(candidates.below, part, seen), level)
+    high = max(end, seen)
+    first = candidates.sums(0)[part]
+    if (first <= seen).mean() < LUCK:
         # Less error than even the observed amount would mostly show, by luck: what it would
         # show in the middle bounds the truth.
-        return max(float(np.median(simulated[0])), high)
+        return max(float(np.median(first)), high)
     return high
 
 
-def _noise(model: GapModel, resamples: int, rng: np.random.Generator) -> FloatArray:
-    draws = normal_draws(resamples, model.residual.size, rng)
-    return draws if model.root is None else model.root @ draws
+def _half_draws(model: GapModel, resamples: int, rng: np.random.Generator) -> FloatArray:
+    """Return normal numbers; each stands for itself and its negative."""
+    draws = rng.standard_normal((model.residual.size, math.ceil(resamples / 2)))
+    return draws if model.root is None else np.asarray(model.root @ draws)
 
 
 def _reach(error: FloatArray) -> float:
@@ -217,8 +253,10 @@ def _reach(error: FloatArray) -> float:
 
 def _parts(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sums over bins of |values|, of their positive and of their negative part."""
-    axis = 0 if values.ndim == 1 else -2
-    whole, signed = np.abs(values).sum(axis=axis), values.sum(axis=axis)
+    return _halves(np.abs(values).sum(), values.sum())
+
+
+def _halves(whole: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     over, under = (whole + signed) / 2, (whole - signed) / 2
     # Rounding must not leave a trace of a part that is empty.
     return whole, np.where(over < 1e-15, 0.0, over), np.where(under < 1e-15, 0.0, under)
@@ -236,7 +274,3 @@ def _directions(
     few = residual if not few.any() else few
     even = np.where(residual < 0, -mass, mass) / 2 + residual / (2 * observed)
     return few / np.abs(few).sum(), even / np.abs(even).sum()
-
-
-def _simulated(model: GapModel, residuals: list[FloatArray], draws: FloatArray) -> FloatArray:
-    return np.stack([model.simulate(residual, draws) for residual in residuals])

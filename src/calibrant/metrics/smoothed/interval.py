@@ -7,15 +7,18 @@ error falls as the bandwidth grows, the ends of its interval solve L(s) = s and 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.metrics.gaps.intervals import LUCK
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.bootstrap import normal_draws
 from calibrant.stats.inversion import halving_end
-from calibrant.stats.kernels import GridSums, coarsened, grid_points, smoothing_matrix
+from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
 
 __all__ = ["smooth_interval"]
 
@@ -48,9 +51,15 @@ def smooth_interval(
     value = grids.error(bandwidth)
     seed = int(rng.integers(2**63))
 
+    @cache
+    def draws(points: int) -> NDArray[np.float32]:
+        # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
+        # stands for itself and its negative.
+        shape = (points, math.ceil(min(resamples, MOST_DRAWS) / 2))
+        return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
     def ends(at: float) -> tuple[float, float]:
-        # The same noise at every bandwidth, so that the ends change smoothly with it.
-        return _ends_at(grids, at, rows, inflation, level, resamples, np.random.default_rng(seed))
+        return _ends_at(grids, at, inflation / rows, level, draws)
 
     low, high = ends(bandwidth)
     if low > 0:
@@ -75,42 +84,66 @@ def _meeting(first: float, end_first: float, second: float, end_second: float) -
 def _ends_at(
     grids: SmoothGrids,
     bandwidth: float,
-    rows: int,
-    inflation: float,
+    scatter: float,
     level: float,
-    resamples: int,
-    rng: np.random.Generator,
+    draws: Callable[[int], NDArray[np.float32]],
 ) -> tuple[float, float]:
+    """Return the ends at one bandwidth; `scatter` is the inflation of the variance over rows."""
     whole = grids.sums(grid_points(max(bandwidth, 0.01)))
     total = whole.weight.sum()
-    sums, drawn = _as_published(whole, grids.sums(grid_points(grids.bandwidth())), bandwidth)
-    matrix = smoothing_matrix(bandwidth, sums.weight.size)
-    density = sums.weight @ matrix
+    residual, weight, drawn = _as_published(
+        whole, grids.sums(grid_points(grids.bandwidth())), bandwidth
+    )
+    # Places of the grid without rows have no residual and no noise.
+    held = np.flatnonzero(weight)
+    nodes = even_steps(weight.size)[held]
+    matrix = smoothing_matrix(bandwidth, nodes)
+    density = weight[held] @ matrix
     scale = 1 / density.sum()
-    smoothed = (sums.residual @ matrix) * scale
+    smoothed = (residual[held] @ matrix) * scale
     observed = float(np.abs(smoothed).sum())
-    at = np.linspace(0, 1, smoothed.size)
+    at = even_steps(smoothed.size)
     gap = np.divide(smoothed, density * scale, out=np.zeros_like(smoothed), where=density > 0)
-    spread = _largest_spread(at, gap)
-    node = np.interp(np.linspace(0, 1, sums.weight.size), at, spread)
-    error = np.sqrt(np.maximum(drawn, 0.0) * total * node * inflation / rows)
-    draws = normal_draws(min(resamples, MOST_DRAWS), error.size, rng, np.float32)
-    spreading = (matrix * scale * error[:, None]).astype(np.float32)
-    noise = _product(draws.T, spreading)
-    few, even = _lines(smoothed, density * scale, noise.std(axis=0), observed)
-    sizes = np.abs(noise).sum(axis=1)
+    node = np.interp(nodes, at, _largest_spread(at, gap))
+    error = np.sqrt(np.maximum(drawn[held], 0.0) * total * node * scatter)
+    spreading = (matrix * (scale * error[:, None])).astype(np.float32)
+    noise = _product(spreading.T, draws(weight.size)[held])
+    # Draws come in pairs of either sign: their mean is 0.
+    few, even = _lines(smoothed, density * scale, np.sqrt(np.square(noise).mean(axis=1)), observed)
+    return _inverted(noise, few, even, observed, level)
+
+
+def _inverted(
+    noise: NDArray[np.float32], few: FloatArray, even: FloatArray, observed: float, level: float
+) -> tuple[float, float]:
+    """Return the ends of the candidates along two lines that the observed sum allows."""
+    sizes = np.abs(noise).sum(axis=0)
     reach = 5 * float(sizes.std()) + float(sizes.mean())
     tail = (1 - level) / 2
 
-    def share(line: FloatArray, value: float, sign: int) -> float:
-        totals = np.abs(noise + (value * line).astype(np.float32)).sum(axis=1)
-        return float((sign * totals >= sign * observed).mean())
+    room = np.empty_like(noise)
 
-    low = halving_end(lambda v: share(few, v, 1), observed, 0.0, tail)
-    high = halving_end(lambda v: share(even, v, -1), observed, observed + reach, tail)
-    if share(even, observed, -1) < LUCK:
+    def totals(line: FloatArray, value: float) -> NDArray[np.float32]:
+        moved = (value * line).astype(np.float32)[:, None]
+        out = np.empty((2, noise.shape[1]), np.float32)
+        for sums, shift in zip(out, (np.add, np.subtract), strict=True):
+            shift(noise, moved, out=room)
+            np.add.reduce(np.abs(room, out=room), axis=0, out=sums)
+        return out.ravel()
+
+    @cache
+    def at_least(value: float) -> float:
+        return float((totals(few, value) >= observed).mean())
+
+    @cache
+    def at_most(value: float) -> float:
+        return float((totals(even, value) <= observed).mean())
+
+    low = halving_end(at_least, observed, 0.0, tail)
+    high = halving_end(at_most, observed, observed + reach, tail)
+    if at_most(observed) < LUCK:
         # Less error than even the observed amount would mostly show, by luck.
-        high = max(high, float(np.median(np.abs(noise + (observed * even)).sum(axis=1))))
+        high = max(high, float(np.median(totals(even, observed))))
     return low, high
 
 
@@ -130,10 +163,10 @@ def _product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[n
 
     On a busy machine waiting for a second thread costs a hundred times the product itself.
     """
-    rows = max(250_000 // max(right.size, 1), 1)
+    columns = max(250_000 // max(left.size, 1), 1)
     out = np.empty((left.shape[0], right.shape[1]), np.float32)
-    for start in range(0, left.shape[0], rows):
-        np.matmul(left[start : start + rows], right, out=out[start : start + rows])
+    for start in range(0, right.shape[1], columns):
+        out[:, start : start + columns] = left @ right[:, start : start + columns]
     return out
 
 
@@ -153,8 +186,8 @@ def _lines(
 
 def _as_published(
     whole: GridSums, of_value: GridSums, bandwidth: float
-) -> tuple[GridSums, FloatArray]:
-    """Return the sums as smooth ECE counts them, and the weights that make their variance.
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return residuals and weights as smooth ECE counts them, and weights for their variance.
 
     The published mirrored grid has its two end points once, all others twice, so that rows at
     exactly 0 or 1 count half. The interval has to count them alike, or it is one of another
@@ -167,20 +200,11 @@ def _as_published(
     of_value
         Sums on the grid of the value; its end points are what is halved.
     """
-
-    def less(values: FloatArray, ends: FloatArray, part: float) -> FloatArray:
-        out = values.copy()
-        out[[0, -1]] -= part * ends[[0, -1]]
-        return out
-
-    counted = GridSums(
-        less(whole.residual, of_value.residual, 0.5), less(whole.weight, of_value.weight, 0.5)
-    )
-    varied = GridSums(whole.residual, less(whole.weight, of_value.weight, 0.75))
-    return _coarse_enough(counted, bandwidth), _coarse_enough(varied, bandwidth).weight
-
-
-def _coarse_enough(sums: GridSums, bandwidth: float) -> GridSums:
-    while (steps := sums.weight.size - 1) % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
-        sums = coarsened(sums)
-    return sums
+    sums = np.stack([whole.residual, whole.weight, whole.weight])
+    ends = np.stack([0.5 * of_value.residual, 0.5 * of_value.weight, 0.75 * of_value.weight])
+    sums[:, [0, -1]] -= ends[:, [0, -1]]
+    # As few steps as are fine enough.
+    while (steps := sums.shape[1] - 1) % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
+        sums = every_other(sums)
+    residual, weight, drawn = sums
+    return residual, weight, drawn

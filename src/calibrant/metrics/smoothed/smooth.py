@@ -32,6 +32,7 @@ class SmoothGrids:
         self._sums: dict[int, GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
         self._errors: dict[float, float] = {}
+        self._bandwidth: float | None = None
 
     def sums(self, points: int) -> GridSums:
         """Return the sums on a grid of `points` points."""
@@ -56,7 +57,9 @@ class SmoothGrids:
 
     def bandwidth(self) -> float:
         """Return the bandwidth that equals its own error."""
-        return fixed_point_bandwidth(self.error)
+        if self._bandwidth is None:
+            self._bandwidth = fixed_point_bandwidth(self.error)
+        return self._bandwidth
 
 
 def smooth_ece(
