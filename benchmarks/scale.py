@@ -17,9 +17,12 @@ import altair as alt
 import numpy as np
 
 from benchmarks import epistemic
-from benchmarks.harness import DOCS, Page, seconds
+from benchmarks.harness import DOCS, ROOT, Page, seconds
+from benchmarks.weight import source_of
 
 QUICK = bool(os.environ.get("CALIBRANT_QUICK"))
+# A commit to hold the audits against, whose libraries the environment has.
+BEFORE = os.environ.get("CALIBRANT_BEFORE")
 SIZES = (100_000, 1_000_000, 10_000_000) if QUICK else (100_000, 1_000_000, 10_000_000, 100_000_000)
 SMALLEST = 1_000
 REPEATS = 5
@@ -64,6 +67,14 @@ def write_table(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns, schema=schema), row_group_size=CHUNK)
 
 
+# The same environment, whichever code is run.
+FROM_SOURCE = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from calibrant.cli.main import main
+sys.argv[0] = "calibrant"
+main()
+"""
 # A process inherits the peak of the one that starts it, so a small one starts what is measured.
 LAUNCHER = """
 import json, os, sys, time
@@ -126,27 +137,33 @@ PHASES = """
 import json, sys, time
 begin = time.perf_counter()
 from calibrant.cli.main import main
-from calibrant.verbs import streamed_audit
+from calibrant.inputs.streams import cell_source
 marks = {}
-def timed(name):
-    function = getattr(streamed_audit, name)
+def timed(module, name, then=None):
+    function = getattr(module, name)
     def wrapped(*given, **options):
         start = time.perf_counter()
         try:
             return function(*given, **options)
         finally:
             marks[name] = (start, time.perf_counter())
-    setattr(streamed_audit, name, wrapped)
-timed("summed")
-timed("_entries")
+            if then is not None:
+                then()
+    setattr(module, name, wrapped)
+def then():
+    # Loaded after the rows are read, as the audit itself does.
+    from calibrant.verbs import audit_document
+    timed(audit_document, "_entries")
+timed(cell_source, "sum_table", then)
 sys.argv = ["calibrant", "audit", sys.argv[1], "--engine", "local", "--json", sys.argv[2]]
 try:
     main()
 except SystemExit:
     pass
 print(json.dumps([
-    marks["summed"][0] - begin,
-    marks["summed"][1] - marks["summed"][0],
+    marks["sum_table"][0] - begin,
+    marks["sum_table"][1] - marks["sum_table"][0],
+    marks["_entries"][0] - marks["sum_table"][1],
     marks["_entries"][1] - marks["_entries"][0],
     time.perf_counter() - marks["_entries"][1],
 ]))
@@ -165,15 +182,65 @@ def split(page: Page, paths: dict[int, Path]) -> None:
         rows.append((f"{size:,}", *(seconds(float(v)) for v in np.median(found, axis=0))))
     page.table(
         "Where the time goes",
-        ("rows", "start", "reading and summing", "metrics and intervals", "printing and JSON"),
+        (
+            "rows",
+            "start",
+            "reading and summing",
+            "loading what measures",
+            "metrics and intervals",
+            "printing and JSON",
+        ),
         rows,
     )
     page.text(
-        "Medians of runs of their own. The start is what is loaded before the first row is read; "
-        "what metrics and printing need is loaded while rows are read, and for few rows it is "
-        "waited for in the column of the metrics. The start of Python itself and its end are not "
-        "in this table."
+        "Medians of runs of their own. The start is what is loaded before the first row is read. "
+        "The start of Python itself and its end are not in this table."
     )
+
+
+def compare_with(page: Page, commit: str, folder: Path, paths: dict[int, Path]) -> None:
+    """Write down the same audits by the code of a commit and by this, in turns."""
+    old = source_of(commit, folder) / "src"
+    rows = []
+    for size, path in paths.items():
+        taken: dict[str, list[tuple[float, float, float]]] = {"before": [], "now": []}
+        for turn in range(REPEATS + 1):
+            for name, source in (("before", old), ("now", ROOT / "src")):
+                command = [
+                    sys.executable, "-c", FROM_SOURCE, str(source), "audit", str(path),
+                    "--engine", "local", "--json", str(path.with_suffix(".json")),
+                ]  # fmt: skip
+                found = run(command)[:3]
+                # The first turn fills the disk's cache and compiles.
+                if turn:
+                    taken[name].append(found)
+        before, now = (np.median(taken[name], axis=0) for name in ("before", "now"))
+        print(size, "before", before.round(3), "now", now.round(3), flush=True)
+        rows.append(
+            (
+                f"{size:,}",
+                *(seconds(float(one[what])) for what in (0, 1) for one in (before, now)),
+                *(f"{one[2] / 1e6:.0f} MB" for one in (before, now)),
+                *(f"{ratio:.2f}" for ratio in now / before),
+            )
+        )
+    page.table(
+        f"The code of a commit before ({commit}) and this, in turns",
+        (
+            "rows",
+            "before",
+            "now",
+            "CPU before",
+            "CPU now",
+            "peak before",
+            "peak now",
+            "time, now / before",
+            "CPU",
+            "peak",
+        ),
+        rows,
+    )
+    page.text(f"Medians of {REPEATS} runs of each, whole processes, after one that does not count.")
 
 
 def slope(sizes: list[int], values: list[float]) -> float:
@@ -277,13 +344,12 @@ def main() -> None:
             write_table(path, rows)
             found[rows] = measured(path, rows)
             print(rows, {name: round(value, 3) for name, value in found[rows].items()}, flush=True)
-            if rows in (SMALLEST, max(SIZES)):
-                paths[rows] = path
-            else:
-                path.unlink()
+            paths[rows] = path
         base = found.pop(SMALLEST)
         report(page, base, found)
-        split(page, paths)
+        split(page, {rows: paths[rows] for rows in (SMALLEST, max(SIZES))})
+        if BEFORE:
+            compare_with(page, BEFORE, Path(folder), paths)
     figure(page, found)
     growth(page, base, found)
     plan(page, base, found)
