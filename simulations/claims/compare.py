@@ -19,6 +19,7 @@ from calibrant.comparison.survey import survey_block
 from simulations._comparison_worlds import (
     HARDEST,
     PAIRS,
+    RARE,
     chances,
     contradiction,
     largest_gap,
@@ -142,18 +143,24 @@ def judges(rng, *, n, pool, side):
     yield Said(JUDGES, shown, shown and found.side(0.95) != side)
 
 
+def _pairs(world, n):
+    drawn = world.draw(np.random.default_rng(7), 200_000)
+    accuracies = [float(model.chance.mean()) for model in drawn]
+    power = (BETTER,) if truth(world.name) and n == 400 else ()
+    power += (ACCURATE,) if world.name == "calibrated .50/.75" and n == 400 else ()
+    run = partial(pair, world=world, n=n, accuracies=accuracies)
+    yield World(f"{world.name}, n = {n:,}", run, power)
+
+
 def worlds():
-    sizes = {world.name: world for world in (*HARDEST, PAIRS[10], PAIRS[11])}
-    for world in sizes.values():
-        drawn = world.draw(np.random.default_rng(7), 200_000)
-        accuracies = [float(model.chance.mean()) for model in drawn]
-        power = (BETTER,) if truth(world.name) else ()
-        power += (ACCURATE,) if world.name == "calibrated .50/.75" else ()
-        yield World(
-            f"{world.name}, n = 400",
-            partial(pair, world=world, n=400, accuracies=accuracies),
-            power,
-        )
+    hardest = {world.name: world for world in (*HARDEST, PAIRS[10], PAIRS[11])}
+    for world in hardest.values():
+        yield from _pairs(world, 400)
+    for name in ("calibrated .50/.75", "calibrated, round numbers up to 1.0", "both +1 log-odds"):
+        for n in (40, 2_000):
+            yield from _pairs(hardest[name], n)
+    for n in (200, 2_000):
+        yield from _pairs(RARE, n)
     yield World("equal accuracy, n = 200", partial(equal_accuracy, n=200))
     odds = (0.3, 0.5, 0.75, 0.9)
     for name, n, levels, steps in (
