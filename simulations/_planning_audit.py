@@ -4,7 +4,8 @@ import numpy as np
 
 from calibrant.claims.margins import error_within
 from calibrant.core.rng import named_stream
-from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
+from calibrant.planning.labelling.pools import spread_shares
 from simulations._planning_labels import (
     DESIGNS,
     JUDGES,
@@ -41,16 +42,18 @@ def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
     taken, weight = pool.labelled, pool.weights()
     # As `calibrant.inputs.labelled`: equal weights are none.
     uneven = weight if np.ptp(weight) > 1e-6 * weight.max() else None
-    block = RowBlock(
+    spread = DrawSpread(pool.draws.along[taken], spread_shares(pool.draws)[taken])
+    block = DrawnBlock(
         p[taken], y[taken], uneven, None, probability=True, bins=BINS, level=0.95, resamples=500,
-        rng=rng,
+        rng=rng, spread=spread,
     )  # fmt: skip
     found = block.estimates(("accuracy", "brier", "ece"))
     names = ("confidence_gap", "accuracy", "brier", "ece")
     pairs = zip((found[name] for name in names), truth, strict=True)
     inside = [one.low - 1e-12 <= value <= one.high + 1e-12 for one, value in pairs]
     upper = error_within(block.gaps.residual, block.gaps.error(), 0.05)["upper"]
-    return [*inside, upper >= truth[3]]
+    width = found["confidence_gap"].high - found["confidence_gap"].low
+    return [*inside, upper >= truth[3], width]
 
 
 def audit_coverage(runs, *, worlds=("over-confident", "shifted"), judges=JUDGES, seed=0):

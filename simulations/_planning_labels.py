@@ -49,15 +49,19 @@ class Loop:
         n = p.size
         self.known, self.wave = np.full(n, np.nan), np.zeros(n, dtype=np.intp)
         self.pi, self.order = np.zeros(n), np.zeros(n, dtype=np.intp)
+        self.along = np.full(n, np.nan)
         self.waves, self.made, self.queue, self.count = [], [], [], 0
 
     def pool(self):
-        draws = Draws(self.wave, self.pi, tuple(self.waves), tuple(self.made), self.order)
+        draws = Draws(
+            self.wave, self.pi, tuple(self.waves), tuple(self.made), self.order, self.along
+        )
         return LabelPool(self.p, self.known, self.side, self.bins, draws)
 
     def draw(self, size):
         found = draw_wave(self.pool(), size, design=self.design, rng=self.rng)
         self.wave[found.index], self.pi[found.index] = len(self.waves) + 1, found.pi
+        self.along[found.index] = found.along
         self.waves.append(found.wave)
         self.made.append(0)
         self.queue = list(found.index)

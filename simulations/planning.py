@@ -209,12 +209,15 @@ def audit_part():
     return (
         "Coverage of an audit of stored labels",
         f"As before, {RUNS['audit']:,} runs, but the labels are audited as a table, each with the "
-        "weight of its draw; the truth is that of answers without end. An audit does not know "
-        "the judge: where a good judge spread the draw, its intervals are wider than they need "
-        "to be, and `label status --judge` has the narrower ones.",
+        "weight of its draw; the truth is that of answers without end. An audit reads from the "
+        "store how evenly a draw was spread, and takes the noise from neighbours on that line. It "
+        "makes no regression on the judge: `label status --judge` has narrower intervals.",
         _table(
-            ("world", "design", "waves", "judge", *AUDITED),
-            [(*key, *(_share(v) for v in row)) for key, row in found.items()],
+            ("world", "design", "waves", "judge", *AUDITED, "width of the gap"),
+            [
+                (*key, *(_share(v) for v in row[:-1]), f"{row[-1]:.3f}")
+                for key, row in found.items()
+            ],
         ),
     )
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import sqlite3
 import time
 
 import numpy as np
@@ -108,6 +109,75 @@ def test_outcomes_of_some_rows_are_refused_without_a_store(tmp_path):
         cal.audit(path)
     with pytest.raises(InputError, match="nobody knows how"):
         cal.monitor(path, baseline=path)
+
+
+def test_missing_outcomes_are_told_for_what_they_are(tmp_path):
+    path, _ = pool_file(tmp_path)
+    table = pl.read_csv(path, infer_schema=False)
+    some = [1 if k < 90 else None for k in range(table.height)]
+    table.with_columns(pl.Series("correct", some)).write_csv(path)
+    with pytest.raises(InputError) as refused:
+        cal.audit(path)
+    said = str(refused.value)
+    assert said.index("label_serve") < said.index("only where chance decided") < said.index("drop")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("design", ["stratified", "pps", "random"])
+def test_an_exported_table_is_audited_as_the_pool_itself(tmp_path, kind, design):
+    path, truth = pool_file(tmp_path, n=800)
+    label(path, truth, 240, design=design, wave=80)
+    out = tmp_path / f"labels.{kind}"
+    cal.label_export(path, out=out)
+    here, there = (cal.audit(place, resamples=50)["results"][0] for place in (path, out))
+    assert here["metrics"] == there["metrics"]
+    assert here["significance"] == there["significance"]
+    assert any("labels of a draw" in note for note in there["notes"])
+    table = pl.read_parquet(out) if kind == "parquet" else pl.read_csv(out)
+    plain = table.select("question_id", "confidence", "correct")
+    free = cal.audit(plain, resamples=50)["results"][0]["metrics"]
+    if design == "pps":
+        assert free["accuracy"]["value"] != here["metrics"]["accuracy"]["value"]
+    same = free["accuracy"] == here["metrics"]["accuracy"]
+    assert same == (design == "random")
+
+
+def test_an_exported_table_of_unequal_chances_is_not_taken_for_a_free_choice(tmp_path):
+    path, truth = pool_file(tmp_path, n=500, models=("a", "b"))
+    label(path, truth, 240, design="pps", wave=80)
+    out = tmp_path / "labels.csv"
+    cal.label_export(path, out=out)
+    for call in (
+        lambda: cal.compare(out),
+        lambda: cal.groups(out, features=["pad"]),
+        lambda: cal.groups(path, features=["pad"]),
+    ):
+        with pytest.raises(InputError, match="unequal chances"):
+            call()
+
+
+def test_an_exported_table_of_single_answers_is_no_comparison(tmp_path):
+    path, truth = pool_file(tmp_path, models=("a", "b"))
+    label(path, truth, 200, labels=tmp_path / "answers.sqlite")
+    cal.label_export(path, out=tmp_path / "answers.csv", labels=tmp_path / "answers.sqlite")
+    with pytest.raises(InputError, match="questions on which models agree"):
+        cal.compare(tmp_path / "answers.csv")
+    label(path, truth, 200, labels=tmp_path / "whole.sqlite", whole_questions=True, wave=60)
+    cal.label_export(path, out=tmp_path / "whole.csv", labels=tmp_path / "whole.sqlite")
+    assert cal.compare(tmp_path / "whole.csv", resamples=50)["pairs"][0]["n"] > 50
+
+
+def test_a_store_of_an_earlier_program_is_read(tmp_path):
+    """Nobody kept how its draws were spread: they count as left to chance."""
+    path, truth = pool_file(tmp_path)
+    session = label(path, truth, 200)
+    new = cal.audit(path, resamples=50)["results"][0]["metrics"]["accuracy"]
+    session.store.close()
+    with sqlite3.connect(session.store.path) as store:
+        store.execute("DROP TABLE spread")
+    old = cal.audit(path, resamples=50)["results"][0]["metrics"]["accuracy"]
+    assert old["value"] == new["value"]
+    assert old["low"] != new["low"]
 
 
 def test_single_answers_are_no_fair_choice_of_questions(tmp_path):

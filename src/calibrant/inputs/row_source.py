@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,6 +18,7 @@ from calibrant.inputs.coverage import table_coverage
 from calibrant.inputs.opened.base import Opened
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import ScoreBlock, Scores
+from calibrant.records.label_columns import SPREAD
 
 __all__ = ["row_source"]
 
@@ -117,7 +118,15 @@ def _untested(block: ScoreBlock) -> list[str]:
 def _block(
     block: ScoreBlock, options: AuditOptions, probability: bool, rng: np.random.Generator
 ) -> RowBlock:
-    return RowBlock(
+    made: Callable[..., RowBlock] = RowBlock
+    if SPREAD in block.frame.columns:
+        # Loaded here: few tables are labels that were drawn.
+        from calibrant.inputs.labelled.drawn import spread_of
+        from calibrant.metrics.drawn_block import DrawnBlock
+
+        spread = spread_of(block.frame)
+        made = RowBlock if spread is None else partial(DrawnBlock, spread=spread)
+    return made(
         block.confidence,
         block.correct,
         block.weights,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "LABELS",
+    "LATER_TABLES",
     "LEASE_SECONDS",
     "SCHEMA_VERSION",
     "TABLES",
@@ -49,6 +50,15 @@ CREATE INDEX labels_by_item ON labels (item_id);
     for table in ("waves", "items", "assignments", "labels")
     for verb in ("UPDATE", "DELETE")
 )
+# Made where a store of an earlier program has none; that program reads the store all the same.
+LATER_TABLES = (
+    "CREATE TABLE IF NOT EXISTS spread (item TEXT PRIMARY KEY, along REAL NOT NULL) WITHOUT ROWID",
+    *(
+        f"CREATE TRIGGER IF NOT EXISTS spread_{verb.lower()} BEFORE {verb} ON spread "
+        "BEGIN SELECT RAISE(ABORT, 'labels are append-only'); END"
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +98,17 @@ class StoredWave:
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """A drawn item: its key, its wave, its chance, and whether two people label it."""
+    """A drawn item: its key, its wave, its chance, and whether two people label it.
+
+    `along` is its place on the line along which its wave was spread, None where it was not.
+    """
 
     id: int
     key: ItemKey
     wave: int
     pi: float
     twice: bool
+    along: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ label back is a new row, so that everything that ever happened can be read again
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.records.label_schema import (
     LABELS,
+    LATER_TABLES,
     LEASE_SECONDS,
     SCHEMA_VERSION,
     TABLES,
@@ -73,6 +75,8 @@ class LabelStore:
             for statement in statements(TABLES):
                 self._db.execute(statement)
             self._db.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+        for statement in LATER_TABLES:
+            self._db.execute(statement)
         version = self.meta("schema")
         if version != str(SCHEMA_VERSION):
             raise InputError(
@@ -121,6 +125,7 @@ class LabelStore:
         uniform: bool = True,
         seed: int = 0,
         twice: Iterable[int] = (),
+        along: Sequence[float] = (),
     ) -> int:
         """Keep the items of a wave, in the order in which they are to be shown.
 
@@ -132,6 +137,8 @@ class LabelStore:
             How they were drawn, from how many, and whether with equal chances.
         twice
             Places (from 0) of the items that two people label, to see how they agree.
+        along
+            Where each item lies on the line along which the draw was spread, NaN for nowhere.
         """
         double = set(twice)
         with self._writing():
@@ -147,6 +154,14 @@ class LabelStore:
                 [
                     (k.code, k.question_id, k.answer, k.model, wave, n, float(p), int(n in double))
                     for n, (k, p) in enumerate(zip(keys, pi, strict=True))
+                ],
+            )
+            self._db.executemany(
+                "INSERT INTO spread VALUES (?, ?)",
+                [
+                    (k.code, float(x))
+                    for k, x in zip(keys, along, strict=bool(along))
+                    if math.isfinite(x)
                 ],
             )
         return wave
@@ -220,11 +235,12 @@ class LabelStore:
     def items(self) -> list[StoredItem]:
         """Return every drawn item, in the order in which they are shown."""
         rows = self._db.execute(
-            "SELECT id, question_id, answer, model, wave, pi, twice FROM items ORDER BY wave, place"
+            "SELECT i.id, i.question_id, i.answer, i.model, i.wave, i.pi, i.twice, s.along "
+            "FROM items i LEFT JOIN spread s ON s.item = i.item ORDER BY i.wave, i.place"
         )
         return [
-            StoredItem(i, ItemKey(q, a, m), wave, pi, bool(twice))
-            for i, q, a, m, wave, pi, twice in rows
+            StoredItem(i, ItemKey(q, a, m), wave, pi, bool(twice), along)
+            for i, q, a, m, wave, pi, twice, along in rows
         ]
 
     def label(

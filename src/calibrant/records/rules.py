@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 
 __all__ = ["RULES", "Rule", "broken_rule"]
 
@@ -58,7 +58,17 @@ _ALL = (
         "the outcome must be 0, 1, true or false",
         Hint("map the values to 0 and 1, or ") + _DROP,
     ),
-    Rule("correct_missing", "the outcome is missing", Hint("label the row, or ") + _DROP),
+    Rule(
+        "correct_missing",
+        "the outcome is missing",
+        Hint(
+            "rows that have one may differ from those that have none: label a drawn part with "
+            "`{call}` and audit the table again; only where chance decided which rows have an "
+            "outcome, use {on_invalid} to leave the others out and have them counted",
+            call=Call("label serve", "TABLE"),
+            on_invalid="drop",
+        ),
+    ),
     Rule(
         "correct_not_binary",
         "the outcome must be 0 or 1",

@@ -10,17 +10,20 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
+from calibrant.inputs.labelled.drawn import (
+    equal_chances,
+    refuse_incomplete,
+    refuse_unequal,
+    without_draw,
+)
 from calibrant.inputs.labelled.pool import read_pool
 from calibrant.inputs.opened.base import Columns, Opened
-from calibrant.planning.labelling.session import WHOLE, LabelSession
+from calibrant.planning.labelling.session import LabelSession
 from calibrant.records import Scores, Study, load_scores
+from calibrant.records.label_columns import ALONG, SPREAD, WEIGHT
 from calibrant.records.label_store import LabelStore
 
-__all__ = ["WEIGHT", "OpenLabels"]
-
-WEIGHT = "label_weight"
-# Weights that differ by less are equal but for rounding.
-_SAME = 1e-6
+__all__ = ["OpenLabels"]
 
 
 class OpenLabels(Opened):
@@ -61,7 +64,7 @@ class OpenLabels(Opened):
         return LabelSession(rows, LabelStore(self.store, create=False))
 
     def labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:
-        """Return the pool with its labels, and the labelled rows; weights where they differ."""
+        """Return the pool with its labels, and the labelled rows with what their draw was."""
         session = self.session(columns)
         frame = session.labelled_rows()
         if not frame.height:
@@ -70,16 +73,16 @@ class OpenLabels(Opened):
                 source=str(self.store),
                 hint=Hint("label some: {call}", call=Call("label serve", "TABLE")),
             )
-        weight = frame[WEIGHT]
+        chances = (
+            "drawn with equal chances"
+            if equal_chances(frame[WEIGHT])
+            else "drawn with unequal chances, which weights undo"
+        )
         self.notes = [
             f"outcomes are {frame.height:,} labels of {session.rows.height:,} rows, by people; "
-            + (
-                "drawn with equal chances"
-                if _equal(weight)
-                else "drawn with unequal chances, which weights undo"
-            )
+            f"{chances}"
         ]
-        return session, frame.drop(WEIGHT) if _equal(weight) else frame
+        return session, frame
 
     def _load(self, rules: dict[str, Any]) -> Scores:
         _, frame = self.labelled(rules)
@@ -87,52 +90,26 @@ class OpenLabels(Opened):
             name: None
             for name in ("confidence", "correct", "model", "method", "question", "answer")
         }
-        weights = WEIGHT if WEIGHT in frame.columns else None
-        return load_scores(frame, **{**rules, **canonical, "weights": weights})
+        own = {
+            "weights": None if equal_chances(frame[WEIGHT]) else WEIGHT,
+            "features": [*(rules.get("features") or ()), ALONG, SPREAD],
+        }
+        return load_scores(frame, **{**rules, **canonical, **own})
 
     def scores_table(self) -> pl.DataFrame:
-        """Return the labelled rows, under the names of the schema."""
-        return self.labelled({})[1]
+        """Return the labelled rows, under the names of the schema; each counts the same."""
+        frame = self.labelled({})[1]
+        refuse_unequal(frame[WEIGHT], str(self.store))
+        return without_draw(frame)
 
     def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
         """Return the labelled rows for a comparison: its questions all had the same chance."""
         session, frame = self.labelled(columns)
-        if WEIGHT in frame.columns:
-            raise InputError(
-                "the labels were drawn with unequal chances, and a comparison takes equal ones",
-                source=str(self.store),
-                hint=Hint(
-                    "draw with equal chances: {call}; or audit the models one by one",
-                    call=Call("label serve", "TABLE", design="stratified"),
-                ),
-            )
-        return self._whole_questions(session, frame), {}
-
-    def _whole_questions(self, session: LabelSession, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of questions whose answers are all labelled, where that is fair.
-
-        One label serves all models that gave an answer. A question on which all agree is complete
-        with one label, one with three answers needs three: where single answers were drawn,
-        complete questions are no fair choice.
-        """
+        refuse_unequal(frame[WEIGHT], str(self.store))
         whole = session.rows.group_by("question_id").len(name="rows")
         made = frame.group_by("question_id").len(name="made")
         touched = made.join(whole, on="question_id", how="left")
         part = touched.filter(pl.col("made") < pl.col("rows"))["question_id"]
-        if part.len() and not all(w.design.endswith(WHOLE) for w in session.store.waves()):
-            raise InputError(
-                f"{part.len():,} of {touched.height:,} labelled questions have labels for some "
-                "models only, and questions on which models agree had a greater chance of being "
-                "complete",
-                source=str(self.store),
-                hint=Hint(
-                    "draw whole questions: {call}; or audit the models one by one",
-                    call=Call("label serve", "TABLE", whole_questions=True),
-                ),
-            )
-        return frame.filter(~pl.col("question_id").is_in(part.implode()))
-
-
-def _equal(weight: pl.Series) -> bool:
-    values = weight.to_numpy()
-    return bool(values.max() - values.min() <= _SAME * values.max())
+        designs = [wave.design for wave in session.store.waves()]
+        refuse_incomplete(part.len(), touched.height, designs, str(self.store))
+        return without_draw(frame.filter(~pl.col("question_id").is_in(part.implode()))), {}

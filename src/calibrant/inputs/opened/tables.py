@@ -17,6 +17,7 @@ from calibrant.inputs.raw_scores import scores_outside
 from calibrant.planning import require_labels
 from calibrant.records import Scores, load_scores, read_table, scan_table, source_name
 from calibrant.records.columns import guessed_column, with_fields
+from calibrant.records.label_columns import WEIGHT
 from calibrant.records.tables import collect, column_names, plain_array
 
 __all__ = ["OpenArrays", "OpenTables", "holds_draws"]
@@ -87,11 +88,38 @@ class OpenTables(Opened):
 
     def _load(self, rules: dict[str, Any]) -> Scores:
         self._require_labels(rules["correct"])
+        if self._drawn:
+            # Loaded here: few tables are labels that were drawn.
+            from calibrant.inputs.labelled.drawn import drawn_rules
+
+            rules, self.notes = drawn_rules(self._drawn, rules)
         return load_scores(self.given, **rules)
+
+    @property
+    def _drawn(self) -> list[Any]:
+        """Those of the tables that hold labels which calibrant drew, with what their draw was."""
+        return [table for table in self.tables if WEIGHT in _names(table)]
 
     def scores_table(self) -> Any:
         """Return the tables as they were given."""
         return self.given
+
+    def probabilities_table(self) -> Any:
+        """Return the tables for verbs that count every row the same."""
+        for table in self._drawn:
+            from calibrant.inputs.labelled.drawn import refuse_unequal
+
+            refuse_unequal(read_table(table)[WEIGHT], source_name(table))
+        return self.scores_table()
+
+    def compared(self, columns: Columns) -> tuple[Any, Columns]:
+        """Return the tables for a comparison: questions of drawn labels had the same chance."""
+        for table in self._drawn:
+            from calibrant.inputs.labelled.drawn import refuse_exported
+
+            question, model = (columns.get(r) or _ROLES[r] for r in ("question", "model"))
+            refuse_exported(table, source_name(table), question, model)
+        return self.given, columns
 
     def has_scores(self, confidence: str | None) -> bool:
         """Return whether a confidence was named, or a table has the column."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,28 @@ _ENOUGH = 40
 
 @dataclass(frozen=True, slots=True)
 class WaveDraw:
-    """Items of one wave, in random order, with the chance each of them had."""
+    """Items of one wave, in random order, with the chance each of them had.
+
+    `along` says where each lies on the line along which the draw was spread evenly, NaN where it
+    was not spread: neighbours on it are alike, and were drawn one in each stretch.
+    """
 
     index: Indices
     pi: Floats
     wave: Wave
+    along: Floats
 
 
-Design: TypeAlias = Callable[[LabelPool, int, np.random.Generator], tuple[Floats, Indices, bool]]
+class Chances(NamedTuple):
+    """Chance of every open item, the order in which they are walked, and how they are spread."""
+
+    pi: Floats
+    order: Indices
+    along: Floats
+    uniform: bool
+
+
+Design: TypeAlias = Callable[[LabelPool, int, np.random.Generator], Chances]
 DESIGNS: Registry[Design] = Registry("design")
 
 
@@ -79,10 +93,11 @@ def draw_wave(
     generator = as_generator(rng)
     frame = pool.open
     count = min(size, frame.size)
-    pi, order, uniform = DESIGNS[design](pool, count, generator)
-    picks = systematic_sample(pi, order, generator)
+    drawn = DESIGNS[design](pool, count, generator)
+    picks = systematic_sample(drawn.pi, drawn.order, generator)
     picks = generator.permutation(picks)
-    return WaveDraw(frame[picks], pi[picks], Wave(picks.size, int(frame.size), uniform))
+    wave = Wave(picks.size, int(frame.size), drawn.uniform)
+    return WaveDraw(frame[picks], drawn.pi[picks], wave, drawn.along[picks])
 
 
 def choose_batch(
@@ -148,17 +163,21 @@ def inclusion_probabilities(size: Floats, count: int) -> Floats:
     return np.asarray(np.minimum(chances, 1.0), dtype=np.float64)
 
 
-def _spread(pool: LabelPool, generator: np.random.Generator) -> Indices:
-    """Return the open items' order along bin, side information (or confidence), chance."""
+def _walk(
+    pool: LabelPool, fine: Floats, generator: np.random.Generator, *, turns: bool
+) -> tuple[Indices, Floats]:
+    """Return the open items' order along bin, then `fine` in [0, 1], then chance; their places.
+
+    With `turns` every other bin runs backwards, so that neighbours at a border are alike.
+    """
     frame = pool.open
-    fine = pool.confidence[frame]
-    if pool.side is not None and pool.side.shape[1]:
-        fine = pool.side[frame, 0]
-    # Every other bin runs backwards, so that neighbours at a border are alike.
     cell = pool.cell[frame]
-    fine = np.where(cell % 2 == 1, -fine, fine)
+    back = (cell % 2 == 1) & turns
     coarse = np.zeros(frame.size) if pool.stratum is None else pool.stratum[frame]
-    return np.lexsort((generator.random(frame.size), fine, cell, coarse))
+    order = np.lexsort((generator.random(frame.size), np.where(back, -fine, fine), cell, coarse))
+    inside = np.clip(fine, 0.0, 1.0)
+    # Below 1, so that no place reaches into the next bin.
+    return order, cell + 0.999 * np.where(back, 1.0 - inside, inside)
 
 
 def _equal(pool: LabelPool, size: int) -> Floats:
@@ -166,30 +185,28 @@ def _equal(pool: LabelPool, size: int) -> Floats:
     return np.full(left, size / max(left, 1))
 
 
-def _stratified(
-    pool: LabelPool, size: int, generator: np.random.Generator
-) -> tuple[Floats, Indices, bool]:
-    return _equal(pool, size), _spread(pool, generator), True
+def _stratified(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
+    frame = pool.open
+    fine = pool.confidence[frame]
+    if pool.side is not None and pool.side.shape[1]:
+        fine = pool.side[frame, 0]
+    order, along = _walk(pool, fine, generator, turns=True)
+    return Chances(_equal(pool, size), order, along, True)
 
 
-def _random(
-    pool: LabelPool, size: int, generator: np.random.Generator
-) -> tuple[Floats, Indices, bool]:
-    return _equal(pool, size), generator.permutation(pool.open.size), True
+def _random(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
+    left = pool.open.size
+    return Chances(_equal(pool, size), generator.permutation(left), np.full(left, np.nan), True)
 
 
-def _pps(
-    pool: LabelPool, size: int, generator: np.random.Generator
-) -> tuple[Floats, Indices, bool]:
+def _pps(pool: LabelPool, size: int, generator: np.random.Generator) -> Chances:
     lab = np.flatnonzero(pool.labelled)
     if lab.size < _ENOUGH:
         return _stratified(pool, size, generator)
-    frame = pool.open
-    rate = first_look(features(pool), lab, pool.correct[lab], pool.weights())[frame]
+    rate = first_look(features(pool), lab, pool.correct[lab], pool.weights())[pool.open]
     pi = inclusion_probabilities(np.sqrt(np.maximum(rate * (1 - rate), 1e-4)), size)
-    coarse = np.zeros(frame.size) if pool.stratum is None else pool.stratum[frame]
-    order = np.lexsort((generator.random(frame.size), rate, pool.cell[frame], coarse))
-    return pi, order, False
+    order, along = _walk(pool, rate, generator, turns=False)
+    return Chances(pi, order, along, False)
 
 
 for _name, _design in (("stratified", _stratified), ("random", _random), ("pps", _pps)):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
 
-__all__ = ["Draws", "LabelPool", "Wave", "design_weights"]
+__all__ = ["Draws", "LabelPool", "Wave", "design_weights", "spread_shares"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -51,6 +51,9 @@ class Draws:
         Labels that came back from each wave so far.
     order
         Place of each item in the order in which labels were made, shape (n,), or None.
+    along
+        Place of each item on the line along which its wave was spread, NaN where it was not,
+        shape (n,), or None.
     """
 
     wave: Indices
@@ -58,6 +61,7 @@ class Draws:
     waves: tuple[Wave, ...]
     labelled: tuple[int, ...]
     order: Indices | None = None
+    along: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,30 @@ def design_weights(draws: Draws) -> Floats:
         returned = drawn[number] / made[number]
         weight = np.where(inside, returned * (share[number] / pi + later[number]), weight)
     return weight
+
+
+def spread_shares(draws: Draws) -> Floats:
+    """Return, for every item, the share of a label's variance that the spread of its draw is about.
+
+    A spread draw takes one item from each stretch of its line, so that only differences inside a
+    stretch are left to chance. What came back is a random part of what was drawn, and the pool
+    itself is a sample of all answers to come: both keep their full variance. So of a wave that
+    drew the share f of the pool and of which the share r came back, the spread is about r (1 - f).
+
+    Examples
+    --------
+    >>> draws = Draws(np.array([1, 1, 0, 0]), np.full(4, 0.5), (Wave(2, 4),), (1,), None,
+    ...               np.array([0.2, 0.7, np.nan, np.nan]))
+    >>> spread_shares(draws).tolist()
+    [0.25, 0.25, 0.0, 0.0]
+    """
+    if draws.along is None or not draws.waves:
+        return np.zeros(draws.wave.size)
+    drawn = np.array([wave.size for wave in draws.waves], dtype=np.float64)
+    left = max(0.0, 1.0 - drawn.sum() / draws.waves[0].frame)
+    share = left * np.minimum(np.array(draws.labelled) / np.maximum(drawn, 1.0), 1.0)
+    inside = (draws.wave > 0) & np.isfinite(draws.along)
+    return np.where(inside, share[np.maximum(draws.wave - 1, 0)], 0.0)
 
 
 def _merged(waves: tuple[Wave, ...]) -> list[list[int]]:

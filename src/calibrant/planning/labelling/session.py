@@ -18,7 +18,14 @@ from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.agreement import cohen_kappa, label_noise
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN, draw_wave
-from calibrant.planning.labelling.pools import Draws, LabelPool, Wave, design_weights
+from calibrant.planning.labelling.pools import (
+    Draws,
+    LabelPool,
+    Wave,
+    design_weights,
+    spread_shares,
+)
+from calibrant.records.label_columns import ALONG, DESIGN, SPREAD, WEIGHT
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
 
@@ -148,7 +155,7 @@ class LabelSession:
         """Return the outcome of every item (NaN where open) and how the items were drawn."""
         known = self.states() if states is None else states
         count = len(self.keys)
-        correct, pi = np.full(count, np.nan), np.zeros(count)
+        correct, along, pi = np.full(count, np.nan), np.full(count, np.nan), np.zeros(count)
         wave, order = np.zeros(count, dtype=np.intp), np.zeros(count, dtype=np.intp)
         waves = [Wave(entry.size, entry.frame, entry.uniform) for entry in self.store.waves()]
         before = self.existing_items
@@ -162,10 +169,12 @@ class LabelSession:
             item = self._place[state.item.key.code]
             number = state.item.wave + first
             wave[item], pi[item] = number, state.item.pi
+            if state.item.along is not None:
+                along[item] = state.item.along
             if state.outcome is not None:
                 correct[item], order[item] = state.outcome, state.at
                 made[number - 1] += 1
-        return correct, Draws(wave, pi, tuple(waves), tuple(made), order)
+        return correct, Draws(wave, pi, tuple(waves), tuple(made), order, along)
 
     def blocks(self, states: list[ItemState] | None = None) -> list[LabelledBlock]:
         """Return the rows of every model and method with their labels."""
@@ -176,7 +185,8 @@ class LabelSession:
             rows = part["place"].to_numpy().astype(np.intp)
             item = self.item_of[rows]
             order = None if draws.order is None else draws.order[item]
-            own = Draws(draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order)
+            along = None if draws.along is None else draws.along[item]
+            own = Draws(draws.wave[item], draws.pi[item], draws.waves, draws.labelled, order, along)
             side = None if self.side is None else self.side[rows]
             pool = LabelPool(self.confidence[rows], correct[item], side, self.bins, own)
             keys = {name: str(part[name][0]) for name in ("model", "method")}
@@ -184,14 +194,29 @@ class LabelSession:
         return found
 
     def labelled_rows(self, rows: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the rows whose answer is labelled, with ``correct`` and ``label_weight``."""
+        """Return the rows whose answer is labelled, with the outcome and what the draw was.
+
+        Columns ``correct``, ``label_weight`` (rows that this one stands for), ``label_along`` and
+        ``label_spread`` (see `spread_shares`), ``label_design``.
+        """
         correct, draws = self.labels()
-        weight = design_weights(draws)
+        own = {"correct": correct, WEIGHT: design_weights(draws), SPREAD: spread_shares(draws)}
+        if draws.along is not None:
+            own[ALONG] = draws.along
         labelled = (self.rows if rows is None else rows).with_columns(
-            pl.Series("correct", correct[self.item_of], dtype=pl.Float64),
-            pl.Series("label_weight", weight[self.item_of], dtype=pl.Float64),
+            pl.Series(name, values[self.item_of], dtype=pl.Float64, nan_to_null=name == ALONG)
+            for name, values in own.items()
+        )
+        designs = np.array(["", *self._designs()], dtype=object)
+        labelled = labelled.with_columns(
+            pl.Series(DESIGN, designs[draws.wave[self.item_of]], dtype=pl.String)
         )
         return labelled.filter(pl.col("correct").is_not_nan())
+
+    def _designs(self) -> list[str]:
+        """Return the design of every wave, outcomes that came with the table first."""
+        came = ["random"] if self.existing_items else []
+        return came + [wave.design for wave in self.store.waves()]
 
     def _drawn_from(self) -> LabelPool:
         """Return what the next wave is drawn from: the items, or the questions of the items."""
@@ -237,12 +262,13 @@ class LabelSession:
         drawn = draw_wave(pool, size, design=self.design, rng=rng)
         if not drawn.index.size:
             return False
-        items, pi, frame = drawn.index, drawn.pi, drawn.wave.frame
+        items, pi, along, frame = drawn.index, drawn.pi, drawn.along, drawn.wave.frame
         if self.whole_questions:
             # The answers of a question follow each other: a wave that comes back in part then
             # holds whole questions but for the last.
             parts = [np.flatnonzero(self.question_of == question) for question in drawn.index]
             items = np.concatenate(parts)
+            along = np.repeat(along, [part.size for part in parts])
             frame = int(np.isin(self.question_of, pool.open).sum())
             pi = np.full(items.size, items.size / frame)
         twice = np.flatnonzero(rng.random(items.size) < self.overlap)
@@ -254,6 +280,7 @@ class LabelSession:
             uniform=drawn.wave.uniform,
             seed=self.seed,
             twice=twice.tolist(),
+            along=along.tolist(),
         )
         return True
 
@@ -294,7 +321,7 @@ class LabelSession:
 def attach_labels(rows: pl.DataFrame, store: LabelStore) -> pl.DataFrame:
     """Return the labelled rows with their outcome and how many rows each stands for.
 
-    Columns ``correct`` and ``label_weight`` are added (``correct`` is replaced), and rows whose
+    Column ``correct`` is replaced, those of the draw (``label_weight``) are added, and rows whose
     answer has no label are left out. This is what audits, comparisons and baselines use: with
     the weights, labels that were chosen unevenly speak for the whole pool.
 

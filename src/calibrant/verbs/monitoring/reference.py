@@ -13,10 +13,11 @@ from calibrant.core.hints import Call, Hint
 from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.labelled.beside import labels_of
-from calibrant.inputs.labelled.opened import WEIGHT, OpenLabels
+from calibrant.inputs.labelled.opened import OpenLabels
 from calibrant.planning.watching.promise import PromiseWatch
 from calibrant.planning.watching.watch import Baseline, CalibrationWatch
 from calibrant.records import load_scores
+from calibrant.records.label_columns import WEIGHT
 from calibrant.verbs.monitoring.batches import ALONE
 
 __all__ = [
