@@ -174,6 +174,16 @@ def test_draws_tables_take_texts_as_classes_another_id_and_bins():
     assert found["sem2"] == same["sem2"]
 
 
+def test_the_curve_ends_with_the_result_and_hard_questions_show_their_classes():
+    block = cal.audit(draws_table(models=("a",)), question="qid", resamples=50)["sem_ece"][0]
+    last = block["convergence"]["points"][-1]
+    assert (last["n"], last["sem1"], last["sem2"]) == (20, block["sem1"], block["sem2"])
+    assert {"sem1_band", "sem2_band", "n"} <= set(block["strata"][0])
+    hardest = block["hardest"][0]
+    assert sum(found["draws"] for found in hardest["answers"]) <= hardest["n"]
+    assert hardest["answers"][0]["answer"].startswith("class ")
+
+
 def test_several_draws_files_are_several_models(tmp_path):
     table = draws_table()
     for name in ("a", "b"):

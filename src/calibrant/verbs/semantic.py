@@ -282,9 +282,11 @@ def pooled_block(draws: pl.DataFrame, options: SemanticOptions) -> dict[str, Any
 
 
 def _show_answers(hardest: list[dict[str, Any]], draws: pl.DataFrame) -> None:
-    """Put the most frequent answers beside each hard question."""
+    """Put the most frequent answers beside each hard question, or the texts of their classes."""
     if "answer" not in draws.columns:
-        return
+        if draws.schema["class_id"] != pl.String:
+            return
+        draws = draws.with_columns(answer=pl.col("class_id"))
     ids = [row["question_id"] for row in hardest]
     counted = (
         draws.filter(pl.col("question_id").is_in(ids) & pl.col("answer").is_not_null())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def sem_ece_block(
             "sem1": reliability_bins(scores.sem1, scores.label1, bins=bins).to_dict(),
             "sem2": reliability_bins(scores.sem2, scores.label2, bins=bins).to_dict(),
         },
-        "convergence": _convergence(pool, bins, generator),
+        "convergence": _convergence(pool, found, bins, generator),
         "hardest": hardest_questions(scores),
         "boundary_alignment": boundary_alignment(
             scores, bins=bins, level=level, resamples=resamples, rng=generator
@@ -147,11 +148,18 @@ def _floor(found: NoiseFloor) -> dict[str, Any]:
     }
 
 
-def _convergence(pool: DrawPool, bins: int, rng: np.random.Generator) -> dict[str, Any] | None:
+def _convergence(
+    pool: DrawPool, found: SemEce, bins: int, rng: np.random.Generator
+) -> dict[str, Any] | None:
     if int(np.median(pool.size)) < _SMALLEST_CURVE:
         return None
     points = convergence_curve(pool, bins=bins, subsamples=5, resamples=50, rng=rng)
-    return {"points": [_plain(point) for point in points], "slope": gap_slope(points)}
+    slope = gap_slope(points)
+    last = points[-1]
+    if (pool.size == last.n).all() and last.sem1.n == pool.ids.size:
+        # The whole pool has been measured already, with more splits: one quantity, one number.
+        points[-1] = replace(last, sem1=found.sem1, sem2=found.sem2, gap=found.gaps.confidence)
+    return {"points": [_plain(point) for point in points], "slope": slope}
 
 
 def _plain(row: Any) -> dict[str, Any]:

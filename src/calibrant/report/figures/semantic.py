@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
@@ -65,7 +65,7 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
     )
     return Figure(
         f"convergence-{number + 1}",
-        f"{block['model']}: Sem1 and Sem2 as draws are added",
+        f"{_name(block)}: Sem1 and Sem2 as draws are added",
         "Sem1's confidence is too high, Sem2's too low, both less so with more draws. The error "
         "with unlimited draws may lie outside both curves.",
         spec,
@@ -78,6 +78,7 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
             "margin": (row["low"] + row["high"]) / 2,
             "estimator": name,
             "ece": row[key],
+            **_band(row.get(f"{key}_band")),
             "n": row["n"],
             **_difference(row["ece_gap"]),
         }
@@ -90,40 +91,89 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         "title": "margin of the two most frequent meanings",
         "scale": {"domain": [0, 1]},
     }
+    y = {"field": "ece", "type": "quantitative", "title": "ECE"}
+    colour = {
+        "field": "estimator",
+        "type": "nominal",
+        "scale": _COLOURS,
+        "title": None,
+        "legend": {"symbolOpacity": 1},
+    }
+    bands = {
+        "mark": {"type": "area", "opacity": 0.15},
+        "encoding": {
+            "x": x,
+            "y": {**y, "field": "from"},
+            "y2": {"field": "to"},
+            "color": colour,
+        },
+    }
     lines = {
-        "data": {"values": rows},
         "mark": {"type": "line", "point": True},
         "encoding": {
             "x": x,
-            "y": {"field": "ece", "type": "quantitative", "title": "ECE"},
-            "color": {
-                "field": "estimator",
-                "type": "nominal",
-                "scale": _COLOURS,
-                "title": None,
-            },
+            "y": y,
+            "color": colour,
             "tooltip": tips(
                 "estimator",
-                **{"margin": ".2f", "ece": ".3f", "n": ",", "Sem1 - Sem2": "+.3f"},
+                **{"margin": ".2f", "ece": ".3f", "from": ".3f", "to": ".3f", "n": ","},
+                **{"Sem1 - Sem2": "+.3f"},
                 **{"difference from": "+.3f", "difference to": "+.3f"},
             ),
         },
     }
-    spec = frame({"layer": [*_boundaries(block["boundaries"]), lines]}, height=240)
+    drawn = {"data": {"values": rows}, "layer": [bands, lines]}
+    spec = frame(
+        {"layer": [*_boundaries(block["boundaries"]), drawn, _numbers(rows, x, y)]}, height=240
+    )
     return Figure(
         f"margins-{number + 1}",
-        f"{block['model']}: calibration error by margin",
+        f"{_name(block)}: calibration error by margin",
         "The estimators agree where one meaning clearly leads (right of the second dashed line) "
         "and part where the race is close (left of the first, where chance in the choice of the "
-        "mode dominates). The interval of their difference, and n, are with the numbers.",
+        "mode dominates). Bands are intervals, with the number of questions above. "
+        "The interval of the difference is with the numbers.",
         spec,
     )
+
+
+def _name(block: Mapping[str, Any]) -> str:
+    """Name a block by its model and, where questions are grouped, by its group."""
+    groups = [f"{key} = {value}" for key, value in (block.get("group") or {}).items()]
+    return ", ".join([str(block["model"]), *groups])
+
+
+def _band(found: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"from": (found or {}).get("low"), "to": (found or {}).get("high")}
+
+
+def _numbers(
+    rows: Sequence[Mapping[str, Any]], x: Mapping[str, Any], y: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write the number of questions of each stratum above its bands."""
+    tops: dict[float, dict[str, Any]] = {}
+    for row in rows:
+        top = max(row["ece"], row["to"] or 0.0)
+        known = tops.setdefault(row["margin"], {"margin": row["margin"], "n": row["n"], "ece": top})
+        known["ece"] = max(known["ece"], top)
+    return {
+        "data": {"values": list(tops.values())},
+        "mark": {"type": "text", "fontSize": 11, "color": TEXT, "dy": -7},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "text": {"field": "n", "type": "quantitative", "format": ","},
+        },
+    }
 
 
 def _difference(gap: Mapping[str, Any] | None) -> dict[str, Any]:
     found = gap or {"value": None, "low": None, "high": None}
     names = ("Sem1 - Sem2", "difference from", "difference to")
-    return dict(zip(names, (found["value"], found["low"], found["high"]), strict=True))
+    ends = (found["value"], found["low"], found["high"])
+    # A difference of equal errors is 0 but for rounding.
+    shown = (None if end is None else round(end, 9) + 0.0 for end in ends)
+    return dict(zip(names, shown, strict=True))
 
 
 def _boundaries(at: Mapping[str, Any]) -> list[dict[str, Any]]:
