@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -104,7 +105,12 @@ def curve_chart(curves: dict[str, list[Any]]) -> alt.Chart:
 def curves(page: StudyPage, pools: dict[str, DrawPool], name: str, caption: str) -> None:
     found = {}
     for pool_name, pool in pools.items():
-        found[pool_name] = convergence_curve(pool, subsamples=8, splits=100, resamples=100, rng=0)
+        points = convergence_curve(pool, subsamples=8, splits=100, resamples=100, rng=0)
+        if points[-1].gap.n == pool.ids.size:
+            # The whole pool is in the first table, over all splits: one quantity, one number.
+            whole = sem_ece_from(pool)
+            points[-1] = replace(points[-1], sem1=whole["sem1"], sem2=whole["sem2"])
+        found[pool_name] = points
     page.table(
         ["pool", "draws", "questions", "Sem1-ECE", "Sem2-ECE", "mean c1 - c2", "slope"],
         [
@@ -307,8 +313,9 @@ def main() -> None:
     page = StudyPage("sem_ece", "Sem-ECE on real draws")
     page.text(
         "Sem1-ECE and Sem2-ECE measure this number of draws. Sem1's confidence is too high, Sem2's "
-        "too low. The error with unlimited draws may lie outside both. Under over-confidence "
-        "Sem2-ECE is the smaller one, under under-confidence the larger: smaller is not better."
+        "too low. The error with unlimited draws may lie outside both. Where a model is "
+        "over-confident Sem2-ECE tends to be the smaller one, where it is under-confident the "
+        "larger: smaller is not better."
     )
     games = {f"game24 {prompt}": game24(prompt) for prompt in ("standard", "cot")}
     triviaqa = {"triviaqa llama-13b": zlin7()}
