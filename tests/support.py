@@ -4,6 +4,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -37,3 +38,17 @@ def call(*words: object) -> Done:
     if error is not None and not isinstance(error, SystemExit):
         raise error
     return Done(done.exit_code, done.stdout, done.stderr)
+
+
+def schema_errors(document: dict[str, Any]) -> list[str]:
+    """Return where a document breaks the JSON Schema of its kind."""
+    from jsonschema import Draft202012Validator
+
+    from calibrant.core.document import kind_of
+    from calibrant.documents import document_schema
+
+    schema = document_schema(kind_of(document))
+    return [
+        f"{'.'.join(map(str, error.path))}: {error.message[:200]}"
+        for error in Draft202012Validator(schema).iter_errors(document)
+    ]

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+import signal
 from importlib.resources import files
 
 import numpy as np
@@ -9,23 +11,25 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import calibrant as cal
-from calibrant.core.document import kind_of, newest_version
+from calibrant.core.document import kind_of, load_document, newest_version
 from calibrant.core.errors import SchemaError
 from calibrant.documents import FIELDS, document_schema
 from calibrant.documents.__main__ import FOLDER, schema_files
 from calibrant.documents.schema import fields_of
 from calibrant.report.result import Result
-from support import ROOT
+from calibrant.semantics.grading.agreement import agreement
+from calibrant.verbs.models import models
+from calibrant.verbs.serve import serve
+from calibrant.workflows.analysis import analyse
+from calibrant.workflows.init import init
+from calibrant.workflows.run import run
+from collect.endpoint import Oracle
+from collect.studies import write_study
+from support import ROOT, schema_errors
 
+# Kept and read by one class each, which checks them; no verb returns one.
+FILES_OF_THEIR_OWN = {"ensemble", "monitor_state", "policy"}
 STORED = sorted((ROOT / "tests" / "golden" / "documents").glob("*.json.gz"))
-
-
-def errors(document):
-    schema = document_schema(kind_of(document))
-    return [
-        f"{'.'.join(map(str, error.path))}: {error.message[:200]}"
-        for error in Draft202012Validator(schema).iter_errors(document)
-    ]
 
 
 def test_the_schema_files_are_current():
@@ -49,7 +53,7 @@ def test_every_schema_is_one(kind):
 def test_stored_documents_keep_the_schema_and_are_read_by_attribute(path):
     document = json.loads(gzip.decompress(path.read_bytes()))
     if document["schema"] == f"calibrant.{kind_of(document)}/{newest_version(kind_of(document))}":
-        assert errors(document) == []
+        assert schema_errors(document) == []
     result = Result(document)
     assert issubclass(type(result), FIELDS[result.kind])
     for name in fields_of(FIELDS[result.kind]):
@@ -78,6 +82,48 @@ def one_model(n=400):
     return {name: values[:n] for name, values in table.items()}
 
 
+def two_models(n=400):
+    table = small(n)
+    return {**table, "hard": np.tile(table["hard"][: n // 2], 2)}
+
+
+def sampled():
+    import polars as pl
+
+    return pl.DataFrame(
+        {"question": ["Capital of Peru?"], "gold": ["Lima"], "answers": [["Lima", "It is Lima."]]}
+    )
+
+
+def reported(folder):
+    cal.audit(one_model(), resamples=20).to_json(folder / "audit.json")
+    return cal.write_report(folder / "audit.json", html=folder / "page.html")
+
+
+def ran(folder):
+    with Oracle() as server:
+        return run(write_study(folder / "study", server.url))
+
+
+def part_of_study(name):
+    def made(folder):
+        ran(folder)
+        return Result(load_document(folder / "study" / "results" / f"{name}.json"))
+
+    return made
+
+
+def served(folder):
+    policy = folder / "policy.json"
+    cal.decide(one_model(), max_error=0.5, save=policy)
+    return serve(
+        policy,
+        endpoint=["small=http://127.0.0.1:9/v1"],
+        ledger=folder / "served.sqlite",
+        on_start=lambda *_: signal.raise_signal(signal.SIGINT),
+    )
+
+
 MADE = {
     "audit": lambda _: cal.audit(small(), resamples=20),
     "compare": lambda _: cal.compare(small(), resamples=50),
@@ -91,7 +137,50 @@ MADE = {
     "multi_answer": lambda _: cal.bench_evaluate(small(), reference="verb", tune=[]),
     "methods": lambda _: cal.methods(),
     "import_logs": lambda folder: cal.import_logs(written(folder), confidence="confidence"),
+    "cascade": lambda _: cal.cascade(
+        two_models(),
+        features=["hard"],
+        models=["small", "large"],
+        price={"small": 1, "large": 8},
+        random_splits=2,
+    ),
+    "grade": lambda _: cal.grade(sampled()),
+    "models": lambda _: models(),
+    "report": reported,
+    "run": ran,
+    "study": part_of_study("study"),
+    "analysis": lambda folder: (ran(folder), analyse(folder / "study"))[1],
+    "init": lambda folder: init(folder / "new"),
+    "serve": served,
+    "leaderboard": lambda _: Result(
+        cal.planning.leaderboard({name: (p, p > 0.5) for name, p in two_columns().items()})
+    ),
+    "semantics": lambda _: Result(cal.grade(sampled())["semantics"]),
+    "agreement": lambda _: Result(agreement([True, False, None, True] * 5, [1, 0, 1, 0] * 5)),
 }
+# Takes long, and is made once, by tests/workflows/test_demo.py, which checks it too.
+MADE_ELSEWHERE = {"demo"}
+
+
+def two_columns():
+    rng = np.random.default_rng(1)
+    return {name: rng.random(80) for name in ("a", "b")}
+
+
+def test_every_kind_is_made_here():
+    assert {*MADE, *MADE_ELSEWHERE} == set(FIELDS)
+
+
+def test_every_document_of_the_program_has_a_schema():
+    heads = re.compile(r'document_head\(\s*"(\w+)"|"calibrant\.(\w+)/\d"')
+    named = {
+        kind
+        for path in (ROOT / "src" / "calibrant").rglob("*.py")
+        for pair in heads.findall(path.read_text())
+        for kind in pair
+        if kind
+    }
+    assert named - set(FIELDS) == FILES_OF_THEIR_OWN
 
 
 def written(folder):
@@ -118,7 +207,7 @@ def questions(folder):
 def test_new_documents_keep_the_schema(kind, tmp_path):
     result = MADE[kind](tmp_path)
     assert result.kind == kind
-    assert errors(result.to_dict()) == []
+    assert schema_errors(result.to_dict()) == []
     for name in fields_of(FIELDS[kind]):
         getattr(result, name)
 

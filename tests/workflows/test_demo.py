@@ -8,8 +8,10 @@ import pytest
 
 import calibrant as cal
 from calibrant.collect import parse_config
+from calibrant.core.document import kind_of, load_document
 from calibrant.workflows import demo
 from calibrant.workflows.recorded_study import METHODS, recorded_questions
+from support import schema_errors
 
 SIZE_LIMIT = 3_000_000
 
@@ -40,6 +42,10 @@ def test_the_recorded_study_ends_in_a_finding(recorded):
     assert {"audit", "compare", "groups", "decide", "cascade", "plan"} <= set(result["done"])
     assert "parts" in result
     assert list(result["parts"]) == ["recorded"]
+    assert schema_errors(result.to_dict()) == []
+    stored = [load_document(path) for path in sorted((folder / "results").glob("*.json"))]
+    assert {"analysis", "audit", "cascade", "study"} <= {kind_of(document) for document in stored}
+    assert [error for document in stored for error in schema_errors(document)] == []
 
 
 def test_grades_are_made_here_and_agree_with_the_models_skill(recorded):

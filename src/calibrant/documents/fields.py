@@ -22,6 +22,8 @@ from calibrant.documents.parts import Claim, DroppedBlock, EstimateEntry, InputF
 
 __all__ = [
     "FIELDS",
+    "AgreementFields",
+    "AnalysisFields",
     "AuditFields",
     "BenchCheckFields",
     "BenchFields",
@@ -33,7 +35,9 @@ __all__ = [
     "GradeFields",
     "GroupsFields",
     "ImportFields",
+    "InitFields",
     "LabelFields",
+    "LeaderboardFields",
     "MethodsFields",
     "ModelsFields",
     "MonitorFields",
@@ -41,6 +45,9 @@ __all__ = [
     "PlanFields",
     "ReportFields",
     "RunFields",
+    "SemanticsFields",
+    "ServeFields",
+    "StudyFields",
 ]
 
 Entries = list[dict[str, Any]]
@@ -186,8 +193,14 @@ class ModelsFields(_Head):
     results: Entries
 
 
-class GradeFields(Fields):
+class GradeFields(_Head):
     """Document ``calibrant.grade/1``."""
+
+    samples: dict[str, Any]
+    semantics: dict[str, Any]
+    results: Entries
+    methods: Entries
+    written: list[str]
 
 
 class RunFields(Fields):
@@ -209,7 +222,92 @@ class ReportFields(_Head):
 class DemoFields(Fields):
     """Document ``calibrant.demo/1``."""
 
+    study: str
     report: str
+    findings: list[str]
+    parts: dict[str, Any]
+    seconds: float
+    done: list[str]
+    left_out: Entries
+    next: list[str]
+
+
+class InitFields(Fields):
+    """Document ``calibrant.init/1``."""
+
+    folder: str
+    files: list[str]
+    next: list[str]
+
+
+class ServeFields(_Head):
+    """Document ``calibrant.serve/1``."""
+
+    results: Entries
+
+
+class AnalysisFields(_Head):
+    """Document ``calibrant.analysis/1``: the parts of a study's report that were made."""
+
+    done: list[str]
+    left_out: Entries
+
+
+class StudyFields(Fields):
+    """Document ``calibrant.study/1``: who was asked what, how often, and at what cost."""
+
+    study: str
+    name: str
+    versions: dict[str, str]
+    models: Entries
+    prompts: Entries
+    asked: Entries
+    graders: dict[str, Any]
+    results: Entries
+
+
+class _Part(Fields):
+    """A document that stands inside another, which says the version."""
+
+    version: str | None  # type: ignore[assignment]
+
+
+class LeaderboardFields(_Part):
+    """Document ``calibrant.leaderboard/1``, under ``leaderboard`` of a plan."""
+
+    metric: str
+    questions: int
+    level: float
+    results: Entries
+    groups: list[list[str]]
+    pairs: Entries
+
+
+class SemanticsFields(_Part):
+    """Document ``calibrant.semantics/1``, under ``semantics`` of a study or of grades."""
+
+    normalisation: list[str]
+    clustering: str
+    grading: str
+    judge: str | None
+    judge_calls: int
+    joined_by: dict[str, int]
+    graders: dict[str, int]
+    reasons: dict[str, int]
+
+
+class AgreementFields(_Part):
+    """Document ``calibrant.agreement/1``: grades held against those of people."""
+
+    n: int
+    groups: int
+    unlabelled: int
+    attempted: float
+    accuracy: EstimateEntry
+    kappa: EstimateEntry
+    precision: EstimateEntry
+    recall: EstimateEntry
+    confusion: dict[str, Any]
 
 
 FIELDS: dict[str, type[Fields]] = {
@@ -231,5 +329,12 @@ FIELDS: dict[str, type[Fields]] = {
     "run": RunFields,
     "report": ReportFields,
     "demo": DemoFields,
+    "init": InitFields,
+    "serve": ServeFields,
+    "analysis": AnalysisFields,
+    "study": StudyFields,
+    "leaderboard": LeaderboardFields,
+    "semantics": SemanticsFields,
+    "agreement": AgreementFields,
 }
 """The keys of a document by its kind."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from calibrant.documents.fields import (
+    AgreementFields,
+    AnalysisFields,
     AuditFields,
     BenchCheckFields,
     BenchFields,
@@ -13,7 +15,9 @@ from calibrant.documents.fields import (
     GradeFields,
     GroupsFields,
     ImportFields,
+    InitFields,
     LabelFields,
+    LeaderboardFields,
     MethodsFields,
     ModelsFields,
     MonitorFields,
@@ -21,10 +25,15 @@ from calibrant.documents.fields import (
     PlanFields,
     ReportFields,
     RunFields,
+    SemanticsFields,
+    ServeFields,
+    StudyFields,
 )
 from calibrant.report.result import Result
 
 __all__ = [
+    "AgreementResult",
+    "AnalysisResult",
     "AuditResult",
     "BenchCheckResult",
     "BenchResult",
@@ -35,7 +44,9 @@ __all__ = [
     "GradeResult",
     "GroupsResult",
     "ImportResult",
+    "InitResult",
     "LabelResult",
+    "LeaderboardResult",
     "MethodsResult",
     "ModelsResult",
     "MonitorResult",
@@ -43,6 +54,9 @@ __all__ = [
     "PlanResult",
     "ReportResult",
     "RunResult",
+    "SemanticsResult",
+    "ServeResult",
+    "StudyResult",
 ]
 
 
@@ -116,3 +130,31 @@ class ReportResult(Result, ReportFields, kind="report"):
 
 class DemoResult(Result, DemoFields, kind="demo"):
     """What `demo` returns."""
+
+
+class InitResult(Result, InitFields, kind="init"):
+    """What `init` returns."""
+
+
+class ServeResult(Result, ServeFields, kind="serve"):
+    """What `serve` returns."""
+
+
+class AnalysisResult(Result, AnalysisFields, kind="analysis"):
+    """Which parts of a study's report were made, and why others were not."""
+
+
+class StudyResult(Result, StudyFields, kind="study"):
+    """Where the answers of a study come from."""
+
+
+class LeaderboardResult(Result, LeaderboardFields, kind="leaderboard"):
+    """A ranking of models."""
+
+
+class SemanticsResult(Result, SemanticsFields, kind="semantics"):
+    """How answers were put together and graded."""
+
+
+class AgreementResult(Result, AgreementFields, kind="agreement"):
+    """How far grades agree with those of people."""

@@ -17,7 +17,7 @@ from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.epistemic import GroupCorrector, SelectivePolicy, Step, load_policy
 from calibrant.epistemic.deferral.embedding import QuestionEmbedding
 from calibrant.inputs.provenance import document_head
-from calibrant.report.result import Result
+from calibrant.report.typed import ServeResult
 from calibrant.verbs.serving.front import Endpoint, Front
 from calibrant.verbs.serving.log import ServedLog
 
@@ -65,7 +65,7 @@ def serve(
         Option("File that keeps what was asked.", metavar="PATH", group=OUTPUT, place="write"),
     ] = "served.sqlite",
     on_start: Callable[[str, str], None] | None = None,
-) -> Result:
+) -> ServeResult:
     """Serve a policy as one OpenAI-compatible address in front of its models; stop with Ctrl-C.
 
     Callers send chat completions as to any model, with what is known of the question under
@@ -119,7 +119,7 @@ def serve(
     finally:
         front.log.close()
     head = document_head("serve", policy)
-    return Result({**head, "results": [totals], "claims": []})
+    return ServeResult({**head, "results": [totals], "claims": []})
 
 
 async def _serve(front: Front, host: str, port: int, started: Callable[[str], None]) -> None:

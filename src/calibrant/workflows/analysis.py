@@ -16,6 +16,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report import render_html
 from calibrant.report.result import Result
+from calibrant.report.typed import AnalysisResult
 from calibrant.verbs.audit import audit
 from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.cascade import cascade
@@ -45,7 +46,7 @@ _ORDER = (
 _PREFERRED = ("consistency", "sem1", "verb", "p_true_prob", "perplexity")
 
 
-def analyse(study: str | Path, *, seed: int = 0) -> Result:
+def analyse(study: str | Path, *, seed: int = 0) -> AnalysisResult:
     """Run every part that the study's tables allow, and write results and report.
 
     Parts that the data cannot carry (one model only, too few questions for honest groups, no
@@ -53,7 +54,7 @@ def analyse(study: str | Path, *, seed: int = 0) -> Result:
 
     Returns
     -------
-    Result
+    AnalysisResult
         Document ``calibrant.analysis/1``: ``done`` and ``left_out``.
     """
     folder = Study(study)
@@ -73,7 +74,7 @@ def analyse(study: str | Path, *, seed: int = 0) -> Result:
     document = {**head, "done": done, "left_out": left_out}
     folder.write_result("analysis", document)
     write_report(folder)
-    return Result(document)
+    return AnalysisResult(document)
 
 
 def _parts(study: Study, seed: int) -> dict[str, Callable[[], Result]]:

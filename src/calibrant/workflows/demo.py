@@ -16,7 +16,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.findings import findings
-from calibrant.report.result import Result
+from calibrant.report.typed import DemoResult
 from calibrant.verbs._options import Seed
 from calibrant.verbs.models import fetch_model
 from calibrant.workflows.analysis import analyse
@@ -88,7 +88,7 @@ def demo(
     live: Annotated[bool, Option("Only the live run, with every method.")] = False,
     seed: Seed = 0,
     watch: Annotated[ProgressWatch | None, Supplied("progress")] = None,
-) -> Result:
+) -> DemoResult:
     """Analyse recorded answers of two open models, then let a small model answer here.
 
     A second call asks nothing again: what the ledger holds is used.
@@ -109,7 +109,7 @@ def demo(
 
     Returns
     -------
-    Result
+    DemoResult
         Document ``calibrant.demo/1``: what was found, where the pages are, what to try next.
     """
     started = time.perf_counter()
@@ -119,7 +119,7 @@ def demo(
     if live or not recorded:
         parts["live"] = _live(Study(Path(out) / "live"), seed, watch, whole=live)
     main = parts.get("recorded") or parts["live"]
-    return Result(
+    return DemoResult(
         {
             **document_head("demo", Study(main["study"]), seed=seed),
             "study": main["study"],

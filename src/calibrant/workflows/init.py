@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
-from calibrant.report.result import Result
+from calibrant.report.typed import InitResult
 
 __all__ = ["init"]
 
@@ -42,7 +42,7 @@ def init(
     domain: Annotated[
         bool, Option("Write a domain of facts instead, to build a benchmark from and ask it.")
     ] = False,
-) -> Result:
+) -> InitResult:
     """Write a commented ``study.toml`` and five example questions, to change and run.
 
     A file that is there is never written over.
@@ -59,7 +59,7 @@ def init(
 
     Returns
     -------
-    Result
+    InitResult
         Document ``calibrant.init/1``: the files, and what to type next.
     """
     if logs and domain:
@@ -82,7 +82,7 @@ def init(
     next_step = f"calibrant audit {target}/inspect.eval" if logs else f"calibrant run {target}"
     if domain:
         next_step = _BENCHMARK.format(folder=target)
-    return Result(
+    return InitResult(
         {
             **document_head("init", None),
             "folder": str(target),
