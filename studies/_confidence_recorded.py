@@ -133,7 +133,7 @@ def block_numbers(block: pl.DataFrame, *, recalibrated: bool) -> list[str]:
     probability = bool(block["probability"][0])
     auroc = metric_estimates(confidence, correct, names=("auroc",))["auroc"]
     ece = (
-        str(metric_estimates(confidence, correct, names=("ece",))["ece"])
+        str(metric_estimates(confidence, correct, names=("ece",), bins=10)["ece"])
         if probability
         else "not a probability"
     )
@@ -146,7 +146,7 @@ def block_numbers(block: pl.DataFrame, *, recalibrated: bool) -> list[str]:
     ]
     if recalibrated:
         mapped = cross_fitted("isotonic", confidence, correct, units=block["question_id"])
-        cells.append(str(metric_estimates(mapped, correct, names=("ece",))["ece"]))
+        cells.append(str(metric_estimates(mapped, correct, names=("ece",), bins=10)["ece"]))
     return cells
 
 

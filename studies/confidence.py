@@ -55,7 +55,7 @@ def local_models(data: Path) -> list[str]:
         "",
         f"{questions.height:,} questions (WebQuestions, MACE language, river and award with "
         "k = 1, 2, 4, 6, small Math) x 50 draws at temperature 1 with all token log-probs. Classes "
-        "and grades are rule-based. ECE: 15 equal-width bins; recalibrated: isotonic, cross-fitted "
+        "and grades are rule-based. ECE: 10 equal-width bins; recalibrated: isotonic, cross-fitted "
         "over 5 folds of questions. Brackets are 95 % intervals. Rows about different answers have "
         "different grades: compare AUROC between rows with the same `about`.",
         "",

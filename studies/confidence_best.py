@@ -18,56 +18,24 @@ from calibrant.metrics.multi_answer.significance import compare_aurocs
 from calibrant.metrics.recalibration import cross_fitted
 from calibrant.semantics import annotate
 from calibrant.stats.multiplicity import holm
+from studies._confidence_groups import (
+    BLACK_BOX,
+    BOTH,
+    CHOICE,
+    DEEPSEEK,
+    GROUPS,
+    LOCAL,
+    ONE_CALL,
+    OPEN,
+    SECOND_TURN,
+    STACK,
+    Areas,
+)
+from studies._confidence_situations import mean_areas, situations, write_situations
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
 from studies._page import StudyPage
 
 DRAWS = 20
-BLACK_BOX = (
-    "consistency_greedy",
-    "exact_match_greedy",
-    "lexical_similarity_greedy",
-    "lexical_similarity",
-    "discrete_semantic_entropy",
-    "number_of_classes",
-    "degree_matrix",
-    "good_turing",
-    "sfca",
-)
-ONE_CALL = (
-    "perplexity",
-    "sequence_probability",
-    "min_token_probability",
-    "first_token_probability",
-    "first_token_entropy",
-    "first_token_margin",
-    "self_certainty",
-)
-BOTH = (
-    "sca",
-    "sca_distinct",
-    "snca",
-    "semantic_entropy",
-    "prob_entropy",
-    "norm_prob_entropy",
-    "sent_sar",
-    "cocoa_msp",
-    "cocoa_ppl",
-    "semantic_density",
-)
-SECOND_TURN = ("p_true_prob", "p_true_ratio")
-# Nothing is picked by hand: the ensemble stacks every method, and the ridge weighs them.
-STACK = (*BLACK_BOX, *ONE_CALL, *BOTH, *SECOND_TURN)
-GROUPS = {
-    **dict.fromkeys(BLACK_BOX, "samples alone"),
-    **dict.fromkeys(ONE_CALL, "one call with log-probs"),
-    **dict.fromkeys(BOTH, "samples with log-probs"),
-    **dict.fromkeys(SECOND_TURN, "a second question"),
-    "p_true_consistency": "a second question",
-    "p_true_consistency_cand": "a second question",
-    "self_ask": "a second question",
-    "option_softmax": "one call with log-probs",
-    "ensemble": "all of them, tuned",
-}
 
 
 def local_scores(data: Path) -> pl.DataFrame:
@@ -105,6 +73,7 @@ def open_qa_scores(data: Path) -> pl.DataFrame:
         rows.append(
             table.filter(pl.col("n_tokens") > 0).select(
                 pl.col("row").cast(pl.String).alias("question_id"),
+                pl.concat_str(pl.col("dataset").cast(pl.String), "question_id").alias("unit"),
                 pl.col("model").cast(pl.String),
                 pl.lit(name).alias("method"),
                 value.cast(pl.Float64).alias("confidence"),
@@ -184,7 +153,7 @@ def recalibrated_ece(one: pl.DataFrame) -> float:
     ranks = one["confidence"].rank().to_numpy() / (one.height + 1)
     correct = one["correct"].to_numpy()
     fitted = cross_fitted("isotonic", ranks, correct, units=one["question_id"])
-    found = metric_estimates(fitted, correct, names=("ece",))["ece"]
+    found = metric_estimates(fitted, correct, names=("ece",), bins=10)["ece"]
     return float(found.value)
 
 
@@ -196,34 +165,28 @@ def p_value(best: pl.DataFrame, other: pl.DataFrame) -> float:
     return compare_aurocs(pair[0], pair[1], parts, draws=400, items=None).p_student
 
 
-def table(page: StudyPage, rows: list[dict[str, Any]]) -> None:
+def table(page: StudyPage, rows: list[dict[str, Any]], areas: dict[str, Areas]) -> None:
     """Write one table per data set: mean over its models."""
     frame = pl.DataFrame(rows)
     for part in frame.partition_by("data", maintain_order=True):
         models = part["model"].n_unique()
         page.heading(f"{part['data'][0]} ({models} model{'s' if models > 1 else ''})")
-        means = (
-            part.group_by("method", "group")
-            .agg(
-                pl.col("auroc").mean(),
-                ((pl.col("high") - pl.col("low")) / 3.92).pow(2).sum().sqrt().alias("error")
-                / pl.len(),
-                pl.col("ece").mean(),
-                (pl.col("p_holm") < 0.05).sum().alias("behind"),
-            )
-            .sort("auroc", descending=True)
+        own = areas[str(part["data"][0])]
+        means = part.group_by("method", "group").agg(
+            pl.col("ece").mean(), (pl.col("p_holm") < 0.05).sum().alias("behind")
         )
         page.table(
             ["method", "what it takes", "cost", "AUROC, mean over models", "95 % interval",
              "ECE recalibrated, points", "behind the best single method in"],
             [
                 [
-                    f"`{row['method']}`", row["group"], cost(row["method"]), row["auroc"],
-                    f"{row['auroc'] - 1.96 * row['error']:.3f} to "
-                    f"{row['auroc'] + 1.96 * row['error']:.3f}",
+                    f"`{row['method']}`", row["group"], cost(row["method"]), own[row["method"]][0],
+                    f"{own[row['method']][1]:.3f} to {own[row['method']][2]:.3f}",
                     f"{100 * row['ece']:.1f}", f"{row['behind']} of {models}",
                 ]
-                for row in means.iter_rows(named=True)
+                for row in sorted(
+                    means.iter_rows(named=True), key=lambda row: -own[row["method"]][0]
+                )
             ],
         )  # fmt: skip
 
@@ -289,9 +252,13 @@ def pooled_words(scores: pl.DataFrame) -> str:
     test = compare_aurocs(pair[0], pair[1], parts, items=None)
     found = test.difference
     words = "shown" if test.p < 0.05 else "undecided"
+    verdict = (
+        "The ensemble beats the best single method" if words == "shown" and found.value > 0
+        else "The ensemble is not shown to beat the best single method"
+    )  # fmt: skip
     return (
-        f"Mean over models: {100 * found.value:+.1f} points ({100 * found.low:.1f} to "
-        f"{100 * found.high:.1f}, {words})."
+        f"{verdict} on held-out questions: {100 * found.value:+.1f} points, mean over models "
+        f"({100 * found.low:.1f} to {100 * found.high:.1f}, {words})."
     )
 
 
@@ -335,23 +302,29 @@ def main() -> None:
         print(f"   REAL DATA ABSENT: {DATA}; nothing written", flush=True)
         return
     page = StudyPage("confidence_best", "Which confidence method is best?")
-    rows = numbers(open_qa_scores(DATA), "six models, open questions, one call")
-    rows += numbers(choice_scores(DATA), "seven models, multiple choice, one call")
-    rows += numbers(deepseek_scores(DATA), "DeepSeek-V3, 3,000 MACE questions")
-    local = local_scores(DATA)
-    rows += numbers(local, "three local models, 860 short questions")
+    tables = {
+        OPEN: open_qa_scores(DATA),
+        CHOICE: choice_scores(DATA),
+        DEEPSEEK: deepseek_scores(DATA),
+        LOCAL: local_scores(DATA),
+    }
+    rows = [row for name, scores in tables.items() for row in numbers(scores, name)]
+    areas = {name: mean_areas(scores) for name, scores in tables.items()}
     page.text(
         "Every method is judged on the same outcome: the grade of the greedy answer. AUROC is the "
-        "chance that a right answer has a higher score than a wrong one. ECE is taken after "
+        "chance that a right answer has a higher score than a wrong one. Its interval is over "
+        "questions, which the models of a data set share. ECE is taken after "
         "isotonic recalibration, cross-fitted over questions. 'Behind' counts models where the "
         "best single method of that model has a higher AUROC (paired bootstrap, Holm over all "
         "comparisons of the data set, 5 %)."
     )
-    page.text(f"{ensemble_words(rows)} {pooled_words(local)}")
-    page.text(sca_words(local, DATA))
+    pooled, sca = pooled_words(tables[LOCAL]), sca_words(tables[LOCAL], DATA)
+    page.text(f"{ensemble_words(rows)} {pooled}")
+    page.text(sca)
     picture(page, rows)
-    table(page, rows)
+    table(page, rows, areas)
     page.write()
+    write_situations(situations(rows, areas, pooled, sca))
 
 
 if __name__ == "__main__":
