@@ -24,6 +24,7 @@ from calibrant.planning import (
     stop_decision,
 )
 from calibrant.planning.labelling.peers import peer_agreement
+from calibrant.planning.labelling.stopping import claim_bounds
 
 
 def pool_with(n, labelled, seed=0, shift=0.1):
@@ -234,3 +235,14 @@ def test_sequential_audit_stops_and_is_right():
     assert np.median(stops) < 3000
     with pytest.raises(InputError):
         SequentialAudit()
+
+
+def test_few_wrong_answers_do_not_make_a_bound_too_low():
+    """Of 50 answers none is wrong, and a share of 5 % wrong would show that in 8 % of pools."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(60, 1, 1500)
+    known = np.where(np.arange(1500) < 50, 1.0, np.nan)
+    low, high = claim_bounds(LabelPool(p, known), budget=400)
+    assert low == 0.0
+    assert high > 0.3
+    assert pool_estimate(LabelPool(p, known)).ece_upper > 0.03

@@ -43,6 +43,8 @@ class BinGaps:
         the random shares of the bins.
     brier, brier_error
         Brier score and its standard error.
+    lean
+        How far single labels pull the ECE upwards, see `calibrant.stats.error_bound`.
     """
 
     gap: Floats
@@ -53,11 +55,19 @@ class BinGaps:
     extra: float
     brier: float
     brier_error: float
+    lean: float
 
     @property
     def known(self) -> NDArray[np.bool_]:
         """Bins with at least one label."""
         return self.labels > 0
+
+    def upper(self, z: float) -> float:
+        """Return the upper bound of the ECE at this normal quantile."""
+        known = self.known
+        return ece_upper(
+            self.gap[known], self.error[known], self.weight[known], z, self.unseen, self.lean
+        )
 
     @property
     def mean_gap(self) -> float:
@@ -162,6 +172,7 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
                 + parts.between(brier)
             )
         ),
+        lean=parts.lean(rest - shift[cell[lab]], np.sign(gap)),
     )
 
 
@@ -210,6 +221,19 @@ class _Parts:
             variance = variance + spread / np.maximum(self.items, 1.0)
         return shift, variance
 
+    def lean(self, missed: Floats, sign: Floats) -> float:
+        """Return the third moment of the ECE over its variance, from each label's pull on it.
+
+        One more label that pulls with all its weight is added: that none was wrong does not show
+        that none can be.
+        """
+        cell, n = self.cell[self.lab], float(self.lab.size)
+        mass = np.bincount(cell, weights=self.d, minlength=self.items.size)
+        share = (self.items / self.items.sum() / np.maximum(mass, 1e-12))[cell]
+        pull = sign[cell] * share * self.d * missed
+        third, second = float((pull**3).sum()) + n**-3, float((pull**2).sum()) + n**-2
+        return max(third, 0.0) / second * max(1.0 - n / float(self.items.sum()), 0.0)
+
     def extra(self) -> float:
         """Return what two labels of variance 1/4 add: a short run of agreement is no certainty."""
         n, items = float(self.seen.sum()), float(self.items.sum())
@@ -256,9 +280,7 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     value, low, high = ece_interval(
         bins.gap[known], bins.error[known], bins.weight[known], z, bins.extra
     )
-    one_sided = ece_upper(
-        bins.gap[known], bins.error[known], bins.weight[known], float(ndtri(level)), bins.unseen
-    )
+    one_sided = bins.upper(float(ndtri(level)))
 
     def normal(centre: float, error: float, least: float, most: float) -> Estimate:
         ends = max(least, centre - z * error), min(most, centre + z * error)

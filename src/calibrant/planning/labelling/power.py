@@ -79,8 +79,8 @@ def _shared(made: Floats, pool: _Pool, rng: np.random.Generator) -> Counts:
 class _Looks:
     """What each run sees when so many labels are made; arrays of shape (looks, runs).
 
-    `total`, `error` and `square` are those of `claim_holds`; `unseen` is the most that bins
-    without a label can add.
+    `total`, `error`, `square` and `lean` are those of `claim_holds`; `unseen` is the most that
+    bins without a label can add.
     """
 
     made: Floats
@@ -88,6 +88,7 @@ class _Looks:
     error: Floats
     square: Floats
     unseen: Floats
+    lean: Floats
 
     def claimed(self, z: Floats, threshold: float) -> NDArray[np.bool_]:
         """Return which runs rule out an error of `threshold` at the looks that `z` is given for."""
@@ -98,6 +99,7 @@ class _Looks:
             self.square[:looks],
             z[:, None],
             threshold - self.unseen[:looks],
+            self.lean[:looks],
         )
 
 
@@ -119,9 +121,21 @@ def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) ->
     if pool.finite:
         variance = variance * np.clip(1.0 - n / pool.items, 0.0, 1.0)
     spread = np.where(seen, np.sqrt(variance), 0.0)
-    gap = np.where(seen, np.abs(rate - pool.mean), 0.0)
+    gap = np.where(seen, rate - pool.mean, 0.0)
     unseen = np.where(seen, 0.0, weight * np.maximum(pool.mean, 1 - pool.mean)).sum(axis=2)
-    return _Looks(made, gap @ weight, spread @ weight, spread**2 @ weight**2, unseen)
+    lean = _lean(pool, n, rate, np.sign(gap))
+    total = np.abs(gap) @ weight
+    return _Looks(made, total, spread @ weight, spread**2 @ weight**2, unseen, lean)
+
+
+def _lean(pool: _Pool, n: Counts, rate: Floats, sign: Floats) -> Floats:
+    """Return the third moment of the ECE over its variance, as `bin_gaps` has it."""
+    count, labels = np.maximum(n, 1), np.maximum(n.sum(axis=2), 1).astype(np.float64)
+    outcome = rate * (1 - rate)
+    third = (sign * outcome * (1 - 2 * rate) / count**2) @ pool.weight**3 + labels**-3
+    second = (outcome / count) @ pool.weight**2 + labels**-2
+    left = 1.0 - labels / pool.items.sum() if pool.finite else 1.0
+    return np.asarray(np.maximum(third, 0.0) / second * np.maximum(left, 0.0))
 
 
 def _one_look(pool: _Pool, labels: int, error: float, threshold: float, seed: int) -> float:

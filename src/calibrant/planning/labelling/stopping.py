@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calibrant.claims.margins import ROUNDING
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.planning.labelling.bounds import ece_upper, flat_z, mixture_z
+from calibrant.planning.labelling.bounds import flat_z, mixture_z
 from calibrant.planning.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
 
@@ -54,9 +54,7 @@ def claim_bounds(pool: LabelPool, *, budget: int | None = None) -> tuple[float, 
     if n < FEWEST_LABELS:
         return 0.0, 1.0
     z = _quantile(n, items, budget)
-    known = bins.known
-    high = ece_upper(bins.gap[known], bins.error[known], bins.weight[known], z, bins.unseen)
-    return ece_lower_at_all_times(pool, z), high
+    return ece_lower_at_all_times(pool, z), bins.upper(z)
 
 
 def ece_lower_at_all_times(pool: LabelPool, z: float) -> float:
