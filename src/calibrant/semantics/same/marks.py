@@ -37,7 +37,9 @@ KINDS = frozenset(
     )
 )
 # What a city itself is not.
-_AROUND = frozenset(word_list("region province prefecture county state governorate oblast"))
+_AROUND = frozenset(
+    word_list("region province prefecture county state governorate oblast district rayon")
+)
 # Words that name a kind of thing: sharing them says little about which one is meant.
 GENERIC = frozenset(
     word_list(
