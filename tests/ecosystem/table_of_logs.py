@@ -43,6 +43,8 @@ def public_files(data):
     logs = data / "logs"
     return [
         *sorted((logs / "helm").iterdir()),
+        logs / "helm",
+        logs / "helm" / "mmlu_philosophy_gpt2" / "scenario_state.json",
         logs / "inspect" / "interim_version_3.eval",
         *sorted((logs / "simple_evals").iterdir()),
     ]

@@ -54,6 +54,51 @@ def test_a_folder_of_two_tools_is_refused(tmp_path):
         cal.audit(tmp_path)
 
 
+def test_a_folder_of_helm_runs_is_read_as_one(tmp_path):
+    for name in ("one", "two"):
+        shutil.copytree(FIXTURES / "helm", tmp_path / "runs" / name)
+    assert [path.name for path in logs_in(tmp_path)] == ["one", "two"]
+    with pytest.raises(InputError, match="is there twice"):
+        cal.audit(tmp_path)
+    shutil.rmtree(tmp_path / "runs" / "two")
+    assert blocks(cal.audit(tmp_path, resamples=20)) == blocks(
+        cal.audit(FIXTURES / "helm", resamples=20)
+    )
+    shutil.copy(FIXTURES / "inspect.eval", tmp_path)
+    with pytest.raises(InputError, match="several tools: 1 of inspect, 1 of helm"):
+        cal.audit(tmp_path)
+
+
+def test_one_file_of_a_helm_run_is_named():
+    files = sorted((FIXTURES / "helm").glob("*.json"))
+    assert {"scenario_state.json", "per_instance_stats.json"} <= {path.name for path in files}
+    for path in files:
+        for action in (cal.audit, read_log, cal.compare):
+            with pytest.raises(InputError, match="one file of a HELM run, and the run is its fold"):
+                action(path)
+
+
+def test_a_file_with_the_name_of_a_part_is_read_as_what_it_is(tmp_path):
+    path = tmp_path / "stats.json"
+    path.write_text('[{"confidence": 0.9, "correct": 1}, {"confidence": 0.4, "correct": 0}]')
+    assert cal.audit(path, resamples=20)["results"][0]["n"] == 2
+
+
+def test_the_next_step_of_an_import_can_be_typed(tmp_path):
+    log = FIXTURES / "promptfoo.json"
+    assert import_logs(log)["next"]["command"] == f"calibrant audit {log}"
+    out = tmp_path / "a study"
+    assert import_logs(log, out)["next"]["command"] == f"calibrant audit '{out}'"
+    without = shared_data_folder() / "logs" / "inspect" / "interim_version_3.eval"
+    assert import_logs(without)["next"]["command"] == "calibrant methods"
+    table = tmp_path / "t.csv"
+    table.write_text("p,ok\n0.9,1\n0.3,0\n0.8,1\n")
+    found = import_logs(table, confidence="p", correct="ok")
+    assert found["next"]["command"] == f"calibrant audit {table} --confidence p --correct ok"
+    assert found["source"] == str(table)
+    assert len(found["input"]) == 1
+
+
 def test_a_folder_of_parquet_stays_a_table(tmp_path):
     table = pl.DataFrame({"confidence": [0.9, 0.6, 0.7], "correct": [1, 0, 1]})
     table.write_parquet(tmp_path / "part.parquet")
@@ -120,7 +165,19 @@ def test_every_kind_has_its_row_on_the_page():
     assert [kind for kind in READERS if f"\n| `{kind}` |" not in text] == []
 
 
-def test_every_shared_log_is_read_or_refused_in_one_line():
+def test_every_shared_file_is_read_or_refused_in_one_line():
+    logs = shared_data_folder() / "logs"
+    for path in sorted(logs.rglob("*")):
+        try:
+            cal.audit(path, resamples=20)
+        except InputError as error:
+            rule, *hints = str(error).splitlines()
+            assert len(rule) - len(str(path)) < 200, rule
+            assert len(hints) <= 1
+            assert "cannot be read" not in rule
+
+
+def test_every_shared_log_is_read_as_what_it_is():
     logs = shared_data_folder() / "logs"
     for folder in sorted((logs / "helm").iterdir()):
         assert recognise(folder).kind == "helm"

@@ -169,7 +169,7 @@ class BenchCheckFields(_Head):
     ok: bool
 
 
-class ImportFields(Fields):
+class ImportFields(_Head):
     """Document ``calibrant.import_logs/1``."""
 
     results: Entries

@@ -52,14 +52,19 @@ def logs_in(folder: str | Path) -> list[Path]:
     if not place.is_dir() or is_study(place):
         return []
     parquet = next(place.rglob("*.parquet"), None)
-    if parquet is not None and _kind_of_file(parquet) is None:
+    if parquet is not None and _kind_of(parquet) is None:
         return []
     found: dict[str, list[Path]] = {}
-    for file in sorted(place.rglob("*")):
-        if file.suffix in _LOG_ENDINGS and file.is_file():
-            kind = _kind_of_file(file)
+    runs: list[Path] = []
+    for entry in sorted(place.rglob("*")):
+        if any(run in entry.parents for run in runs):
+            continue
+        if entry.is_dir() or entry.suffix in _LOG_ENDINGS:
+            kind = _kind_of(entry)
             if kind is not None:
-                found.setdefault(kind, []).append(file)
+                found.setdefault(kind, []).append(entry)
+                # The files of a folder that is one log, such as a run of HELM, are its parts.
+                runs += [entry] if entry.is_dir() else []
     if len(found) > 1:
         told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
         raise InputError(
@@ -70,9 +75,9 @@ def logs_in(folder: str | Path) -> list[Path]:
     return next(iter(found.values()), [])
 
 
-def _kind_of_file(file: Path) -> str | None:
+def _kind_of(place: Path) -> str | None:
     try:
-        reader = recognise(file)
+        reader = recognise(place)
     except InputError:
         return None
     return None if reader is None else reader.kind

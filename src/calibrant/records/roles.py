@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records.columns import guessed_column
 
@@ -35,7 +36,11 @@ def resolve_roles(
         if wanted is None:
             own = role if role in names else guessed_column(role, names)
             if own is None and role in ("confidence", "correct"):
-                require_column(role, names, source, role=f"{role} (or name it with --{role})")
+                raise InputError(
+                    f"there is no column {role!r}",
+                    source=source,
+                    hint=Hint("name it with {" + role + "} (there are: {0})", ", ".join(names)),
+                )
             roles[role] = [] if own is None else [own]
         elif wanted in names or "," not in wanted:
             roles[role] = [require_column(wanted, names, source, role=role)]

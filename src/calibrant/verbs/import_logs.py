@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 
-import calibrant
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.hints import Call, Hint
 from calibrant.core.output import check_output, check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.log_files import logs_in
 from calibrant.inputs.logs import ForeignTables, tables_of
+from calibrant.inputs.provenance import document_head
+from calibrant.inputs.settings import table_settings
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
 from calibrant.report.spreadsheets import neutral_cells
@@ -135,14 +137,30 @@ def import_logs(
     written = [] if out is None else _write(tables, Path(out))
     return ImportResult(
         {
-            "schema": "calibrant.import_logs/1",
-            "version": calibrant.__version__,
+            **document_head("import_logs", given, settings=table_settings(columns)),
             "results": [_entry(log) for log in read],
             "scores": _counted(tables),
             "notes": list(tables.notes),
             "written": [str(path) for path in written],
+            "next": _next_step(given, out, columns, has_confidence=tables.scores.height > 0),
         }
     )
+
+
+def _next_step(
+    given: Sequence[Any],
+    out: str | Path | None,
+    columns: Mapping[str, str],
+    *,
+    has_confidence: bool,
+) -> dict[str, str]:
+    """Return what comes next: the audit of what was written, or of the log itself."""
+    if not has_confidence:
+        why = "Without a confidence there is nothing to audit: see what each one needs"
+        return {"why": why, "command": "calibrant methods"}
+    places = [shlex.quote(str(place)) for place in ([out] if out is not None else given)]
+    call = Call("audit", *places, **(columns if out is None else {}))
+    return {"why": "See how far the confidence can be trusted", "command": call.shell({})}
 
 
 def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None:

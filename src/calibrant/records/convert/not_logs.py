@@ -1,4 +1,4 @@
-"""Files that stand where a log should be: a pointer, or totals without samples."""
+"""Files that stand where a log should be: a pointer, totals without samples, a part of a run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
 
 __all__ = ["refuse_stand_in"]
 
@@ -16,6 +17,8 @@ _LIGHTEVAL = (b'"config_general"', b'"results"', b'"versions"')
 _SIMPLE_EVALS = re.compile(rb'^\{[^{}\[\]]*"score(:std)?":[^{}\[\]]*\}\s*$')
 _OVERVIEW = 4_096
 """Bytes: totals of simple-evals are a dozen numbers."""
+_HELM = frozenset({"per_instance_stats.json", "scenario_state.json"})
+_BESIDE_HELM = frozenset({"run_spec.json", "scenario.json", "stats.json", "instances.json"})
 
 
 def refuse_stand_in(path: Path, head: bytes) -> None:
@@ -35,6 +38,12 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             f"this is a Git LFS pointer, not the file itself{told}",
             source=str(path),
             hint="fetch the file first: git lfs pull",
+        )
+    if path.name in _HELM | _BESIDE_HELM and _is_part_of_helm(path):
+        raise InputError(
+            "this is one file of a HELM run, and the run is its folder",
+            source=str(path),
+            hint=Hint("give the folder: {call}", call=Call("audit", str(path.parent))),
         )
     if head.startswith(b"{") and all(word in head for word in _TOTALS):
         raise InputError(
@@ -56,6 +65,10 @@ def refuse_stand_in(path: Path, head: bytes) -> None:
             source=str(path),
             hint="give the file *_allresults.json, or the HTML report",
         )
+
+
+def _is_part_of_helm(path: Path) -> bool:
+    return all((path.parent / name).is_file() for name in _HELM)
 
 
 def _is_overview(head: bytes) -> bool:

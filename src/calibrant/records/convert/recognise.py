@@ -179,7 +179,7 @@ def read_log(
             hint=Hint(
                 "known: {0}; for a table (csv, jsonl, parquet) name its columns: {confidence} "
                 "{correct}",
-                ", ".join(entry.what for entry in READERS.values()),
+                ", ".join(kind for kind in READERS if kind != "table"),
                 confidence="COL",
                 correct="COL",
             ),

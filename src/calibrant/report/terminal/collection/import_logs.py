@@ -50,7 +50,8 @@ def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
     names = _short_names([entry["source"] for entry in results])
     if len(results) <= _LOGS_SIDE_BY_SIDE:
         rows = tuple((field, *(entry[field] for entry in cells)) for field in fields)
-        return Table(("", *names), rows, title="Logs", labels=1)
+        # All of it is words, which are wrapped: a task of HELM is a line long.
+        return Table(("", *names), rows, title="Logs", labels=1 + len(names))
     kept = tuple(field for field in fields if field != "task")
     rows = tuple(
         (name, *(entry[field] for field in kept)) for name, entry in zip(names, cells, strict=True)
