@@ -29,6 +29,18 @@ def expected(world):
     return (p - rate).mean(), rate.mean(), brier, ece
 
 
+def audit_block(pool, rng):
+    """The block that an audit of a pool works on, as `calibrant.inputs.labelled` has it."""
+    taken, weight = pool.labelled, pool.weights()
+    # Equal weights are none.
+    uneven = weight if np.ptp(weight) > 1e-6 * weight.max() else None
+    spread = DrawSpread(pool.draws.along[taken], spread_shares(pool.draws)[taken])
+    return DrawnBlock(
+        pool.confidence[taken], pool.correct[taken], uneven, None, probability=True, bins=BINS,
+        level=0.95, resamples=500, rng=rng, spread=spread,
+    )  # fmt: skip
+
+
 def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
     """Whether each interval of an audit holds the truth in one run; waves come back in part."""
     p = confidences(world, items, rng)
@@ -38,15 +50,7 @@ def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
     for size in sizes:
         loop.draw(size)
         loop.label(size if waves == 1 else int(0.7 * size))
-    pool = loop.pool()
-    taken, weight = pool.labelled, pool.weights()
-    # As `calibrant.inputs.labelled`: equal weights are none.
-    uneven = weight if np.ptp(weight) > 1e-6 * weight.max() else None
-    spread = DrawSpread(pool.draws.along[taken], spread_shares(pool.draws)[taken])
-    block = DrawnBlock(
-        p[taken], y[taken], uneven, None, probability=True, bins=BINS, level=0.95, resamples=500,
-        rng=rng, spread=spread,
-    )  # fmt: skip
+    block = audit_block(loop.pool(), rng)
     found = block.estimates(("accuracy", "brier", "ece"))
     names = ("confidence_gap", "accuracy", "brier", "ece")
     pairs = zip((found[name] for name in names), truth, strict=True)

@@ -6,7 +6,6 @@ from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.designs import draw_wave
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.pools import Draws, LabelPool
-from calibrant.planning.labelling.power import claim_power, labels_for_claim
 from calibrant.planning.labelling.stopping import FEWEST_LABELS, claim_bounds, stop_decision
 
 JUDGES = ("none", "50 %", "70 %", "90 %", "biased")
@@ -180,24 +179,4 @@ def ever_missed(pools, runs, *, labels=600, step=10, budget=None, seed=0):
             high_failed += above
             low_failed += below
         table[name] = (high_failed / runs, low_failed / runs)
-    return table
-
-
-def plan_check(pools, runs, *, threshold=0.05, power=0.8, seed=0):
-    """Planned labels against the labels at which the loop makes the claim, on calibrated pools."""
-    table = {}
-    for name, p in pools.items():
-        plan = labels_for_claim(p, threshold, power=power, seed=seed)
-        rng = named_stream(seed, "plan", name)
-        shown, used = 0, []
-        for _ in range(runs):
-            y = (rng.random(p.size) < p).astype(float)
-            loop = Loop(p, y, None, "stratified", rng)
-            while loop.count < plan.one_look:
-                if not loop.queue:
-                    loop.draw(min(50, plan.one_look - loop.count))
-                loop.label(50)
-            shown += pool_estimate(loop.pool()).ece_upper < threshold
-            used.append(loop.count)
-        table[name] = (plan, shown / runs, claim_power(p, plan.one_look, threshold))
     return table

@@ -14,6 +14,7 @@ from simulations import _planning_labels as labels
 from simulations import _planning_monitor as changes
 from simulations._planning_audit import QUANTITIES as AUDITED
 from simulations._planning_audit import audit_coverage
+from simulations._planning_plans import agreement
 from simulations._planning_rates import active_error, passive_error, slope
 
 RESULTS = Path(__file__).resolve().parent / "planning_results"
@@ -251,18 +252,24 @@ def looks_part():
 
 
 def plan_part():
-    """Planned labels against those at which the claim is made."""
+    """Planned labels against those at which label and audit make the claim."""
     pools = {k: p for k, (p, _) in real_pools().items() if "calibrated" not in k}
-    plans = labels.plan_check(pools, RUNS["plan"])
+    found = agreement(pools, RUNS["plan"])
     return (
         "Plans against the labels that are needed",
-        f"The claim 'ECE below 5 points' on calibrated answers with these confidences; planned for "
-        f"a power of 80 %, then labelled {RUNS['plan']:,} times.",
+        f"The claim 'ECE below 5 points' on calibrated answers with these confidences, 2,500 of "
+        f"them: labels planned for a power of 80 %, and labels at which `label` and `audit` show "
+        f"it in 80 % of {RUNS['plan']:,} runs. `label` speaks of the pool, `audit` of answers to "
+        "come, and a plan can be asked for either (`--target`).",
         _table(
-            ("confidences of", "planned, one look", "shown then", "planned, looking all the time"),
-            [(k, p.one_look, _share(s), p.all_looks) for k, (p, s, _) in plans.items()],
+            ("confidences of", "planned, pool", "label", "planned, population", "audit"),
+            [
+                (k, pool, f"{label:.0f} ({label / pool - 1:+.0%})",
+                 people, f"{audit:.0f} ({audit / people - 1:+.0%})")
+                for k, (pool, people, label, audit) in found.items()
+            ],
         ),
-    )
+    )  # fmt: skip
 
 
 def monitor_part():
