@@ -155,7 +155,7 @@ def test_command_line_writes_json_and_reads_it_as_a_person_would(table, tmp_path
         ({"strategies": ("luck",)}, "no strategy 'luck'"),
         ({"colour": "red"}, "no option 'colour'"),
         ({"random_splits": 1}, "at least 2 splits"),
-        ({"features": ["tokens"]}, "known before any model is asked"),
+        ({"features": ["tokens"], "strategies": ("risk",)}, "known before any model is asked"),
         ({"costs": {"c10": 0, "c01": 0}}, "> 0, got"),
     ],
 )
@@ -170,11 +170,39 @@ def test_bad_cascades_are_refused(table, options, words):
         cascade(table, **{**given, **options})
 
 
+def test_a_cascade_needs_no_column_but_the_confidence(tmp_path):
+    rng = np.random.default_rng(1)
+    said = rng.uniform(0.05, 0.99, 1000)
+    right = np.concatenate([rng.random(1000) < said, rng.random(1000) < 0.9]).astype(int)
+    bare = {
+        "question_id": [f"q{number}" for number in range(1000)] * 2,
+        "model": ["small"] * 1000 + ["large"] * 1000,
+        "confidence": np.concatenate([said, np.full(1000, 0.9)]),
+        "correct": right,
+    }
+    found = cascade(
+        bare,
+        models=["small", "large"],
+        price=[1, 5],
+        random_splits=2,
+        budget=0.7,
+        save=tmp_path / "policy.json",
+    ).to_dict()
+    names = {entry["name"] for entry in found["results"][0]["strategies"]}
+    assert names == {"value", "calibration", "confidence"}
+    policy = load_policy(tmp_path / "policy.json")
+    assert policy.route({"question_id": "q1"}, {}).model == "small"
+    sure = policy.route({"question_id": "q1"}, {"small": 0.98})
+    unsure = policy.route({"question_id": "q1"}, {"small": 0.1})
+    assert (sure.action, unsure.action) == ("answer", "ask")
+
+
 def test_bad_groups_are_refused(table):
     with pytest.raises(InputError, match="no column 'topics'"):
         groups(table, features=["topics"])
-    with pytest.raises(InputError, match="at least one feature"):
+    with pytest.raises(InputError, match="which columns make the groups") as refused:
         groups(table, features=[])
+    assert str(refused.value.hint) == 'name columns, for example features=["topic", "tokens"]'
     holes = table.with_columns(topic=pl.when(pl.col("tokens") > 6).then("topic"))
     with pytest.raises(InputError, match="feature 'topic' is missing in"):
         groups(holes, features=["topic"])

@@ -11,6 +11,7 @@ from calibrant.claims.claim import Claim
 
 __all__ = ["TABLE", "as_call", "next_step"]
 
+_LISTS = frozenset({"features", "models", "price"})
 TABLE = "TABLE"
 """Stands in a command for data that lie in memory."""
 
@@ -55,6 +56,8 @@ def as_call(command: str) -> str:
     'calibrant.decide(table, confidence="p", max_error=0.10)'
     >>> as_call("calibrant label next TABLE --out batch.csv")
     'calibrant.label_next(table, out="batch.csv")'
+    >>> as_call("calibrant decide TABLE --costs wrong=10,ask=1 --features topic")
+    'calibrant.decide(table, costs={"wrong": 10, "ask": 1}, features=["topic"])'
     >>> as_call("calibrant decide scores.csv --max-error 0.10")
     'calibrant decide scores.csv --max-error 0.10'
     """
@@ -63,20 +66,30 @@ def as_call(command: str) -> str:
         return command
     place = words.index(TABLE)
     given = zip(words[place + 1 :: 2], words[place + 2 :: 2], strict=True)
-    options = [
-        f"{name.removeprefix('--').replace('-', '_')}={_literal(text)}" for name, text in given
-    ]
+    options = []
+    for flag, text in given:
+        name = flag.removeprefix("--").replace("-", "_")
+        options.append(f"{name}={_literal(text, several=name in _LISTS)}")
     return f"calibrant.{'_'.join(words[1:place])}({', '.join(['table', *options])})"
 
 
-def _literal(text: str) -> str:
-    """Return a value of the command line as Python writes it: a number, a list or a text."""
+def _literal(text: str, *, several: bool) -> str:
+    """Return a value of the command line as Python writes it: a number, a text, a list, a dict."""
+    pairs = [part.split("=") for part in text.split(",")]
+    if all(len(pair) == 2 for pair in pairs):
+        inside = (f"{json.dumps(key)}: {_literal(value, several=False)}" for key, value in pairs)
+        return "{" + ", ".join(inside) + "}"
+    parts = [part if _is_number(part) else json.dumps(part, ensure_ascii=False)
+             for part in text.split(",")]  # fmt: skip
+    return f"[{', '.join(parts)}]" if several or len(parts) > 1 else parts[0]
+
+
+def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        parts = [json.dumps(part, ensure_ascii=False) for part in text.split(",")]
-        return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
-    return text
+        return False
+    return True
 
 
 def _place(head: Mapping[str, Any]) -> str:

@@ -13,10 +13,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.opened.door import open_input
 from calibrant.records import Scores
+from calibrant.records.roles import ROLES
 
 __all__ = [
+    "describing_columns",
     "embed_texts",
     "embedded",
+    "features_hint",
     "refuse_outcome",
     "scores_source",
     "vector_column",
@@ -32,6 +35,37 @@ def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
             "is held against",
             hint=Hint("name columns with {features} that are known before the answer is graded"),
         )
+
+
+def describing_columns(frame: pl.DataFrame) -> list[str]:
+    """Return the columns that may describe a question or an answer, for a hint.
+
+    Numbers and flags that vary, and texts that repeat: an id or a free text says nothing of other
+    rows.
+
+    Examples
+    --------
+    >>> table = {"confidence": [0.1] * 9, "topic": list("aabbaabba"), "note": list("abcdefghi")}
+    >>> describing_columns(pl.DataFrame(table))
+    ['topic']
+    """
+    found = []
+    for column in frame.get_columns():
+        name = column.name
+        if name.startswith("_") or name in ROLES or column.dtype.is_nested():
+            continue
+        values = column.n_unique()
+        text = not (column.dtype.is_numeric() or column.dtype == pl.Boolean)
+        if 1 < values <= (column.len() / 3 if text else column.len()):
+            found.append(name)
+    return found
+
+
+def features_hint(names: Sequence[str]) -> Hint:
+    """Return how to name features, with those that the table has."""
+    if not names:
+        return Hint("name columns with {features}")
+    return Hint("name columns, for example {features}", features=list(names))
 
 
 def scores_source(data: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from calibrant.claims.next_step import TABLE, as_call
 from calibrant.core.document import kind_of
+from calibrant.report.next_decision import decision_step
 
 __all__ = ["Step", "broken_command", "next_step"]
 
@@ -24,11 +25,8 @@ _EXPORT = (
 _STEPS: dict[str, Step] = {
     "audit": _DECIDE,
     "groups": _DECIDE,
-    "compare": ("Let the cheaper model answer first", "calibrant cascade {input}"),
     "leaderboard": ("See whether the order holds at equal accuracy", "calibrant compare {input}"),
     "multi_answer": ("See which confidence is calibrated", "calibrant audit {input}"),
-    "cascade": _DECIDE,
-    "decide": ("Watch whether the promise still holds", "calibrant monitor {input} --time COLUMN"),
     "plan": ("Choose which answers to label first", "calibrant label next {input} --out batch.csv"),
     "label": ("Label the next batch", "calibrant label next {input} --out batch.csv"),
     "monitor": ("Audit the latest rows", "calibrant audit {input}"),
@@ -44,7 +42,6 @@ _STEPS: dict[str, Step] = {
 
 _LATER = (
     ("decide", _DECIDE),
-    ("cascade", _STEPS["compare"]),
     ("label", ("Label more answers where it tells most", _STEPS["plan"][1])),
 )
 
@@ -110,6 +107,9 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
         return str(own["why"]), _without_folder(str(own["command"]), document)
     if own:
         return "Look closer", str(own[0])
+    found = decision_step(document, _input(document))
+    if found is not None:
+        return found
     step = _STEPS.get(kind_of(document))
     return None if step is None else (step[0], step[1].format(input=_input(document)))
 

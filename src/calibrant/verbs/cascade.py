@@ -10,9 +10,11 @@ from typing import Annotated, Any
 from calibrant.claims.cascade import cascade_claims
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import ADVANCED, OUTPUT, Option, verb
+from calibrant.epistemic.deferral.answers import EVERY_QUESTION, Answers
 from calibrant.epistemic.deferral.choice import Target
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
@@ -264,8 +266,7 @@ def cascade(
         embed=embed,
         on_invalid=on_invalid,
     )
-    if embed is not None and strategies is None:
-        chosen = replace(chosen, strategies=(*chosen.strategies, "router_knn"))
+    chosen = _possible(chosen, answers, embed, asked=strategies is not None)
     mapper = map if engine is None else engine_named(engine).map
     entry = tournament(answers, chosen, SplitPlan(splits=random_splits, seed=seed), mapper=mapper)
     target = Target(budget, accuracy, guarantee, delta, strategy)
@@ -301,6 +302,25 @@ def cascade(
         "claims": [claim.to_dict() for claim in cascade_claims(plain(entry))],
     }
     return CascadeResult(document)
+
+
+def _possible(
+    options: StrategyOptions, answers: Answers, embed: str | None, *, asked: bool
+) -> StrategyOptions:
+    """Return the strategies that the columns allow; refuse those asked for that they do not."""
+    if list(answers.features.columns) == list(EVERY_QUESTION):
+        blind = [name for name in options.strategies if name.startswith(("risk", "router"))]
+        if asked and blind:
+            raise InputError(
+                f"the strategy {blind[0]!r} needs a column that is known before any model is "
+                "asked: the same for all models of a question",
+                hint=Hint("name one with {features}, or use {embed}"),
+            )
+        kept = tuple(name for name in options.strategies if name not in blind)
+        return replace(options, strategies=kept)
+    if embed is not None and not asked:
+        return replace(options, strategies=(*options.strategies, "router_knn"))
+    return options
 
 
 def _settings(options: StrategyOptions, splits: int) -> dict[str, Any]:

@@ -23,7 +23,14 @@ from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.epistemic.segments import GroupCorrector
 from calibrant.epistemic.segments.summary import across_models
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
-from calibrant.inputs.features import embed_texts, refuse_outcome, scores_source, without_missing
+from calibrant.inputs.features import (
+    describing_columns,
+    embed_texts,
+    features_hint,
+    refuse_outcome,
+    scores_source,
+    without_missing,
+)
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.records import ScoreBlock, Scores, load_scores
@@ -166,10 +173,6 @@ def groups(
     True
     """
     chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed)
-    if not features and embed is None:
-        raise InputError(
-            "at least one feature is needed", hint=Hint("name columns with {features}")
-        )
     refuse_outcome(features, correct)
     kept = [name for name in (*features, embed) if name is not None]
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
@@ -178,7 +181,13 @@ def groups(
     settings = {**_settings(chosen), "models": models, **table_settings(rules | columns)}
     head = document_head("groups", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
+        source = scores_source(data)
+        if not kept:
+            every = load_scores(source, **columns, on_invalid="drop").frame
+            raise InputError(
+                "which columns make the groups?", hint=features_hint(describing_columns(every))
+            )
+        scores = load_scores(source, **columns, on_invalid=on_invalid, features=kept)
         frame, dropped = without_missing(scores, kept, on_invalid)
         frame, names, numbers, texts = _described(
             frame, list(features), embed, embed_dimensions, embed_with, seed

@@ -14,9 +14,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["Answers", "gather_answers", "model_matrix"]
+__all__ = ["EVERY_QUESTION", "Answers", "every_question", "gather_answers", "model_matrix"]
 
 Floats = npt.NDArray[np.float64]
+
+EVERY_QUESTION = {"every_question": "all"}
+"""What is known of a question of which nothing is known beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,17 @@ class Answers:
             {name: frame[rows] for name, frame in self.answer_features.items()},
             None if self.vectors is None else self.vectors[rows],
         )
+
+
+def every_question(n: int) -> pl.DataFrame:
+    """Return the features of questions of which nothing is known before a model is asked.
+
+    Examples
+    --------
+    >>> every_question(2).to_dict(as_series=False)
+    {'every_question': ['all', 'all']}
+    """
+    return pl.DataFrame({name: [value] * n for name, value in EVERY_QUESTION.items()})
 
 
 def model_matrix(values: Any, models: Sequence[str], n: int, what: str) -> Floats:

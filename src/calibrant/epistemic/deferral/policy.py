@@ -10,6 +10,7 @@ from typing import Any
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
+from calibrant.epistemic.deferral.answers import EVERY_QUESTION
 from calibrant.epistemic.deferral.cascade import Cascade, Step
 from calibrant.epistemic.deferral.embedding import VECTOR, QuestionEmbedding
 from calibrant.epistemic.deferral.mixing import hash_share
@@ -207,7 +208,7 @@ class MixedPolicy:
         """
         second = self.share > 0 and hash_share(question_key(question)) < self.share
         policy: Inner = self._pair[1 if second else 0]  # type: ignore[attr-defined]
-        return policy.route(self.described(question), asked)
+        return policy.route({**EVERY_QUESTION, **self.described(question)}, asked)
 
     def embed_with(self, embedder: Any) -> MixedPolicy:
         """Return the policy with what embeds the text of a question; only its own one is taken."""

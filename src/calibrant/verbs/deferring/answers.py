@@ -11,7 +11,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.epistemic.deferral.answers import Answers
+from calibrant.epistemic.deferral.answers import Answers, every_question
 from calibrant.inputs.features import vector_column
 
 __all__ = ["aligned_answers", "one_method", "prices", "refuse_unknown_prices"]
@@ -118,15 +118,10 @@ def aligned_answers(
         name for name in features if all(first[name].equals(part[name]) for part in aligned[1:])
     ]
     own = [name for name in features if name not in common]
-    if not common:
-        raise InputError(
-            "at least one feature must be known before any model is asked: the same for all models "
-            f"of a question; given: {', '.join(features) or 'none'}",
-            hint=Hint("name a column of the question with {features}, or use {embed}"),
-        )
+    known_before = first.select(common) if common else every_question(first.height)
     return Answers(
         tuple(models),
-        first.select(common),
+        known_before,
         np.stack([part["confidence"].cast(pl.Float64).to_numpy() for part in aligned], axis=1),
         np.stack([part["correct"].to_numpy() for part in aligned], axis=1),
         _costs(aligned, models, price, cost),
