@@ -185,7 +185,7 @@ def test_a_running_study_shows_how_far_it_is_and_what_it_cost(running):
     assert progress["text"] == "Running: 3 answers, $0.75 so far"
     assert progress["done"] is False
     page = viewed.page()
-    assert 'data-live="/progress"' in page
+    assert 'data-live="/progress?page=' in page
     assert "connect-src" in page
     assert "Answers drawn, by purpose" in page
 

@@ -193,9 +193,9 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return Badge("not_tested", "no alarm so far")
     if kind == "cascade" and claims:
         return _traded(claims[0])
-    standing = sum(c.id == _BADGE_CLAIM["groups"] and c.outcome == "shown" for c in claims)
-    if standing:
-        return Badge("shown", f"{standing} group{' stands' if standing == 1 else 's stand'} out")
+    if standing := {claim.subject.get("rule") for claim in claims if _stands_out(claim)}:
+        one = len(standing) == 1
+        return Badge("shown", f"{len(standing)} group{' stands' if one else 's stand'} out")
     asked = [claim for claim in claims if claim.id == _BADGE_CLAIM.get(kind)] or claims
     own = [claim for claim in asked if not _is_summary(claim)] or asked
     found = _counted([claim_tone(claim) for claim in own], claims, _COUNTED.get(kind, "claims"))
@@ -203,6 +203,10 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return None
     word, mark, rest = found.words.partition(",")
     return Badge(found.tone, _OUTCOME_WORDS.get((kind, word), word) + mark + rest)
+
+
+def _stands_out(claim: Claim) -> bool:
+    return claim.id == _BADGE_CLAIM["groups"] and claim.outcome == "shown"
 
 
 def _traded(claim: Claim) -> Badge:

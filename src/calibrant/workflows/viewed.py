@@ -61,7 +61,8 @@ class Viewed:
         """Return the page, built again only where its files have changed."""
         version = self.version()
         if self._page is None or self._page[0] != version:
-            self._page = (version, self._built())
+            # The page knows its version: what came while it was built is not missed.
+            self._page = (version, self._built(f"{PROGRESS}?page={version}"))
         return self._page[1]
 
     def progress(self) -> dict[str, Any]:
@@ -74,6 +75,8 @@ class Viewed:
                 share = min(ledger.draws / planned, 1.0) if planned else None
                 text = _running_text(ledger, planned)
                 return {**found, "text": text, "share": share, "done": False}
+            if not Study(self.path).results():
+                return {**found, "text": _waiting_text(ledger), "done": False}
         newest = max((path.stat().st_mtime for path in self._files()), default=0.0)
         if self._is_pool():
             return {**found, "text": "follows the labels as they come", "done": False}
@@ -84,7 +87,9 @@ class Viewed:
             study = Study(self.path)
             return [*study.path.glob("results/*.json"), *study.path.glob("tables/*.parquet")]
         store = store_path(self.path)
-        return [path for path in (self.path, store) if path.is_file()]
+        # What was written last lies beside the store until it is folded in.
+        written = store.with_name(f"{store.name}-wal")
+        return [path for path in (self.path, store, written) if path.is_file()]
 
     def _ledger(self) -> LedgerProgress:
         return ledger_progress(Study(self.path).ledger_path)
@@ -102,25 +107,35 @@ class Viewed:
     def _is_pool(self) -> bool:
         return self.path.is_file() and store_path(self.path).is_file()
 
-    def _built(self) -> str:
+    def _built(self, live: str) -> str:
         if self.path.is_dir():
-            return self._study_page()
+            return self._study_page(live)
         if self.path.suffix == ".html":
             return self.path.read_text(encoding="utf-8")
         if self.path.suffix == ".json":
-            return render_html([load_document(self.path)], live=PROGRESS)
-        return render_html([_pool_document(self.path)], live=PROGRESS)
+            return render_html([load_document(self.path)], live=live)
+        return render_html([_pool_document(self.path)], live=live)
 
-    def _study_page(self) -> str:
+    def _study_page(self, live: str) -> str:
         study = Study(self.path)
         if study.results():
             rows, note = study_questions(study)
-            return study_page(study, questions=rows, questions_note=note, live=PROGRESS)
-        return render_html([_running_document(study, self._ledger())], live=PROGRESS)
+            return study_page(study, questions=rows, questions_note=note, live=live)
+        return render_html([_running_document(study, self._ledger())], live=live)
+
+
+def _waiting_text(ledger: LedgerProgress) -> str:
+    if not ledger.draws:
+        return "Waiting for the first answers."
+    return f"{ledger.draws:,} answers{_cost_text(ledger)}. Waiting for the results."
+
+
+def _cost_text(ledger: LedgerProgress) -> str:
+    return ", cost unknown" if ledger.cost is None else f", ${ledger.cost:,.2f} so far"
 
 
 def _running_text(ledger: LedgerProgress, planned: int) -> str:
-    cost = "" if ledger.cost is None else f", ${ledger.cost:,.2f} so far"
+    cost = _cost_text(ledger)
     failed = f", {ledger.failures:,} calls failed" if ledger.failures else ""
     of = f" of at most {planned:,}" if planned else ""
     return f"Running: {ledger.draws:,}{of} answers{cost}{failed}"

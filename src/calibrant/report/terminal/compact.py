@@ -238,7 +238,8 @@ def _drawn(
     lines = [Text(_line(columns, widths[:kept], labels), style="dim")]
     lines += [Text(_line(row, widths[:kept], labels)) for row in rows]
     if kept < len(columns):
-        words = f" {len(columns) - kept} more columns with --full: {', '.join(columns[kept:])}"
+        more = counted(len(columns) - kept, "more column")
+        words = f" {more} with --full: {', '.join(columns[kept:])}"
         lines.append(Text(words[:width], style="dim"))
     return lines
 

@@ -53,15 +53,18 @@ def audit_lines(
     shown: list[Mapping[str, Any] | None] = list(entries)
     if len(entries) > top:
         half = top // 2
-        shown = [*entries[: top - half], None, *(entries[-half:] if half else ())]
+        # Both ends of what has a gap: scores that are no probability are cut first.
+        ranked = [entry for entry in entries if _value(entry, "confidence_gap") is not None]
+        ends = ranked if len(ranked) >= top and sort is None else entries
+        shown = [*ends[: top - half], None, *(ends[-half:] if half else ())]
     names = {id(entry): _name(entry, several) for entry in shown if entry is not None}
     longest = max(cell_len(_SLASH.join(parts)) for parts in names.values())
     room = width - _NUMBERS - _metric_width(column)
     good = _GOOD_STRIP if max(map(len, names.values())) == 1 else _LEAST_STRIP
-    name = max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME)
+    short = _short_names(names, max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME))
+    name = max(_LEAST_NAME, *map(cell_len, short.values()))
     strip = min(room - name, _MOST_STRIP)
     claims = claims_by_entry(claims_of(document))
-    short = _short_names(names, name)
     lines = [_head(name, strip, column)]
     for entry in shown:
         if entry is None:
@@ -69,8 +72,9 @@ def audit_lines(
             lines.append(Text(cut, style="dim"))
         else:
             tone = entry_tone(entry, claims)
-            lines.append(_row(entry, short[id(entry)], strip, column, tone))
-    return [*lines, _legend(document, strip, width), *_methods(entries, several, width)]
+            lines.append(_row(entry, cut_cells(short[id(entry)], name), strip, column, tone))
+    told_of = [entry for entry in shown if entry is not None]
+    return [*lines, _legend(document, strip, width), *_methods(told_of, several, width)]
 
 
 def audit_table(document: Mapping[str, Any]) -> Table:
@@ -244,4 +248,4 @@ def _short_names(names: Mapping[int, tuple[str, ...]], width: int) -> dict[int, 
             place: _SLASH.join(known[part] for known, part in zip(short, parts, strict=False))
             for place, parts in names.items()
         }
-    return {place: cut_cells(text, width) for place, text in joined.items()}
+    return joined

@@ -43,7 +43,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _across(rows: list[Mapping[str, Any]]) -> Table:
     return Table(
-        ("group", "models", "over-confident in", "mean gap at equal confidence, points"),
+        ("group", "models", "over-confident in", "mean gap at equal confidence"),
         tuple(
             (
                 row["rule"],

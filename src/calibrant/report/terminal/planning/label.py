@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.words import count, percent
+from calibrant.claims.words import count, percent, subject_name
 from calibrant.report.blocks import (
     Paragraph,
     Table,
@@ -34,9 +34,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         )
     parts.extend(rows_left_out(document))
     labelled = [entry for entry in document["results"] if entry["labelled"]]
-    for entry in labelled:
-        if not document["batch"]:
-            parts.append(Paragraph(_stop(entry), strong=True))
+    if not document["batch"]:
+        several = len(labelled) > 1
+        parts.extend(Paragraph(_stop(entry, named=several), strong=True) for entry in labelled)
     if labelled:
         parts.append(_state(labelled, document["target"]))
     parts.extend(_judge(entry) for entry in labelled if "judge" in entry)
@@ -53,18 +53,22 @@ def _batch(batch: Mapping[str, Any]) -> str:
     )
 
 
-def _stop(entry: Mapping[str, Any]) -> str:
+def _stop(entry: Mapping[str, Any], *, named: bool) -> str:
+    text = _stop_text(entry)
+    return f"{subject_name(entry)}: {text}" if named else text[0].upper() + text[1:]
+
+
+def _stop_text(entry: Mapping[str, Any]) -> str:
     stop = entry["stop"]
-    name = f"{entry['model']} / {entry['method']}"
     if not stop["stop"] and stop["reason"].startswith("no goal"):
         found = entry["claimed_accuracy"]
         return (
-            f"{name}: right in {percent(found['value'])} of all answers ({percent(found['low'])} "
+            f"right in {percent(found['value'])} of all answers ({percent(found['low'])} "
             f"to {percent(found['high'])}), by {count(entry['labelled'], 'label')}. Name a "
             "precision or a threshold to learn when to stop."
         )
     word = "you may stop" if stop["stop"] else "label more"
-    return f"{name}: {word}: {stop['reason']}."
+    return f"{word}: {stop['reason']}."
 
 
 def _state(entries: list[dict[str, Any]], target: str) -> Table:

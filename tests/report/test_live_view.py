@@ -1,0 +1,121 @@
+"""`view` beside a real run and a real labelling: how far, what it cost, the picture filling up."""
+
+import asyncio
+import re
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import DEVNULL
+
+import numpy as np
+import polars as pl
+import pytest
+from pages import wait_for
+
+from calibrant.verbs.label import label_add, label_next
+from calibrant.workflows.view import ViewServer
+from calibrant.workflows.viewed import Viewed
+from collect.endpoint import Oracle
+from collect.studies import write_study
+
+pytestmark = pytest.mark.browser
+
+CALIBRANT = Path(sys.executable).parent / "calibrant"
+WAIT = 120
+SHOWN = "return document.getElementById('progress')?.textContent || ''"
+BAR = "return document.querySelector('#progress progress')?.value ?? null"
+COUNTED = (
+    "return [...document.querySelectorAll('.hero-picture .wide .gap')].map(t => t.textContent)"
+)
+
+
+@contextmanager
+def viewing(path):
+    """Serve a path from a thread of its own; yields the address."""
+    loop, server = asyncio.new_event_loop(), ViewServer(Viewed(path))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    def done(work):
+        return asyncio.run_coroutine_threadsafe(work, loop).result(30)
+
+    try:
+        yield done(server.start())
+    finally:
+        done(server.stop())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@pytest.mark.slow
+def test_a_run_is_followed_to_its_result(browser, tmp_path):
+    with Oracle(latency_s=1.0) as oracle:
+        folder = write_study(
+            tmp_path / "study",
+            oracle.url,
+            draws=8,
+            extra="concurrency = 4",
+            tail='[budget]\nprices = "prices.toml"',
+        )
+        (folder / "prices.toml").write_text("[oracle]\nprompt = 500\ncompletion = 500\n")
+        with viewing(folder) as address:
+            # A process of its own, as it is when somebody types it.
+            work = subprocess.Popen(
+                [CALIBRANT, "run", str(folder), "--quiet", "--yes"], stdout=DEVNULL
+            )
+            browser.get(address)
+            wait_for(browser, f"return ({SHOWN[7:]}).startsWith('Running:')", WAIT)
+            seen = []
+            while work.poll() is None:
+                # Loading itself again, the page has no bar for a moment.
+                said, share = browser.execute_script(SHOWN), browser.execute_script(BAR)
+                if share is not None:
+                    seen.append((said, share, browser.execute_script(COUNTED)))
+                time.sleep(0.2)
+            assert work.returncode == 0
+            shares = [share for _, share, _ in seen]
+            assert len(set(shares)) > 2
+            assert shares == sorted(shares)
+            assert all(" of at most " in said for said, _, _ in seen)
+            spent = [float(re.search(r"\$([\d.]+) so far", said)[1]) for said, _, _ in seen]
+            assert spent == sorted(spent)
+            assert spent[-1] > spent[0]
+            # The picture fills up: more answers, purpose by purpose.
+            assert len({tuple(counts) for _, _, counts in seen}) > 1
+            wait_for(browser, "return !!document.querySelector('.badge')", WAIT)
+            assert browser.execute_script("return document.querySelector('h1').textContent")
+
+
+def test_labels_are_followed_as_they_come(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    said = rng.uniform(0.3, 1.0, 400)
+    right = (rng.random(400) < said - 0.1).astype(int)
+    ids = [f"q{i}" for i in range(400)]
+    pool, batch = tmp_path / "pool.csv", tmp_path / "batch.csv"
+    known = pl.DataFrame({"question_id": ids, "known": right})
+    pl.DataFrame({"question_id": ids, "confidence": said}).write_csv(pool)
+
+    def label():
+        label_next(pool, out=batch, size=60)
+        table = pl.read_csv(batch).join(known, on="question_id", how="left", maintain_order="left")
+        table.with_columns(correct="known").drop("known").write_csv(batch)
+        label_add(pool, batch)
+
+    label()
+    with viewing(pool) as address:
+        browser.get(address)
+        wait_for(
+            browser, "return document.querySelector('.first')?.textContent.includes('60 labels')"
+        )
+        assert browser.execute_script(SHOWN).strip() == "follows the labels as they come"
+        label()
+        # The open page loads itself again: nobody touches it.
+        wait_for(
+            browser,
+            "return document.querySelector('.first')?.textContent.includes('120 labels')",
+            WAIT,
+        )
