@@ -70,10 +70,10 @@ GROUPING = declare(
 
 
 def _stands(facts: Facts) -> str:
-    word = "over-confident" if facts["value"] > 0 else "under-confident"
+    word = "less" if facts["value"] > 0 else "more"
     return (
-        f"{_lead(facts)}{facts['rule']} is {word} by {points(abs(facts['value']))} "
-        f"against answers of equal confidence (95 % interval "
+        f"{_lead(facts)}{facts['rule']} is right {points(abs(facts['value']))} {word} often than "
+        f"other answers of equal confidence (95 % interval "
         f"{points_range(*facts['range'])}, {count(facts['rows'], 'row')})."
     )
 
