@@ -3,10 +3,12 @@
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import calibrant as cal
 from calibrant.confidence import (
     METHODS,
     Greedy,
@@ -122,3 +124,18 @@ def test_every_method_says_why_it_is_not_available() -> None:
     assert all(entry["available"] or entry["reason"] for entry in entries)
     scores = score_table(table_of([Question(classes=[0], question_id="q", model="m")])).scores
     assert "consistency" in scores["method"]
+
+
+def test_a_ranking_score_stays_one_as_published():
+    """Masses above 1 are ranked, not dropped as impossible probabilities."""
+    table = pl.DataFrame(
+        {
+            "question_id": [f"q{k}" for k in range(40)],
+            "method": "sca:paper",
+            "confidence": [0.05 * k for k in range(40)],
+            "correct": [k % 3 != 0 for k in range(40)],
+        }
+    )
+    entry = cal.audit(table, resamples=20)["results"][0]
+    assert (entry["n"], entry["probability"]) == (40, False)
+    assert "ece" not in {name for name, found in entry["metrics"].items() if found}

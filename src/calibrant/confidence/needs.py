@@ -280,7 +280,8 @@ NEEDS: dict[str, Need] = {
         Need(
             "similarity",
             "similarities of the sampled answers (from classes, a matrix or embeddings)",
-            "no similarities of the sampled answers",
+            "no similarities of the sampled answers (embeddings need 'embeddings = true' under "
+            "[semantics])",
             _similar,
         ),
         Need(

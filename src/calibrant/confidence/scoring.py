@@ -17,7 +17,10 @@ from calibrant.confidence.question import Question, table_of
 from calibrant.confidence.segments import BoolArray
 from calibrant.core.errors import UnavailableError
 
-__all__ = ["Score", "ScoredTable", "availability", "methods", "score", "score_table"]
+__all__ = ["PAPER", "Score", "ScoredTable", "availability", "methods", "score", "score_table"]
+
+# Ends the name of a method whose numbers are made as the authors' published ones were.
+PAPER = ":paper"
 
 
 def methods() -> list[dict[str, Any]]:
@@ -40,12 +43,15 @@ def methods() -> list[dict[str, Any]]:
 def ranking_methods() -> frozenset[str]:
     """Return the methods whose score ranks answers and is no probability.
 
+    Their variants as published are among them: `sca:paper` exceeds 1 as `sca` does.
+
     Examples
     --------
-    >>> sorted({"consistency", "semantic_entropy"} & ranking_methods())
-    ['semantic_entropy']
+    >>> sorted({"consistency", "semantic_entropy", "sca:paper"} & ranking_methods())
+    ['sca:paper', 'semantic_entropy']
     """
-    return frozenset(method.name for method in METHODS.values() if not method.probability)
+    names = frozenset(method.name for method in METHODS.values() if not method.probability)
+    return names | {f"{name}{PAPER}" for name in names}
 
 
 class Score(float):
@@ -265,7 +271,7 @@ def _one_method(
 
 def _frame(table: DrawTable, method: Method, scored: Scored, options: Options) -> pl.DataFrame:
     units = np.flatnonzero(~np.isnan(scored.value))
-    label = f"{method.name}:paper" if options.variant == "paper" else method.name
+    label = f"{method.name}{PAPER}" if options.variant == "paper" else method.name
     return pl.DataFrame(
         {
             "question_id": table.question_id.gather(units),

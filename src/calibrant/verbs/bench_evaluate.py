@@ -19,6 +19,7 @@ from calibrant.confidence import (
     ranking_methods,
     score_table,
 )
+from calibrant.confidence.scoring import PAPER
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -49,7 +50,6 @@ __all__ = ["bench_evaluate"]
 
 _TUNED = ("sca", "snca", "sfca")
 _REFERENCE = "sca"
-_PAPER = ":paper"
 _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
 
 
@@ -208,7 +208,7 @@ def bench_evaluate(
         frame,
         mixes=mixes,
         reference=reference or _REFERENCE,
-        ranking_methods=_ranking_methods(),
+        ranking_methods=ranking_methods(),
         coverage=coverage,
         draws=resamples,
         items=items,
@@ -255,12 +255,6 @@ def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any
         )
 
 
-def _ranking_methods() -> frozenset[str]:
-    """Return the scores that are no probabilities, under the names of their variants too."""
-    names = ranking_methods()
-    return names | {f"{name}{_PAPER}" for name in names}
-
-
 def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
     frame = read_table(data)
     if questions is not None:
@@ -275,7 +269,7 @@ def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
                 hint=Hint("give the questions with {questions}, or join them to the scores"),
             )
     frame = frame.with_columns(_whole_numbers(frame["k"]))
-    return load_scores(frame, on_invalid=on_invalid, non_probability=_ranking_methods())
+    return load_scores(frame, on_invalid=on_invalid, non_probability=ranking_methods())
 
 
 def _questions(source: Any) -> pl.DataFrame:
@@ -345,7 +339,7 @@ def _rescored(
     columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
     scored = score_table(table, methods=names, **chosen).scores
     # One variant for all: the settings name it, the methods keep their names.
-    scored = scored.with_columns(pl.col("method").str.strip_suffix(_PAPER))
+    scored = scored.with_columns(pl.col("method").str.strip_suffix(PAPER))
     return scored.drop_nulls(["confidence", "correct"]).join(
         frame.select(columns).unique(), on="question_id", maintain_order="left"
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.claims.words import count as counted
 from calibrant.report.blocks import Paragraph, Table, estimate_cell
 
 __all__ = ["blocks"]
@@ -181,6 +182,9 @@ def _scores(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     )
     columns = ("model", "method", "n", "accuracy", "confidence", "ECE", "AUROC")
     note = "n counts scored and graded questions. '-': the score is no probability."
+    lacking = {entry["method"] for entry in document["methods"] if not entry["available"]}
+    if lacking:
+        note += f" {counted(len(lacking), 'method')} without inputs: --full says why."
     return [Table(columns, rows, title="What came of it", note=note, labels=2)]
 
 
