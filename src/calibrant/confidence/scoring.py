@@ -47,8 +47,8 @@ def ranking_methods() -> frozenset[str]:
 
     Examples
     --------
-    >>> sorted({"consistency", "semantic_entropy", "sca:paper"} & ranking_methods())
-    ['sca:paper', 'semantic_entropy']
+    >>> sorted({"consistency", "eigv", "sca:paper"} & ranking_methods())
+    ['eigv', 'sca:paper']
     """
     names = frozenset(method.name for method in METHODS.values() if not method.probability)
     return names | {f"{name}{PAPER}" for name in names}
