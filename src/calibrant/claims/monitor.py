@@ -35,7 +35,7 @@ ALARM = declare(
         "E[y | c] after some day differs from E[y | c] before it",
         "sum over all starts of a change of its likelihood ratio, above horizon / alpha; questions "
         "are the units, a new mix of confidences is no change",
-        "half of alpha for all confidences together, an eighth for each of four ranges",
+        "70 % of alpha for all confidences together, 7.5 % for each of four ranges",
         {
             "shown": lambda facts: _started(
                 facts,

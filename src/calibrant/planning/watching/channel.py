@@ -120,20 +120,34 @@ class Channel:
     known: bool
     baseline: DaySums
     tolerance: float = 0.0
-    days: Floats = field(default_factory=lambda: np.zeros((0, 12)))
+    days: list[DaySums] = field(default_factory=list)
     spread: float = 0.0
     before: DaySums = field(default_factory=lambda: np.zeros(12))
     since: int = 0
     shape: tuple[Floats, Floats] = field(init=False, repr=False)
+    total: DaySums = field(init=False, repr=False)
+    _earlier: Floats = field(init=False, repr=False)
+    _first: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.shape = baseline_shape(self.baseline)[:2]
         if not self.spread and not self.known:
             self.spread = _spread_about(self.baseline, self._mean(self.baseline))
+        # What came before each batch of the window, column by column, with room to slide.
+        self._earlier, self._first = np.zeros((len(_USED), 2 * WINDOW + 2)), 0
+        self.total = self.baseline + self.before
+        for number, day in enumerate(self.days):
+            self._earlier[:, number] = self.total[_USED]
+            self.total = self.total + day
 
     @staticmethod
     def _mean(sums: DaySums) -> float:
         return float(sums[REST] / sums[ROWS]) if sums[ROWS] else 0.0
+
+    def sums_since(self, start: int) -> DaySums:
+        """Return the sums of the batches since this one, counted from 0."""
+        held = self.days[max(start - self.since, 0) :]
+        return np.asarray(np.sum([np.zeros(12), *held], axis=0), dtype=np.float64)
 
     def add(self, day: DaySums) -> Floats:
         """Take a batch; return the likelihood ratio of a change since each start in the window.
@@ -141,17 +155,25 @@ class Channel:
         The noise is that of all batches before this one, and every batch is centred at the mean
         of what came before it: a change then cannot hide in its own noise.
         """
-        total = self.baseline + self.before + self.days.sum(axis=0)
-        centre = 0.0 if self.known else self._mean(total)
-        noise, size = self._noise(total)
+        centre = 0.0 if self.known else self._mean(self.total)
+        noise, size = self._noise(self.total)
         self.spread += _spread_about(day, centre)
-        self.days = np.vstack([self.days, day])
+        self._remember(day)
         ratios = self._ratios(noise, size)
         if len(self.days) > WINDOW:
-            self.before = self.before + self.days[0]
-            self.days = self.days[1:]
+            self.before = self.before + self.days.pop(0)
+            self._first += 1
             self.since += 1
         return ratios
+
+    def _remember(self, day: DaySums) -> None:
+        last = self._first + len(self.days)
+        if last == self._earlier.shape[1]:
+            self._earlier[:, : len(self.days)] = self._earlier[:, self._first :]
+            self._first, last = 0, len(self.days)
+        self._earlier[:, last] = self.total[_USED]
+        self.days.append(day)
+        self.total = self.total + day
 
     def _noise(self, total: DaySums) -> tuple[float, float]:
         """Return the variance per row and the mean number of rows that hang together."""
@@ -161,20 +183,20 @@ class Channel:
         return float((self.spread + size / 4) / total[ROWS]), size
 
     def _ratios(self, noise: float, size: float) -> Floats:
-        table = np.ascontiguousarray(self.days[:, _USED].T)
-        running = np.cumsum(table, axis=1)
-        earlier = (self.baseline + self.before)[_USED, None] + running - table
-        rows, rest, first, second = running[:, -1:] - running + table
+        earlier = self._earlier[:, self._first : self._first + len(self.days)]
+        rows, rest, first, second = self.total[_USED, None] - earlier
         many = np.maximum(rows, 1e-9)
         shift = rest / many
         variance = 1.0 / many
         if not self.known:
             held = np.maximum(earlier[0], 1e-9)
-            shift = shift - earlier[1] / held
+            shift -= earlier[1] / held
             (mean, more), ((a, b), (_, c)) = self.shape
             u, v = first / many - mean, second / many - more
-            variance = variance + 1.0 / held + a * u * u + 2.0 * b * u * v + c * v * v
-        beyond = np.maximum(np.abs(shift) - self.tolerance, 0.0)
+            variance += 1.0 / held + (a * u + 2.0 * b * v) * u + c * v * v
+        beyond = np.abs(shift)
+        if self.tolerance:
+            beyond = np.maximum(beyond - self.tolerance, 0.0)
         return _ratio(beyond, 1.0 / (noise * variance), rows * noise / size**2)
 
     def likely_start(self, ratios: Floats) -> int:
@@ -189,7 +211,7 @@ class Channel:
             "known": self.known,
             "baseline": self.baseline.tolist(),
             "tolerance": self.tolerance,
-            "days": self.days.tolist(),
+            "days": [day.tolist() for day in self.days],
             "spread": self.spread,
             "before": self.before.tolist(),
             "since": self.since,
@@ -203,7 +225,7 @@ class Channel:
             state["known"],
             np.array(state["baseline"]),
             state["tolerance"],
-            np.array(state["days"]).reshape(-1, 12),
+            [np.array(day) for day in state["days"]],
             state["spread"],
             np.array(state["before"]),
             state["since"],

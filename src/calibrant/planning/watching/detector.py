@@ -35,6 +35,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
 _BINS = 4
+# Share of alpha for all confidences together; the ranges have the rest. A change that shows in all
+# of them is the usual one, and 0.7 finds it sooner than 0.5 at no loss for one that cancels.
+_OVERALL = 0.7
 # Rows a baseline needs before anything is compared with it.
 _LEAST_BASELINE = 100
 # After an alarm the new baseline is collected up to this many rows before the watch goes on.
@@ -162,7 +165,7 @@ class ChangeDetector:
         self._start([(np.zeros(12), True)] * (_BINS + 1))
 
     def _start(self, sums: list[tuple[DaySums, bool]]) -> None:
-        shares = [0.5] + [0.5 / _BINS] * _BINS
+        shares = [_OVERALL] + [(1.0 - _OVERALL) / _BINS] * _BINS
         self.channels = [
             Channel(share, known, part, self.tolerance)
             for share, (part, known) in zip(shares, sums, strict=True)
@@ -206,9 +209,8 @@ class ChangeDetector:
     def _alarm(self, which: int, found: list[Floats]) -> Finding:
         channel = self.channels[which]
         start = channel.likely_start(found[which])
-        since = np.sum(channel.days[max(start - channel.since, 0) :], axis=0)
-        earlier = channel.baseline + channel.before
-        earlier = earlier + np.sum(channel.days[: max(start - channel.since, 0)], axis=0)
+        since = channel.sums_since(start)
+        earlier = channel.total - since
         moved = since[REST] / max(since[ROWS], 1.0)
         if not channel.known and earlier[ROWS]:
             moved -= earlier[REST] / earlier[ROWS]
@@ -222,10 +224,7 @@ class ChangeDetector:
 
     def _rebase(self, start: int) -> None:
         """Make the labels since the change the new baseline, and complete it if it is small."""
-        parts = [
-            np.sum(channel.days[max(start - channel.since, 0) :], axis=0)
-            for channel in self.channels
-        ]
+        parts = [channel.sums_since(start) for channel in self.channels]
         self.waiting = parts
         if parts[0][ROWS] >= _NEW_BASELINE:
             self._finish()
