@@ -107,6 +107,9 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
         return str(own["why"]), _without_folder(str(own["command"]), document)
     if own:
         return "Look closer", str(own[0])
+    if kind_of(document) == "plan" and not document.get("source"):
+        # A plan by formula is about no answers that could be labelled.
+        return None
     found = decision_step(document, _input(document))
     if found is not None:
         return found

@@ -97,16 +97,13 @@ def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table])
         said = said[:_SENTENCES_OF_MANY]
     badge = badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in said]
-    # A plan answers how many labels before who is told apart.
-    planned = [b.text for b in blocks if isinstance(b, Paragraph) and b.strong]
-    own = planned[:1] if kind_of(document) == "plan" and claims else []
     if badge is not None and lines:
         # The verdict of most claims need not be that of the sentence beside it: say how many.
         first = next((claim for claim in claims if claim.text == said[0]), None)
         differs = first is not None and claim_tone(first) not in ("", badge.tone)
         word = badge.words if differs else badge.words.partition(",")[0]
         lines[0] = _led(word, STYLES.get(badge.tone, "bold"), lines[0])
-    return [*(Text(safe_text(text)) for text in own if text), *lines]
+    return lines
 
 
 def _led(word: str, style: str, sentence: Text) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.claims.words import count, points
+from calibrant.claims.words import count, percent, points
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
 
@@ -17,7 +17,13 @@ _ALPHA = 0.05
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.plan/1`` document."""
     entry = document["results"][0]
-    parts: list[Paragraph | Table] = [Paragraph(_headline(entry), strong=True)]
+    parts: list[Paragraph | Table] = []
+    plans = document["plans"] or []
+    if any(plan.get("needed") for plan in plans):
+        parts.append(_labels_for_claim([plan for plan in plans if plan.get("needed")], entry))
+    elif any(plan.get("shows") for plan in plans):
+        parts.append(_shown_by_labels([plan for plan in plans if plan.get("shows")]))
+    parts.append(Paragraph(_headline(entry), strong=not plans))
     steep = entry["lipschitz"]
     steepness = "infinite" if steep is None else f"{steep:.3g}"
     if document["assumed_lipschitz"]:
@@ -40,6 +46,72 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts.extend(Paragraph(note) for note in entry["notes"])
     parts.append(Paragraph(document["caveat"]))
     return parts
+
+
+def _labels_for_claim(plans: list[dict[str, Any]], entry: Mapping[str, Any]) -> Table:
+    """Return the labels that show the claim; what the worst case asks for is a remark."""
+    rows = []
+    for plan in plans:
+        for truth in ("calibrated", "half"):
+            labels = plan["needed"][truth]
+            error = labels["true_error"]
+            rows.append(
+                (
+                    _named(plan, plans),
+                    points(error) if error else "calibrated",
+                    _labels(labels["one_look"]),
+                    _labels(labels["all_looks"]),
+                    _labels(labels["mean_used"]),
+                )
+            )
+    needed, worst = plans[0]["needed"], entry["passive_labels"]
+    note = "By the test that label and audit use."
+    if worst is not None and entry["precision"] is not None:
+        note += (
+            f" In the worst case {worst:,} random labels tell the error within "
+            f"{points(entry['precision'])}."
+        )
+    return Table(
+        ("model", "if its error is", "one look", "looking all the time", "then used, on average"),
+        tuple(rows),
+        title=(
+            f"Labels that show an error below {points(needed['threshold'])} with a chance of "
+            f"{percent(needed['power'])}"
+        ),
+        note=note,
+    )
+
+
+def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
+    """Return the smallest errors that a number of labels can show."""
+    rows = tuple(
+        (_named(plan, plans), _below(plan["shows"]["calibrated"]), _below(plan["shows"]["half"]))
+        for plan in plans
+    )
+    shows = plans[0]["shows"]
+    return Table(
+        ("model", "if it is calibrated", "if its error is half of that"),
+        rows,
+        title=f"What {count(shows['labels'], 'label')} can show",
+        note=(
+            f"The smallest error that can be shown not to be reached, with a chance of "
+            f"{percent(shows['power'])}, by the test that label and audit use."
+        ),
+    )
+
+
+def _below(value: float | None) -> str:
+    return "nothing" if value is None else f"below {points(value)}"
+
+
+def _named(plan: Mapping[str, Any], plans: list[dict[str, Any]]) -> str:
+    several = len({other["method"] for other in plans}) > 1
+    keys = ("model", "method", "group") if several else ("model", "group")
+    return " / ".join(str(plan[key]) for key in keys if plan.get(key) is not None)
+
+
+def _labels(value: int | None) -> str:
+    return "more than there are" if value is None else f"{value:,}"
 
 
 def _headline(entry: Mapping[str, Any]) -> str:
@@ -75,7 +147,8 @@ _PRECISION = {
 
 def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
     cells = tuple((row["step"], *(_cell(row[name]) for name in fields.values())) for row in rows)
-    return Table(("what is checked", *fields), cells, title=title)
+    note = "Rates of the worst case. What these answers need: --claim 'ece<0.05'."
+    return Table(("what is checked", *fields), cells, title=title, note=note)
 
 
 def _cell(value: float | int | None) -> str:
