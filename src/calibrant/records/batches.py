@@ -8,7 +8,7 @@ that sees the files, can read it.
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ __all__ = [
     "Part",
     "named_columns",
     "number_array",
+    "number_of_rows",
     "opened_file",
     "parquet_files",
     "partition_of",
@@ -144,7 +145,7 @@ def table_parts(source: str | Path, columns: Columns) -> list[Part]:
     for file in parquet_files(source):
         partition = tuple(partition_of(file, str(source)).items())
         with opened_file(file) as opened:
-            _require(columns, [*opened.schema_arrow.names, *(name for name, _ in partition)], file)
+            _require(columns, [*_names(opened, file), *(name for name, _ in partition)], file)
             sizes = [
                 opened.metadata.row_group(group).num_rows
                 for group in range(opened.metadata.num_row_groups)
@@ -190,7 +191,25 @@ def partition_of(file: str, source: str) -> dict[str, str | None]:
 def named_columns(files: Sequence[str], source: str) -> list[str]:
     """Return the columns of parquet files, those that folder names give at the end."""
     with opened_file(files[0]) as opened:
-        return [*opened.schema_arrow.names, *partition_of(files[0], source)]
+        return [*_names(opened, files[0]), *partition_of(files[0], source)]
+
+
+def number_of_rows(files: Iterable[str]) -> int:
+    """Return how many rows parquet files have, by their own word."""
+    total = 0
+    for file in files:
+        with opened_file(file) as opened:
+            total += opened.metadata.num_rows
+    return total
+
+
+def _names(opened: Any, file: str) -> list[str]:
+    """Return the columns of an opened file; its schema is read when it is asked for."""
+    arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
+    try:
+        return list(opened.schema_arrow.names)
+    except (arrow.ArrowException, OSError) as error:
+        raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
 
 
 def _require(columns: Columns, names: Sequence[str], file: str) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from polars.exceptions import PolarsError
 
 from calibrant.core.document import dump_document, kind_of, load_document
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.records.formats import is_study
 from calibrant.records.schemas import TABLES, check_table
+from calibrant.records.tables import UNREADABLE, reason_of
 
 __all__ = ["Study"]
 
@@ -85,9 +85,9 @@ class Study:
             )
         try:
             frame = pl.read_parquet(path)
-        except (PolarsError, OSError) as error:
+        except UNREADABLE as error:
             raise InputError(
-                f"the table cannot be read: {error}",
+                f"the table cannot be read: {reason_of(error)}",
                 source=str(path),
                 hint="a study's tables are written anew by `calibrant run`, or copy the file again",
             ) from None

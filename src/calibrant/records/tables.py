@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
@@ -17,14 +17,19 @@ from calibrant.records.formats import file_format
 from calibrant.records.text_tables import scan_text_table
 
 __all__ = [
+    "UNREADABLE",
     "column_names",
     "file_format",
     "plain_array",
     "read_table",
+    "reason_of",
     "scan_table",
     "scan_text_table",
     "source_name",
 ]
+
+# Damaged pages of a parquet file make polars panic, which is no error of its own.
+UNREADABLE = (PolarsError, PanicException, OSError)
 
 
 def source_name(source: Any) -> str:
@@ -106,6 +111,13 @@ def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
         raise InputError(f"the columns make no table: {error}") from None
 
 
+def reason_of(error: BaseException) -> str:
+    """Return why a table could not be read, on one line."""
+    if isinstance(error, PanicException):
+        return "its data are damaged"
+    return " ".join(str(error).split())
+
+
 def read_table(source: Any, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return the table, or just `columns` of it, as a polars frame."""
     lazy = scan_table(source)
@@ -118,9 +130,9 @@ def collect(lazy: pl.LazyFrame, source: Any) -> pl.DataFrame:
     """Collect a lazy table; what polars cannot read becomes a message that names the file."""
     try:
         return lazy.collect(engine="streaming")
-    except (PolarsError, OSError) as error:
+    except UNREADABLE as error:
         raise InputError(
-            f"the table cannot be read: {error}",
+            f"the table cannot be read: {reason_of(error)}",
             source=source_name(source),
             hint="mend the row that is named, or save the table as parquet",
         ) from None
@@ -130,9 +142,9 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
     """Return the columns of a lazy table."""
     try:
         return lazy.collect_schema().names()
-    except (PolarsError, OSError) as error:
+    except UNREADABLE as error:
         raise InputError(
-            f"the table cannot be read: {error}",
+            f"the table cannot be read: {reason_of(error)}",
             source=source_name(source),
             hint="a table has a header and rows of equal length",
         ) from None
@@ -156,8 +168,10 @@ def _scan_path(path: Path) -> pl.LazyFrame:
         if kind == "json":
             return pl.read_json(path, infer_schema_length=None).lazy()
         return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
-    except PolarsError as error:
-        raise InputError(f"the table cannot be read: {error}", source=str(path)) from None
+    except UNREADABLE as error:
+        raise InputError(
+            f"the table cannot be read: {reason_of(error)}", source=str(path)
+        ) from None
 
 
 def _scan_pattern(path: Path) -> pl.LazyFrame:
@@ -173,5 +187,6 @@ def _scan_parquet(path: Path) -> pl.LazyFrame:
     try:
         # What exists is meant as it is written: names may hold brackets.
         return pl.scan_parquet(path, glob=not path.is_file() and "[" not in path.name)
-    except (PolarsError, OSError) as error:
-        raise InputError(f"the parquet data cannot be read: {error}", source=str(path)) from None
+    except UNREADABLE as error:
+        reason = reason_of(error)
+        raise InputError(f"the parquet data cannot be read: {reason}", source=str(path)) from None

@@ -88,18 +88,12 @@ def is_large(data: Any, *, rows: int | None = None) -> bool:
     try:
         if path.is_file() and file_format(path) != "parquet":
             return path.stat().st_size > STREAM_BYTES and file_format(path) in ("csv", "jsonl")
-        from calibrant.records.batches import named_columns, parquet_files
+        from calibrant.records.batches import named_columns, number_of_rows, parquet_files
 
         files = parquet_files(source)
-        return _rows(files) > (rows or STREAM_ROWS) and "weights" not in named_columns(
+        return number_of_rows(files) > (rows or STREAM_ROWS) and "weights" not in named_columns(
             files, source
         )
     except (InputError, OSError):
         # What cannot be read is reported where it is read.
         return False
-
-
-def _rows(files: list[str]) -> int:
-    import pyarrow.parquet as parquet
-
-    return sum(parquet.read_metadata(file).num_rows for file in files)

@@ -144,7 +144,7 @@ def _add_all(
         try:
             seen.add(add_sample(builder, sample, context, scorer, options))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            place = f"sample {sample.get('id')!r}, epoch {sample.get('epoch')!r}"
+            place = f"samples/{sample.get('id')}_epoch_{sample.get('epoch')}.json"
             builder.problem(place, f"not the layout of a sample: {error!r}")
     if not seen:
         first = next(iter(builder.problems), None)

@@ -62,10 +62,11 @@ def _grade_of_text(value: str) -> tuple[float | None, str | None]:
 
 def graded_scorer(sample: Mapping[str, Any], builder: LogBuilder) -> str | None:
     """Return the first scorer of a sample that gives a grade."""
+    scores = sample.get("scores")
     names = [
         name
-        for name, score in (sample.get("scores") or {}).items()
-        if grade_of(score.get("value"))[0] is not None
+        for name, score in (scores.items() if isinstance(scores, Mapping) else ())
+        if isinstance(score, Mapping) and grade_of(score.get("value"))[0] is not None
     ]
     if len(names) > 1:
         builder.note(
@@ -97,30 +98,30 @@ def add_sample(
     logprobs = (choice.get("logprobs") or {}).get("content") or []
     tokens = [entry["logprob"] for entry in logprobs] or None
     key = {"question_id": question, "model": context["model"], "task": context["task"]}
-    builder.draw(
-        **key,
-        draw=epoch - 1,
-        text=text if options.texts else None,
-        answer=answer,
-        correct=correct,
-        reason=reason,
-        grader=scorer,
-        finish_reason=choice.get("stop_reason"),
-        token_logprobs=tokens,
-        first_token_top_logprobs=_first_tokens(logprobs),
-        temperature=finite_number(context["temperature"]),
-        prompt_tokens=usage.get("input_tokens"),
-        completion_tokens=usage.get("output_tokens"),
-    )
-    builder.question(
-        question_id=question,
-        text=_resolved(_input_text(sample.get("input")), attachments),
-        references=_references(sample.get("target")),
-        kind="choice" if sample.get("choices") else "open",
-        choices=sample.get("choices"),
-        domain=context["task"],
-    )
+    draw = {
+        "text": text if options.texts else None,
+        "answer": answer,
+        "correct": correct,
+        "reason": reason,
+        "grader": scorer,
+        "finish_reason": choice.get("stop_reason"),
+        "token_logprobs": tokens,
+        "first_token_top_logprobs": _first_tokens(logprobs),
+        "temperature": finite_number(context["temperature"]),
+        "prompt_tokens": usage.get("input_tokens"),
+        "completion_tokens": usage.get("output_tokens"),
+    }
+    asked = {
+        "text": _resolved(_input_text(sample.get("input")), attachments),
+        "references": _references(sample.get("target")),
+        "kind": "choice" if sample.get("choices") else "open",
+        "choices": sample.get("choices"),
+        "domain": context["task"],
+    }
     found = {**_stated(scores, options), **_from_tokens(tokens)}
+    # All of it was read: a sample is added whole, or listed as unreadable.
+    builder.draw(**key, draw=epoch - 1, **draw)
+    builder.question(question_id=question, **asked)
     for method, confidence in found.items():
         builder.score(
             **key,

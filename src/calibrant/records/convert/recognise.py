@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["READERS", "Reader", "read_log", "recognise"]
 
+# What a reader trips over where a value is not of the kind that its tool writes.
+_BROKEN = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 _HEAD = 262_144
 """Bytes looked at; the first row of a jsonl log may be long."""
 _FOOTER = 131_072
@@ -186,6 +188,15 @@ def read_log(
         )
     try:
         return reader.read(place, chosen)
+    except InputError:
+        raise
+    except _BROKEN as error:
+        # Damage may leave a file that is well formed and says something else than the tool does.
+        raise InputError(
+            f"cannot be read as {reader.what}: it is damaged, or its layout is another "
+            f"({type(error).__name__}: {str(error)[:80]})",
+            source=str(path),
+        ) from error
     except OSError as error:
         # A folder where a file is expected or the other way round, or no right to read it.
         raise InputError(

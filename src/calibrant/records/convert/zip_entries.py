@@ -75,7 +75,7 @@ class ZipEntries:
         try:
             self.entries = {entry.name: entry for entry in self._listed()}
             self.complete = True
-        except (zipfile.BadZipFile, struct.error, UnicodeDecodeError):
+        except (zipfile.BadZipFile, NotImplementedError, struct.error, UnicodeDecodeError):
             self.entries = {entry.name: entry for entry in self._found()}
             self.complete = False
 

@@ -21,6 +21,7 @@ from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Draws, Exchange, add_exchange, grade_value
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
+from calibrant.records.tables import UNREADABLE, reason_of
 
 __all__ = ["FLAT_COLUMNS", "NESTED_COLUMNS", "read_lighteval"]
 
@@ -56,10 +57,9 @@ def read_lighteval(path: Path, options: ReadOptions) -> ForeignLog:
     """Read the details of one task."""
     try:
         table = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        told = str(error).partition("\n")[0]
+    except UNREADABLE as error:
         raise InputError(
-            f"the details of LightEval are cut or damaged: {told}",
+            f"the details of LightEval are cut or damaged: {reason_of(error)}",
             source=str(path),
             hint="a parquet file has its index at its end: fetch or write the file again",
         ) from None

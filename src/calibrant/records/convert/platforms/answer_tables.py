@@ -7,7 +7,7 @@ about the answer: never a confidence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +92,20 @@ def _rows(path: Path, builder: LogBuilder) -> list[Mapping[str, Any]]:
             ) from None
         return [row for _, row in json_lines(path, builder)]
     if isinstance(found, Mapping) and isinstance(found.get("columns"), list):
-        return [dict(zip(found["columns"], row, strict=True)) for row in found.get("data", ())]
+        return list(_split_rows(found["columns"], found.get("data", ()), builder))
     listed = found if isinstance(found, list) else [found]
     return [row for row in listed if isinstance(row, Mapping)]
+
+
+def _split_rows(
+    columns: Sequence[Any], rows: Iterable[Any], builder: LogBuilder
+) -> Iterator[dict[Any, Any]]:
+    """Yield the rows of a table that names its columns once."""
+    for number, row in enumerate(rows, start=1):
+        if isinstance(row, list) and len(row) == len(columns):
+            yield dict(zip(columns, row, strict=True))
+        else:
+            builder.problem(f"row {number}", "it has other columns than the table says")
 
 
 def _read(
