@@ -9,6 +9,7 @@ from calibrant.claims.bench.evaluation import within_margin
 from calibrant.claims.bench.questions import most_wrong
 from calibrant.core.document import plain
 from calibrant.metrics.multi_answer import evaluate_multi_answer
+from calibrant.report.answers import badge_of
 from calibrant.sources.mace.build import build_benchmark
 from calibrant.sources.mace.check import check_questions
 from calibrant.sources.mace.second_look import spot_check
@@ -134,7 +135,11 @@ def test_questions_hold_or_the_first_that_does_not_is_named():
 def test_ticks_bound_the_share_that_is_wrong():
     ticks = {f"q{i}": i > 0 for i in range(30)}
     document = {**check_questions([]), "spot_check": spot_check(ticks)}
-    claim = question_claims(plain(document))[-1]
+    broken, claim = question_claims(plain(document))
+    assert broken.id == "bench.questions_broken"
+    assert "1 called wrong by people" in broken.text
+    badge = badge_of({"schema": "calibrant.bench_check/1", **plain(document)}, [broken, claim])
+    assert badge.words == "questions do not hold"
     assert claim.id == "bench.share_wrong"
     assert "1 of 30" in claim.text
     # One-sided Clopper-Pearson: P(X <= 1 | 30, p) = 0.05 at the bound.

@@ -191,6 +191,11 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return Badge("alarm", "alarm")
     if kind == "monitor" and claims:
         return Badge("not_tested", "no alarm so far")
+    if any(claim.id == "bench.questions_broken" for claim in claims):
+        return Badge("alarm", "questions do not hold")
+    if claims and claims[0].id == "plan.opening":
+        # A number of labels is no verdict.
+        return None
     if kind == "cascade" and claims:
         return _traded(claims[0])
     if standing := {claim.subject.get("rule") for claim in claims if _stands_out(claim)}:

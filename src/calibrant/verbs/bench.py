@@ -271,7 +271,8 @@ def bench_check(
     if spot_check is not None:
         write_spot_check(found, spot_check, number=spot_questions, seed=seed)
     if ticks:
-        document["spot_check"] = judged(*(read_ticks(path) for path in ticks[:2]))
+        people = judged(*(read_ticks(path) for path in ticks[:2]))
+        document |= {"spot_check": people, "ok": document["ok"] and not people["found_wrong"]}
     document["claims"] = [claim.to_dict() for claim in question_claims(plain(document))]
     return BenchCheckResult(document)
 

@@ -180,6 +180,12 @@ def test_ticks_give_the_share_wrong_with_an_exact_interval(tmp_path, built_bench
     assert page.read_text().count("type=radio") == 60
 
 
+def test_ticks_of_0_and_1_are_verdicts(tmp_path):
+    file = tmp_path / "ticks.csv"
+    file.write_text("question_id,verdict\na,1\nb,0\nc,1\n")
+    assert read_ticks(file) == {"a": True, "b": False, "c": True}
+
+
 def test_kappa_by_hand():
     a = {str(i): i < 6 for i in range(10)}
     b = {str(i): i < 5 or i == 9 for i in range(10)}

@@ -25,6 +25,10 @@ def _first(facts: Facts) -> str:
     return f" First: {facts['first']}" if facts["first"] else ""
 
 
+def _people(facts: Facts) -> str:
+    return f", {facts['called_wrong']:,} called wrong by people" if facts["called_wrong"] else ""
+
+
 HOLD = declare(
     ClaimRule(
         "bench.questions_hold",
@@ -48,7 +52,7 @@ BROKEN = declare(
         "bench.questions_broken",
         "Which questions do not hold?",
         "a question lists a wrong answer, lacks a right one, comes twice, shares an answer with "
-        "another domain, or is contradicted by a second source",
+        "another domain, is contradicted by a second source, or is called wrong by people",
         "as for `bench.questions_hold`: every question is looked at, no sampling is involved",
         "none needed: every question is looked at",
         {
@@ -56,7 +60,7 @@ BROKEN = declare(
                 f"{facts['problems']:,} problems in {count(facts['questions'], 'question')}: "
                 f"{facts['findings']:,} with other answers than listed, {facts['duplicates']:,} "
                 f"twice, {facts['shared']:,} answers in two domains, {facts['contradicted']:,} "
-                f"contradicted by a second source.{_first(facts)}"
+                f"contradicted by a second source{_people(facts)}.{_first(facts)}"
             ),
         },
     )
@@ -93,6 +97,7 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
         "duplicates": document["duplicates"]["number"],
         "shared": sum(pair["number"] for pair in document["shared_entities"]),
         "contradicted": second["number"],
+        "called_wrong": _wrong(document.get("spot_check")),
     }
     facts = {
         **numbers,
@@ -101,7 +106,7 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
         "problems": sum(numbers.values()),
         "first": _first_finding(document),
     }
-    rule = HOLD if document["ok"] else BROKEN
+    rule = HOLD if document["ok"] and not numbers["called_wrong"] else BROKEN
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
     made = [rule.claim("shown", facts, subject=subject, n=document["questions"])]
     return [*made, *_spot(document.get("spot_check"))]
@@ -121,10 +126,13 @@ def most_wrong(wrong: int, n: int) -> float:
 def _spot(spot: Mapping[str, Any] | None) -> list[Claim]:
     if not spot:
         return []
-    share = spot["wrong"]
-    wrong = round(share["value"] * share["n"])
+    share, wrong = spot["wrong"], _wrong(spot)
     facts = {"wrong": wrong, "n": share["n"], "bound": most_wrong(wrong, share["n"])}
     return [SHARE.claim("shown", facts, subject={"sample": "spot check"}, estimate=share)]
+
+
+def _wrong(spot: Mapping[str, Any] | None) -> int:
+    return len(spot["found_wrong"]) if spot else 0
 
 
 def _first_finding(document: Mapping[str, Any]) -> str:

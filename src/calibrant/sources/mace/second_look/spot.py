@@ -66,7 +66,8 @@ def read_ticks(source: Any) -> dict[str, bool]:
         )
     found = {}
     for row, record in enumerate(frame.iter_rows(named=True), start=1):
-        word = str(record["verdict"] or "").strip().lower()
+        # A column of 0 and 1 is read as numbers, and 0 is a verdict.
+        word = "" if record["verdict"] is None else str(record["verdict"]).strip().lower()
         if not word:
             continue
         if word not in _RIGHT | _WRONG:
