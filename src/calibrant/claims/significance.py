@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from scipy import special
 
 from calibrant.claims.claim import ALPHA
 from calibrant.claims.margins import error_within, gap_within
 from calibrant.core.estimate import Estimate
 from calibrant.metrics import CalibrationTest
+from calibrant.stats.few.draws import Stream
 from calibrant.stats.multiplicity import holm
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _adjust(tests: Sequence[dict[str, Any]]) -> None:
 
 
 def block_tests(
-    block: RowBlock | CellBlock, metrics: Mapping[str, Any], rng: np.random.Generator, margin: float
+    block: RowBlock | CellBlock, metrics: Mapping[str, Any], rng: Stream, margin: float
 ) -> dict[str, Any]:
     """Return the tests of perfect calibration, of the mean gap and of being within a margin."""
     gap = metrics["confidence_gap"]

@@ -28,12 +28,17 @@ def plain(value: Any) -> Any:
     >>> plain({"ece": Estimate(0.1, 0.0, 0.2, n=5), "x": float("nan")})
     {'ece': {'value': 0.1, 'low': 0.0, 'high': 0.2, 'n': 5}, 'x': None}
     """
-    # Most of a document is numbers and text: their exact types are settled first.
+    # Most of a document is numbers and text: their exact types are settled first, and lists of
+    # them as a whole.
     kind = type(value)
     if kind is float:
         return value if math.isfinite(value) else None
     if kind in _AS_IS:
         return value
+    if kind is list:
+        kinds = set(map(type, value))
+        if kinds <= _AS_IS or (kinds == {float} and math.isfinite(sum(value))):
+            return value.copy()
     if isinstance(value, Estimate):
         return value.to_dict()
     if isinstance(value, Mapping):
@@ -53,7 +58,12 @@ def plain(value: Any) -> Any:
 
 def dump_document(document: Mapping[str, Any]) -> bytes:
     """Return the document as indented JSON, keys in their own order, with a final newline."""
-    return orjson.dumps(plain(document), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    shape = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    try:
+        # Most documents are plain already, and undefined numbers are written as null anyway.
+        return orjson.dumps(document, option=shape | orjson.OPT_PASSTHROUGH_DATACLASS)
+    except TypeError:
+        return orjson.dumps(plain(document), option=shape)
 
 
 def load_document(path: str | Path) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from calibrant.core.rng import named_stream
+from calibrant.stats.few.draws import FEW_ROWS, CommonDraws, Stream
 
 if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
@@ -26,8 +25,9 @@ class SourceBlock:
     """One model, method and perhaps group: its keys, its numbers, notes about its rows."""
 
     keys: Mapping[str, str]
-    made: Callable[[np.random.Generator], RowBlock | CellBlock]
+    made: Callable[[Stream], RowBlock | CellBlock]
     notes: Sequence[str] = ()
+    rows: int | None = None
 
     @property
     def group(self) -> dict[str, str] | None:
@@ -35,8 +35,13 @@ class SourceBlock:
         found = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
         return found or None
 
-    def stream(self, seed: int) -> np.random.Generator:
-        """Return the stream of random numbers of this block, whatever else is audited."""
+    def stream(self, seed: int) -> Stream:
+        """Return the stream of random numbers of this block, whatever else is audited.
+
+        Blocks of few rows share one: their draws would take longer than everything else.
+        """
+        if self.rows is not None and self.rows <= FEW_ROWS:
+            return CommonDraws(seed)
         return named_stream(seed, *self.keys.items())
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import polars as pl
 
 from calibrant.claims.data import coverage_document
@@ -19,6 +18,7 @@ from calibrant.inputs.opened.base import Opened
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import ScoreBlock, Scores
 from calibrant.records.label_columns import SPREAD
+from calibrant.stats.few.draws import Stream
 
 __all__ = ["row_source"]
 
@@ -105,7 +105,7 @@ def _blocks(
             own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
         own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
         made = partial(_block, block, options, probability)
-        yield SourceBlock(block.keys, made, own)
+        yield SourceBlock(block.keys, made, own, int(block.confidence.size))
 
 
 def _untested(block: ScoreBlock) -> list[str]:
@@ -115,9 +115,7 @@ def _untested(block: ScoreBlock) -> list[str]:
     return [_GRADED] if bool(((block.correct > 0) & (block.correct < 1)).any()) else []
 
 
-def _block(
-    block: ScoreBlock, options: AuditOptions, probability: bool, rng: np.random.Generator
-) -> RowBlock:
+def _block(block: ScoreBlock, options: AuditOptions, probability: bool, rng: Stream) -> RowBlock:
     made: Callable[..., RowBlock] = RowBlock
     if SPREAD in block.frame.columns:
         # Loaded here: few tables are labels that were drawn.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from calibrant.stats.intervals import (
     skewed_interval,
     student_share,
     wald_interval,
-    wilson_interval,
+    wilson_ends,
 )
 
 __all__ = ["SMOOTH_METRICS", "MetricBlock"]
@@ -93,6 +94,7 @@ class MetricBlock(BlockData):
             return math.inf, math.inf, math.inf, "certain and wrong"
         return self._mean_interval(rows, lambda: log_loss_rows(c, 1 - y))
 
+    @cached_property
     def _accuracy_parts(self) -> tuple[float, float, float]:
         value, error = self.mean(self.data.correct.astype(np.float64, copy=False))
         if self.one_class:
@@ -101,11 +103,10 @@ class MetricBlock(BlockData):
         count = value * (1 - value) / error**2 if error > 0 else self.effective
         if self.effective < self.units.count:
             count *= student_share(self.level, self.effective)
-        low, high = wilson_interval(value, max(count, 1.0), self.level)
-        return value, float(low), float(high)
+        return value, *wilson_ends(value, max(count, 1.0), self.level)
 
     def _accuracy(self) -> tuple[float, float, float, str]:
-        return *self._accuracy_parts(), "wilson"
+        return *self._accuracy_parts, "wilson"
 
     def _unc(self) -> tuple[float, float, float, str]:
         value = self.corp_parts.unc
@@ -114,7 +115,7 @@ class MetricBlock(BlockData):
             spread, error = self.mean((y - self.mean(y)[0]) ** 2)
             low, high = wald_interval(spread, error, self.level, units=self.effective)
             return value, max(low, 0.0), min(high, 0.25), "unit-variance"
-        _, low, high = self._accuracy_parts()
+        _, low, high = self._accuracy_parts
         ends = sorted((low * (1 - low), high * (1 - high)))
         # p (1 - p) peaks at a half, which may lie inside the interval.
         return value, ends[0], 0.25 if low <= 0.5 <= high else ends[1], "wilson"
@@ -211,7 +212,7 @@ class MetricBlock(BlockData):
             return value, *logit_interval(value, error, self.level, units=rarer), "delong-logit"
         # Few answers of one outcome may share their scores by chance and hide the spread: the
         # law of continuous scores does not depend on that.
-        right = self.effective * self._accuracy_parts()[0]
+        right = self.effective * self._accuracy_parts[0]
         low, high = area_score_interval(value, right, self.effective - right, self.level)
         if flat:
             return value, low, high, "score"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Self
@@ -26,6 +26,7 @@ from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.few.draws import Stream
 from calibrant.stats.intervals import unseen_share
 from calibrant.stats.isotonic import DistinctSums
 from calibrant.stats.units import (
@@ -73,7 +74,7 @@ class BlockData:
         bins: int,
         level: float,
         resamples: int,
-        rng: np.random.Generator,
+        rng: Stream,
     ) -> None:
         checked = check(confidence, correct, weights, probability=probability)
         self.data = checked.present()
@@ -83,7 +84,9 @@ class BlockData:
         self.units = unit_codes(units, self.data.rows)
         self.bins, self.level, self.resamples = bins, level, resamples
         # Streams of their own, so that a metric has the same interval whatever else is asked.
-        self.streams = dict(zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True))
+        self.streams: dict[str, Stream] = dict(
+            zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True)
+        )
         y = self.data.correct
         self.one_class = bool(y.min() == y.max())
         self.graded = is_graded(y)
@@ -149,7 +152,7 @@ class BlockData:
         )
 
     @cached_property
-    def _gap_streams(self) -> list[np.random.Generator]:
+    def _gap_streams(self) -> Sequence[Stream]:
         return self.streams["gaps"].spawn(2)
 
     @cached_property

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.few.draws import CommonDraws
 from calibrant.stats.isotonic import (
     DistinctSums,
     distinct_sums,
@@ -173,7 +175,7 @@ def reliability_curve(
     points: int = 200,
     level: float = 0.95,
     resamples: int = 200,
-    rng: RngLike = 0,
+    rng: RngLike | CommonDraws = 0,
 ) -> ReliabilityCurve:
     """Return the CORP reliability curve with the band of a calibrated model at this n.
 
@@ -202,9 +204,9 @@ def reliability_curve(
     fitted = isotonic_fit(sums.weight, sums.outcome)
     shown = np.unique(np.linspace(0, sums.confidence.size - 1, points).round().astype(np.intp))
     cells = merged_cells(sums, 512)
-    simulated = _simulated_curves(cells, data.rows / sums.weight.sum(), resamples, rng)
+    simulated = calibrated_curves(cells, data.rows / sums.weight.sum(), resamples, rng)
     tail = (1 - level) / 2
-    low, high = np.quantile(simulated, [tail, 1 - tail], axis=0)
+    low, high = quantiles(simulated, (tail, 1 - tail))
     nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
         0, cells.confidence.size - 1
     )
@@ -220,13 +222,17 @@ def reliability_curve(
     )
 
 
-def _simulated_curves(
-    cells: DistinctSums, rows_per_weight: float, resamples: int, rng: RngLike
+def calibrated_curves(
+    cells: DistinctSums, rows_per_weight: float, resamples: int, rng: RngLike | CommonDraws
 ) -> FloatArray:
     """Return isotonic fits to outcomes drawn with the confidences as probabilities."""
     trials = np.maximum(np.round(cells.weight * rows_per_weight), 1).astype(np.int64)
-    drawn = as_generator(rng).binomial(trials, cells.confidence, size=(resamples, trials.size))
-    return isotonic_fits(trials.astype(np.float64), drawn.astype(np.float64))
+    if isinstance(rng, CommonDraws):
+        drawn = rng.hits(trials, cells.confidence, resamples)
+    else:
+        size = (resamples, trials.size)
+        drawn = as_generator(rng).binomial(trials, cells.confidence, size=size).astype(np.float64)
+    return isotonic_fits(trials.astype(np.float64), drawn)
 
 
 def merged_cells(sums: DistinctSums, most: int) -> DistinctSums:

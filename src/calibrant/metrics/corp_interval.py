@@ -13,14 +13,18 @@ variance of the squared distance of the curve from the confidences (MCB) or the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.few.draws import CommonDraws, Stream
 from calibrant.stats.intervals import normal_quantile
-from calibrant.stats.inversion import crossing_interval
+from calibrant.stats.inversion import first_crossing, share_of
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit, isotonic_fits
 from calibrant.stats.ranking import Influence
 
@@ -30,6 +34,7 @@ CELLS = 100
 DRAWS = 150
 # Variance from which rounded normal numbers stand for binomial ones (six times as fast).
 MANY = 9.0
+# A draw that equals the data shows the same MCB: its rounding must not take sides.
 ROUNDING = 1e-12
 # How far rates are moved from the confidences (0) to the fitted curve (1) and beyond it.
 MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
@@ -50,7 +55,7 @@ def corp_intervals(
     rows: int,
     inflation: float,
     level: float,
-    rng: np.random.Generator,
+    rng: Stream,
 ) -> CorpIntervals:
     """Return what the intervals of MCB and DSC need, from sums at distinct confidences."""
     cells = merged_cells(sums, CELLS)
@@ -61,20 +66,20 @@ def corp_intervals(
     rates = [
         np.clip(cells.confidence + move * (fitted - cells.confidence), 0.0, 1.0) for move in MOVES
     ]
-    hits = np.concatenate([_drawn_hits(trials, rate, rng) for rate in rates])
-    drawn, dsc = (part.reshape(len(MOVES), DRAWS) for part in _drawn_parts(cells, trials, hits))
-    spread = dsc[MOVES.index(1.0)]
+    drawn = _Drawn(cells, trials, rates, rng)
     candidates = [float(share @ (cells.confidence - rate) ** 2) for rate in rates]
     # Distances rather than their squares change evenly from one candidate to the next.
     values = np.maximum.accumulate(np.sqrt(candidates))
     # Fewer cells follow less noise, so what is compared with the draws has the same cells.
     seen = corp_from_sums(cells, 0.0)
-    # A draw that equals the data shows the same MCB: its rounding must not take sides.
-    drawn[np.abs(drawn - seen.mcb) < ROUNDING] = seen.mcb
-    low, high = crossing_interval(values, drawn, seen.mcb, level)
+    low = first_crossing(
+        values, lambda move: share_of(drawn.mcb(move) >= seen.mcb - ROUNDING), level
+    )
+    high = _high_end(values, drawn, seen.mcb, level)
     if values[-1] == 0:
         # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
-        high = float(np.sqrt(np.quantile(drawn[0], (1 + level) / 2)))
+        high = math.sqrt(float(quantiles(drawn.mcb(0), ((1 + level) / 2,))[0]))
+    spread = drawn.dsc(MOVES.index(1.0))
 
     def of_confidences(squares: FloatArray) -> float:
         return float(share @ (squares - share @ squares) ** 2) * inflation / rows
@@ -86,6 +91,47 @@ def corp_intervals(
         2 * seen.dsc - float(spread.mean()),
         float(spread.var(ddof=1)) + of_confidences((fitted - share @ fitted) ** 2),
     )
+
+
+class _Drawn:
+    """MCB and DSC of the hits drawn at every move, computed when they are first asked for."""
+
+    def __init__(
+        self, cells: DistinctSums, trials: np.ndarray, rates: list[FloatArray], rng: Stream
+    ) -> None:
+        self._cells, self._trials = cells, trials
+        self._parts: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._hits: Sequence[Callable[[], FloatArray]]
+        if isinstance(rng, CommonDraws):
+            self._hits = [partial(rng.hits, trials, rate, DRAWS) for rate in rates]
+        else:
+            # A stream gives what comes next: what is looked at must not change it.
+            drawn = [_drawn_hits(trials, rate, rng) for rate in rates]
+            self._hits = [partial(np.asarray, hits) for hits in drawn]
+
+    def mcb(self, move: int) -> FloatArray:
+        """Return the MCB of every draw at a move."""
+        return self._of(move)[0]
+
+    def dsc(self, move: int) -> FloatArray:
+        """Return the DSC of every draw at a move."""
+        return self._of(move)[1]
+
+    def _of(self, move: int) -> tuple[FloatArray, FloatArray]:
+        if move not in self._parts:
+            self._parts[move] = _drawn_parts(self._cells, self._trials, self._hits[move]())
+        return self._parts[move]
+
+
+def _high_end(values: FloatArray, drawn: _Drawn, seen: float, level: float) -> float:
+    """Return the last distance at which the observed MCB is not too small."""
+    last = len(values) - 1
+    down = first_crossing(
+        values[-1] - values[::-1],
+        lambda place: share_of(drawn.mcb(last - place) <= seen + ROUNDING),
+        level,
+    )
+    return float(values[-1] - down)
 
 
 def _widened(low: float, high: float, value: float, square: float) -> tuple[float, float]:

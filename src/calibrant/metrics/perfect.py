@@ -22,9 +22,8 @@ from calibrant.stats.error_law import (
     half_normal_atoms,
     largest_law,
     sum_law,
-    sum_step,
 )
-from calibrant.stats.few_atoms import FewLaw, few_law
+from calibrant.stats.few.law import FewLaw, few_law
 
 __all__ = ["CalibrationTest", "calibration_test", "spiegelhalter_z"]
 
@@ -34,6 +33,8 @@ CELLS = 512
 # Lattice points of a computed law, and the most bins for which it is cheaper than simulating.
 POINTS = 32_768
 MOST_BINS = 100
+# Up to so many answers the law is listed, by adding one answer after the other.
+FEW_TRIALS = 40
 DEFAULT_SIMULATIONS = 1000
 # Below this a p-value is decided by rounding in the transforms.
 LEAST_P = 1e-10
@@ -221,7 +222,7 @@ def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
     bin. The p-value counts whatever this may have moved below the observed error; `p_low`
     counts nothing that it may have moved above.
     """
-    law = _law(_parts(held, norm), norm)
+    law = _law(held, norm)
     own = _together(_part_of(held.gap, held.mass, norm), norm) / law.step
     slack = (1 if norm == "max" else held.mass.size) / 2
     # The sums themselves are rounded in their last digits.
@@ -240,19 +241,21 @@ def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
     )
 
 
-def _law(parts: list[Atoms], norm: str) -> Lattice | FewLaw:
-    if norm == "max":
-        return largest_law(parts, POINTS)
-    # The mean of an error that is a root of a sum does not follow from halves of the bins.
-    few = few_law(parts, sum_step(parts, POINTS), POINTS) if norm == "l1" else None
-    return sum_law(parts, POINTS) if few is None else few
+def _law(held: _Bins, norm: str) -> Lattice | FewLaw:
+    """Return the law of the error's parts taken together; that of few answers is listed."""
+    if norm == "l1" and held.variance is None and held.trials.sum() <= FEW_TRIALS:
+        home, trials, chance = held.home.tolist(), held.trials.tolist(), held.chance.tolist()
+        few = few_law(home, trials, chance, POINTS)
+        if few is not None:
+            return few
+    return (largest_law if norm == "max" else sum_law)(_parts(held, norm), POINTS)
 
 
 def _shown_by_chance(law: Lattice | FewLaw, mass: FloatArray, norm: str) -> tuple[float, float]:
     """Return the mean and the 95 % quantile of the error under perfect calibration."""
     if isinstance(law, FewLaw):
         scale = law.step / float(mass.sum())
-        return scale * law.mean(), scale * law.quantile(0.95)
+        return law.mean / float(mass.sum()), scale * law.quantile(0.95)
     at = _from_parts(law.step * np.arange(law.probability.size, dtype=np.float64), mass, norm)
     # A product of long vectors is shared among threads, and its last digit by who is free.
     expected = float((at * law.probability).sum())
@@ -264,22 +267,17 @@ def _parts(held: _Bins, norm: str) -> list[Atoms]:
     ends = [0, *(np.flatnonzero(np.diff(held.home)) + 1).tolist(), held.home.size]
     mine = [slice(*pair) for pair in pairwise(ends)]
     if held.variance is None:
+        laws = [count_law(np.rint(held.trials[cells]), held.chance[cells]) for cells in mine]
+        means = np.add.reduceat(np.rint(held.trials) * held.chance, ends[:-1]).tolist()
         return [
-            _counted(np.rint(held.trials[cells]), held.chance[cells], held.mass[number], norm)
-            for number, cells in enumerate(mine)
+            Atoms(_part_of(mean - first - np.arange(len(chances)), mass, norm), chances)
+            for mean, (first, chances), mass in zip(means, laws, held.mass, strict=True)
         ]
     errors = [half_normal_atoms(math.sqrt(float(held.variance[cells].sum()))) for cells in mine]
     return [
         Atoms(_part_of(value, held.mass[number], norm), probability)
         for number, (value, probability) in enumerate(errors)
     ]
-
-
-def _counted(trials: FloatArray, chance: FloatArray, mass: FloatArray, norm: str) -> Atoms:
-    """Return the law of the part of a bin whose right answers are counted."""
-    first, probability = count_law(trials, chance)
-    gap = float(trials @ chance) - first - np.arange(probability.size, dtype=np.float64)
-    return Atoms(_part_of(gap, mass, norm), probability)
 
 
 def _part_of(gap: FloatArray, mass: FloatArray, norm: str) -> FloatArray:

@@ -13,11 +13,11 @@ from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, reliability_curve
 from calibrant.metrics.estimates import DEFAULT
-from calibrant.metrics.gaps.gap import confidence_gap
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.bootstrap import check_resamples
+from calibrant.stats.few.draws import Stream
 
 __all__ = ["RANKING_METRICS", "RowBlock"]
 
@@ -49,7 +49,7 @@ class RowBlock(MetricBlock):
         bins: int,
         level: float,
         resamples: int,
-        rng: np.random.Generator,
+        rng: Stream,
     ) -> None:
         super().__init__(
             confidence,
@@ -93,12 +93,10 @@ class RowBlock(MetricBlock):
         wanted = names or (DEFAULT if self.probability else RANKING_METRICS)
         found = {name: self.estimate(name) for name in wanted}
         if self.probability:
-            found["confidence_gap"] = confidence_gap(
-                *self.given, level=self.level, weights=self.given_weights, units=self.given_units
-            )
+            found["confidence_gap"] = self.mean_gap
         return found
 
-    def calibration_test(self, bins: int, rng: np.random.Generator) -> CalibrationTest:  # noqa: ARG002
+    def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:  # noqa: ARG002
         """Return the test of perfect calibration; its law is exact and draws nothing."""
         return calibration_test(*self.given, bins=bins, weights=self.given_weights)
 
@@ -108,7 +106,7 @@ class RowBlock(MetricBlock):
             *self.given, bins=self.bins, weights=self.given_weights, level=self.level
         )
 
-    def reliability_curve(self, points: int, rng: np.random.Generator) -> ReliabilityCurve:
+    def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""
         return reliability_curve(
             *self.given, points=points, rng=rng, weights=self.given_weights, level=self.level

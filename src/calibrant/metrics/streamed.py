@@ -19,7 +19,7 @@ from scipy import special
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
-from calibrant.metrics.corp import ReliabilityCurve, merged_cells
+from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
 from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gaps.intervals import GapModel
 from calibrant.metrics.inputs import Checked
@@ -27,8 +27,10 @@ from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray, width_edges
+from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.few.draws import Stream
 from calibrant.stats.intervals import skewed_interval
-from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
+from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
@@ -330,10 +332,11 @@ class CellBlock(MetricBlock):
 
     # Evidence beside the metrics.
 
-    def calibration_test(self, bins: int, rng: np.random.Generator) -> CalibrationTest:
+    def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:
         """Return the test of perfect calibration; whole weights are repeated rows."""
         confidence, correct, _ = self.data
-        found = calibration_test(confidence, correct, bins=bins, weights=self.counts, rng=rng)
+        own = rng if isinstance(rng, np.random.Generator) else 0
+        found = calibration_test(confidence, correct, bins=bins, weights=self.counts, rng=own)
         return replace(found, n=self.n)
 
     def reliability_bins(self) -> ReliabilityBins:
@@ -344,7 +347,7 @@ class CellBlock(MetricBlock):
         )
         return replace(found, n=self.gaps.stats.rows)
 
-    def reliability_curve(self, points: int, rng: np.random.Generator) -> ReliabilityCurve:
+    def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression over cells, with the band of all rows."""
         sums = self.distinct
         fitted = isotonic_fit(sums.weight, sums.outcome)
@@ -355,16 +358,12 @@ class CellBlock(MetricBlock):
             sums.confidence[shown], fitted[shown], low, high, parts, self.n, self.level
         )
 
-    def _calibrated_band(
-        self, at: FloatArray, rng: np.random.Generator
-    ) -> tuple[FloatArray, FloatArray]:
+    def _calibrated_band(self, at: FloatArray, rng: Stream) -> tuple[FloatArray, FloatArray]:
         """Return where the curve would lie at `at` if the confidences were right."""
         cells = merged_cells(self.distinct, _BAND_CELLS)
-        trials = cells.weight.astype(np.int64)
-        drawn = rng.binomial(trials, cells.confidence, size=(_BAND_DRAWS, trials.size))
-        curves = isotonic_fits(cells.weight, drawn.astype(np.float64))
-        low, high = np.quantile(curves, [(1 - self.level) / 2, (1 + self.level) / 2], axis=0)
-        nearest = np.searchsorted(cells.confidence, at).clip(0, trials.size - 1)
+        curves = calibrated_curves(cells, 1.0, _BAND_DRAWS, rng)
+        low, high = quantiles(curves, ((1 - self.level) / 2, (1 + self.level) / 2))
+        nearest = np.searchsorted(cells.confidence, at).clip(0, cells.weight.size - 1)
         return low[nearest], high[nearest]
 
     def histogram(self, bins: int) -> list[int]:

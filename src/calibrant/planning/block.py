@@ -11,10 +11,12 @@ from scipy.special import ndtri
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike, as_generator
+from calibrant.core.rng import RngLike
 from calibrant.planning.refusal import require_labels
 from calibrant.stats import floors
 from calibrant.stats.binning import width_index
+from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.few.draws import CommonDraws, Stream, as_stream
 from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def verification_block(
     weights: ArrayLike | None = None,
     units: ArrayLike | None = None,
     resamples: int = 150,
-    rng: RngLike = 0,
+    rng: RngLike | CommonDraws = 0,
 ) -> dict[str, Any]:
     """Say how precise these labels let one be: error rate, steepness of the gap, worst cases.
 
@@ -99,7 +101,7 @@ def verification_block(
     0.46
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
-    generator = as_generator(rng)
+    generator = as_stream(rng)
     observed = _observed(p, y, w)
     plain = u is None and bool(np.all(w == 1.0)) and bool(np.isin(y, (0.0, 1.0)).all())
     draws = (
@@ -110,7 +112,9 @@ def verification_block(
     return _found(observed, draws, _label_count(w, u), plain, (p, w), generator)
 
 
-def verification_of(block: RowBlock | CellBlock, *, rng: RngLike = 0) -> dict[str, Any]:
+def verification_of(
+    block: RowBlock | CellBlock, *, rng: RngLike | CommonDraws = 0
+) -> dict[str, Any]:
     """Return the verification block of rows or of merged sums."""
     from calibrant.metrics.row_block import RowBlock
 
@@ -129,7 +133,7 @@ def _from_cells(
     means: Floats,
     counts: Floats,
     resamples: int = 150,
-    rng: RngLike = 0,
+    rng: RngLike | CommonDraws = 0,
 ) -> dict[str, Any]:
     """Return what `verification_block` returns, for rows that are units of their own.
 
@@ -142,7 +146,7 @@ def _from_cells(
     resamples, rng
         As for `verification_block`.
     """
-    n, generator = int(rows.sum()), as_generator(rng)
+    n, generator = int(rows.sum()), as_stream(rng)
     observed = _Cells(rows[None], hits[None], confidence[None])
     draws = _resample_cells(observed, n, resamples, generator)
     return _found(observed, draws, n, True, (means, counts), generator)
@@ -154,7 +158,7 @@ def _found(
     labels: int,
     plain: bool,
     rows: tuple[Floats, Floats],
-    generator: np.random.Generator,
+    generator: Stream,
 ) -> dict[str, Any]:
     error_rate = _error_rate(observed, draws, labels, plain)
     slopes, note = _lipschitz(observed, draws, labels)
@@ -218,13 +222,14 @@ def _observed(p: Floats, y: Floats, w: Floats) -> _Cells:
     return _Cells(*(np.asarray(values, dtype=np.float64) for values in sums))
 
 
-def _resample_cells(
-    observed: _Cells, n: int, resamples: int, generator: np.random.Generator
-) -> _Cells:
+def _resample_cells(observed: _Cells, n: int, resamples: int, generator: Stream) -> _Cells:
     """Resample (cell, outcome) counts: exact for the counts, cell means held fixed."""
     weight, hits = observed.weight[0], observed.hits[0]
     share = np.concatenate([hits, weight - hits]) / n
-    draws = _multinomial(n, share / share.sum(), resamples, generator)
+    if isinstance(generator, CommonDraws):
+        draws = _redrawn(np.rint(share * n).astype(np.intp), resamples, generator)
+    else:
+        draws = _multinomial(n, share / share.sum(), resamples, generator)
     count = draws[:, :_CELLS] + draws[:, _CELLS:]
     mean = np.divide(observed.confidence[0], weight, out=np.zeros(_CELLS), where=weight > 0)
     return _Cells(count, draws[:, :_CELLS], count * mean)
@@ -241,13 +246,21 @@ def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generat
     return out
 
 
+def _redrawn(counts: NDArray[np.intp], draws: int, common: CommonDraws) -> Floats:
+    """Return how often each kind is drawn again, from draws of rows."""
+    kind = np.repeat(np.arange(counts.size), counts)
+    place = kind[common.resampled(kind.size, draws)] + counts.size * np.arange(draws)[:, None]
+    found = np.bincount(place.ravel(), minlength=draws * counts.size)
+    return found.reshape(draws, counts.size).astype(np.float64)
+
+
 def _resample_rows(
     p: Floats,
     y: Floats,
     w: Floats,
     u: Indices | None,
     resamples: int,
-    generator: np.random.Generator,
+    generator: Stream,
 ) -> _Cells:
     """Resample whole units, with their weights; cell means of confidence held fixed."""
     index = np.arange(p.size) if u is None else u
@@ -257,8 +270,13 @@ def _resample_rows(
         means.confidence[0], means.weight[0], out=np.zeros(_CELLS), where=means.weight[0] > 0
     )
     weight, hits = np.empty((resamples, _CELLS)), np.empty((resamples, _CELLS))
-    for draw in range(resamples):
-        times = np.bincount(generator.integers(0, size, size=size), minlength=size)[index] * w
+    if isinstance(generator, CommonDraws):
+        drawn = iter(generator.resampled(size, resamples))
+    else:
+        own = generator
+        drawn = (own.integers(0, size, size=size) for _ in range(resamples))
+    for draw, rows in enumerate(drawn):
+        times = np.bincount(rows, minlength=size)[index] * w
         weight[draw] = np.bincount(cell, weights=times, minlength=_CELLS)
         hits[draw] = np.bincount(cell, weights=times * y, minlength=_CELLS)
     return _Cells(weight, hits, weight * mean)
@@ -382,12 +400,12 @@ def _resolution(
     observed: _Cells,
     draws: _Cells,
     error_rate: Estimate,
-    generator: np.random.Generator,
+    generator: Stream,
 ) -> dict[str, Any]:
     """Return the spread of the ECE on this data, and what it were under perfect calibration."""
     value, spread, labels = float(_ece(observed)[0]), _ece(draws), error_rate.n
     # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
-    low, high = np.quantile(spread - 2 * (spread.mean() - value), (0.025, 0.975))
+    low, high = quantiles(spread - 2 * (spread.mean() - value), (0.025, 0.975))
     if error_rate.value in (0.0, 1.0):
         # All outcomes alike: resampling sees no spread, the interval of the rate does.
         slack = error_rate.high - error_rate.low
@@ -395,14 +413,15 @@ def _resolution(
     # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
     # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
     cell = _cell_of(p) // (_CELLS // _ECE_BINS)
-    variance = np.bincount(cell, weights=w * p * (1 - p), minlength=_ECE_BINS)
-    variance *= labels / w.sum()
+    sums = np.bincount(cell, weights=w * p * (1 - p), minlength=_ECE_BINS)
+    variance: Floats = sums * (labels / w.sum())
     # A bin that cannot err draws nothing.
     variance = variance[variance > 0]
-    null = np.abs(generator.poisson(variance, size=(_NULL_DRAWS, variance.size)) - variance)
+    size = (_NULL_DRAWS, variance.size)
+    null = np.abs(generator.poisson(variance, size) - variance)
     return {
         "ece": Estimate(value, max(0.0, min(float(low), value)), max(float(high), value), n=labels),
         "bins": _ECE_BINS,
         "half_width": float(high - low) / 2,
-        "if_calibrated": float(np.quantile(null.sum(axis=1) / labels, 0.95)),
+        "if_calibrated": float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]),
     }

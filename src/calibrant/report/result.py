@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError
@@ -47,6 +47,19 @@ class Result(Mapping[str, Any]):
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document: dict[str, Any] = plain(document)
         self.kind = kind_of(self._document)
+
+    @classmethod
+    def of_plain(cls, document: dict[str, Any]) -> Self:
+        """Return the result of a document that is plain data already, without looking at it all.
+
+        Examples
+        --------
+        >>> Result.of_plain({"schema": "calibrant.audit/1", "results": []}).kind
+        'audit'
+        """
+        made = super().__new__(cls)
+        made._document, made.kind = document, kind_of(document)
+        return made
 
     def __getitem__(self, key: str) -> Any:
         return self._document[key]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from calibrant.stats.few_atoms import small_count_law
+from calibrant.stats.few.law import lattice_step
 
 __all__ = [
     "Atoms",
@@ -25,17 +25,12 @@ __all__ = [
     "half_normal_atoms",
     "largest_law",
     "sum_law",
-    "sum_step",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # What is left out of a law beyond its last value; rounding in the transforms is larger.
 NEGLIGIBLE = 1e-18
-# Up to so many trials the law is built by adding one after the other; nothing is left out of it.
-FEW_TRIALS = 25
-# Tilts tried for the bound on a sum, in units of one over its standard deviation.
-TILTS = np.geomspace(0.5, 40.0, 12)
 
 
 class Atoms(NamedTuple):
@@ -74,8 +69,6 @@ def count_law(trials: FloatArray, chance: FloatArray) -> tuple[int, FloatArray]:
     >>> first, law.round(3).tolist()
     (0, [0.125, 0.375, 0.375, 0.125])
     """
-    if trials.sum() <= FEW_TRIALS:
-        return 0, np.array(small_count_law(np.repeat(chance, trials.astype(np.intp)).tolist()))
     mean = float(trials @ chance)
     variance = float(trials @ (chance * (1 - chance)))
     reach = _bernstein(variance)
@@ -143,37 +136,13 @@ def sum_law(parts: Sequence[Atoms], points: int) -> Lattice:
     >>> round(law.at_least(round(1.9 / law.step)), 3)
     0.25
     """
-    step = sum_step(parts, points)
+    value, probability = (np.concatenate(column) for column in zip(*parts, strict=True))
+    step = lattice_step(value, probability, [part.value.size for part in parts], points)
     product = np.ones(points // 2 + 1, np.complex128)
     for value, probability in parts:
         place = np.minimum(np.rint(value / step).astype(np.intp), points - 1)
         product *= np.fft.rfft(np.bincount(place, probability, points))
     return Lattice(step, np.maximum(np.fft.irfft(product, points), 0.0))
-
-
-def sum_step(parts: Sequence[Atoms], points: int) -> float:
-    """Return the step of the lattice of `sum_law`."""
-    return _most(parts) / (points - 1 - len(parts))
-
-
-def _most(parts: Sequence[Atoms]) -> float:
-    """Return a value that the sum exceeds with a probability of at most 1e-16."""
-    value = np.concatenate([part.value for part in parts])
-    probability = np.concatenate([part.probability for part in parts])
-    sizes = [part.value.size for part in parts]
-    starts = np.cumsum([0, *sizes[:-1]])
-    whole = float(np.maximum.reduceat(value, starts).sum())
-    squares = float(value**2 @ probability)
-    if squares == 0:
-        return whole or 1.0
-    tilts = TILTS / math.sqrt(squares)
-    # A probability of 0 has the logarithm -inf and adds nothing.
-    with np.errstate(divide="ignore"):
-        exponent = np.multiply.outer(tilts, value) + np.log(probability)
-    largest = np.maximum.reduceat(exponent, starts, axis=1)
-    sums = np.add.reduceat(np.exp(exponent - np.repeat(largest, sizes, axis=1)), starts, axis=1)
-    logs = (largest + np.log(sums)).sum(axis=1)
-    return float(min(whole, ((logs + math.log(1e16)) / tilts).min()))
 
 
 def largest_law(parts: Sequence[Atoms], points: int) -> Lattice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "student_share",
     "unseen_share",
     "wald_interval",
+    "wilson_ends",
     "wilson_interval",
 ]
 
@@ -47,6 +49,22 @@ def wilson_interval(
     low = np.where(rate <= 0, 0.0, np.clip(centre - reach, 0.0, 1.0))
     high = np.where(rate >= 1, 1.0, np.clip(centre + reach, 0.0, 1.0))
     return low, high
+
+
+def wilson_ends(rate: float, n: float, level: float) -> tuple[float, float]:
+    """Return the ends of `wilson_interval` for one rate.
+
+    Examples
+    --------
+    >>> low, high = wilson_ends(1.0, 20, 0.95)
+    >>> round(low, 3), high
+    (0.839, 1.0)
+    """
+    z2 = normal_quantile(level) ** 2
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    reach = math.sqrt(z2 * (rate * (1 - rate) / n + z2 / (4 * n**2))) / (1 + z2 / n)
+    low = 0.0 if rate <= 0 else min(max(centre - reach, 0.0), 1.0)
+    return low, 1.0 if rate >= 1 else min(max(centre + reach, 0.0), 1.0)
 
 
 def wald_interval(
@@ -185,10 +203,17 @@ def area_score_interval(
     >>> round(low, 2), high
     (0.9, 1.0)
     """
+    at, single, of_right, of_wrong = _area_candidates()
+    variance = (single + (right - 1) * of_right + (wrong - 1) * of_wrong) / (right * wrong)
+    reach = normal_quantile(level) ** 2 * np.maximum(variance, 0.0) + 1e-15
+    inside = np.flatnonzero((at - area) ** 2 <= reach)
+    if inside.size == 0:
+        return area, area
+    return min(float(at[inside[0]]), area), max(float(at[inside[-1]]), area)
+
+
+@cache
+def _area_candidates() -> tuple[NDArray[np.float64], ...]:
+    """Return candidate areas and the three parts of their variance."""
     at = np.linspace(0.0, 1.0, 4001)
-    first, second = at / (2 - at), 2 * at**2 / (1 + at)
-    variance = (at * (1 - at) + (right - 1) * (first - at**2) + (wrong - 1) * (second - at**2)) / (
-        right * wrong
-    )
-    inside = at[(at - area) ** 2 <= normal_quantile(level) ** 2 * np.maximum(variance, 0.0) + 1e-15]
-    return float(min(inside.min(), area)), float(max(inside.max(), area))
+    return at, at * (1 - at), at / (2 - at) - at**2, 2 * at**2 / (1 + at) - at**2

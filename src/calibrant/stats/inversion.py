@@ -88,7 +88,7 @@ def first_crossing(places: FloatArray, share: Callable[[int], float], level: flo
 
     Examples
     --------
-    >>> first_crossing(np.array([0.0, 1.0, 2.0]), [0.0, 0.01, 0.04].__getitem__, 0.95)
+    >>> round(first_crossing(np.array([0.0, 1.0, 2.0]), [0.0, 0.01, 0.04].__getitem__, 0.95), 9)
     1.5
     """
     tail, before = (1 - level) / 2, 0.0
@@ -113,7 +113,7 @@ def first_refused(places: FloatArray, share: Callable[[int], float], level: floa
 
     Examples
     --------
-    >>> first_refused(np.array([0.0, 1.0, 2.0]), [0.3, 0.04, 0.01].__getitem__, 0.95)
+    >>> round(first_refused(np.array([0.0, 1.0, 2.0]), [0.3, 0.04, 0.01].__getitem__, 0.95), 9)
     1.5
     """
     tail, before = (1 - level) / 2, 0.0

@@ -99,10 +99,14 @@ def isotonic_fits(weight: FloatArray, outcomes: FloatArray) -> FloatArray:
     [[0.0, 0.5, 0.5], [0.5, 0.5, 1.0]]
     """
     draws, size = outcomes.shape
-    weights = np.tile(weight, draws)
     lifted = (outcomes / weight + 2.0 * np.arange(draws)[:, None]).ravel()
+    weights = np.broadcast_to(weight, outcomes.shape).ravel()
     _, starts = pooled_adjacent(lifted, weights)
+    lengths = np.empty(starts.size, np.intp)
+    np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
+    lengths[-1] = lifted.size - starts[-1]
+    alike = bool((weight == weight[0]).all())
+    held = lengths * weight[0] if alike else np.add.reduceat(weights, starts)
     # From the sums themselves: lifted rates have lost their last digits.
-    means = np.add.reduceat(outcomes.ravel(), starts) / np.add.reduceat(weights, starts)
-    lengths = np.diff(starts, append=draws * size)
+    means = np.add.reduceat(outcomes.ravel(), starts) / held
     return np.repeat(means, lengths).reshape(draws, size)

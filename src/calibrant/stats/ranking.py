@@ -73,7 +73,9 @@ class Ranked:
             group[order] = np.cumsum(new) - 1
         outcome = correct[order].astype(np.float64)
         if weights is None:
-            weight = np.diff(starts, append=ordered.size).astype(np.float64)
+            ends = np.empty(starts.size)
+            ends[:-1], ends[-1] = starts[1:], ordered.size
+            weight = ends - starts
             sums = np.add.reduceat(outcome, starts)
             squares = np.add.reduceat(outcome * outcome, starts)
         else:
@@ -156,16 +158,18 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     """
     total = ranked.total
     rate = 1.0 - ranked.outcome / ranked.weight
-    places = np.cumsum(np.concatenate([[0.0], ranked.weight]))
+    places = np.zeros(ranked.weight.size + 1)
+    np.cumsum(ranked.weight, out=places[1:])
     # A risk; where every row is wrong rounding must not make it more than 1.
     value = min(float(rate @ _harmonic_shares(places, ranked.weight, total)) / total, 1.0)
     # In the limit the value is the sum of error mass times `depth`, the mean of -ln(coverage) over
     # a group. Mass that moves to a row changes the masses, the depth of the row's own group, and
     # the coverage of all groups after it.
     reached = special.xlogy(places, places / total) / total
-    depth = 1.0 - np.diff(reached) * (total / ranked.weight)
+    depth = 1.0 - (reached[1:] - reached[:-1]) * (total / ranked.weight)
     log_covered = np.log(places[1:] / total)
-    later = np.append(_from_end(rate[1:] * np.diff(log_covered)), 0.0)
+    later = np.zeros(rate.size)
+    later[:-1] = _from_end(rate[1:] * (log_covered[1:] - log_covered[:-1]))
     errors = rate * ranked.weight / total
     constant = depth - rate * (log_covered + depth) - later + float(errors @ (1.0 - depth))
     return value, Influence(constant, -depth)
@@ -200,7 +204,7 @@ def _harmonic_shares(places: FloatArray, weight: FloatArray, total: float) -> Fl
     (A, B] has (B - A)(H(total) + 1) - (B H(B) - A H(A)).
     """
     products = places * _harmonic(places)
-    shares = weight * (_harmonic(total) + 1) - np.diff(products)
+    shares = weight * (_harmonic(total) + 1) - (products[1:] - products[:-1])
     return np.asarray(shares)
 
 

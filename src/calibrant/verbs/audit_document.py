@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from calibrant.claims.audit import audit_claims, calibration_word, nothing_claimed
@@ -22,6 +22,7 @@ from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
 from calibrant.planning import verification_of
 from calibrant.report.typed import AuditResult
+from calibrant.stats.few.draws import Stream
 
 if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
@@ -31,6 +32,7 @@ __all__ = ["audit_document"]
 
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
+_KEYS = ("model", "method", "group")
 
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
@@ -56,13 +58,14 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "dropped_rows": dict(source.dropped_rows),
         "emptied_models": list(source.emptied),
     }
-    results = [{**entry, "verdict": _verdict(entry, claims)} for entry in told]
-    document = {**head, "results": results, "sem_ece": meanings}
+    own = _claims_by_entry(claims)
+    results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in told]
+    document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
     if source.draws is not None:
         from calibrant.verbs.semantic import pooled_block, semantic_options
 
-        document["sem_ece_pooled"] = pooled_block(source.draws, semantic_options(options))
-    return AuditResult(document)
+        document["sem_ece_pooled"] = plain(pooled_block(source.draws, semantic_options(options)))
+    return AuditResult.of_plain(document)
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
@@ -143,7 +146,7 @@ def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dic
     return named_values(block, options.named_metrics, stream)
 
 
-def _reliability(block: RowBlock | CellBlock, rng: np.random.Generator) -> dict[str, Any]:
+def _reliability(block: RowBlock | CellBlock, rng: Stream) -> dict[str, Any]:
     """Return what a reliability diagram shows."""
     return {
         "bins": block.reliability_bins().to_dict(),
@@ -152,14 +155,23 @@ def _reliability(block: RowBlock | CellBlock, rng: np.random.Generator) -> dict[
     }
 
 
-def _verdict(entry: Mapping[str, Any], claims: Iterable[Claim]) -> dict[str, str]:
+def _verdict(entry: Mapping[str, Any], own: Sequence[Claim]) -> dict[str, str]:
     """Return the verdict of an entry: a word for programs, and its sentences."""
-    own = _own_claims(entry, claims)
     word = calibration_word(own) if entry["probability"] else "not-a-probability"
     texts = [claim.text for claim in own] or [nothing_claimed(entry)]
     return {"calibration": word, "how": texts[0], "sure": " ".join(texts[1:])}
 
 
-def _own_claims(entry: Mapping[str, Any], claims: Iterable[Claim]) -> Sequence[Claim]:
-    keys = ("model", "method", "group")
-    return [c for c in claims if all(c.subject.get(key, 0) == entry[key] for key in keys)]
+def _claims_by_entry(claims: Iterable[Claim]) -> defaultdict[Hashable, list[Claim]]:
+    """Return the claims about each entry; those about several models are of none."""
+    found: defaultdict[Hashable, list[Claim]] = defaultdict(list)
+    for claim in claims:
+        if all(key in claim.subject for key in _KEYS):
+            found[_place(claim.subject)].append(claim)
+    return found
+
+
+def _place(subject: Mapping[str, Any]) -> Hashable:
+    """Return what tells an entry from all others."""
+    model, method, group = (subject[key] for key in _KEYS)
+    return model, method, None if group is None else frozenset(group.items())

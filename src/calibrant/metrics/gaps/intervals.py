@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import first_crossing, first_refused, share_of
 from calibrant.stats.units import Units
 
@@ -140,9 +141,7 @@ class GapIntervals:
     under: tuple[float, float]
 
 
-def gap_intervals(
-    model: GapModel, *, level: float, resamples: int, rng: np.random.Generator
-) -> GapIntervals:
+def gap_intervals(model: GapModel, *, level: float, resamples: int, rng: Stream) -> GapIntervals:
     """Return intervals for the ECE that infinitely many rows would show in these bins."""
     residual, error = model.residual, model.error()
     draws = _half_draws(model, resamples, rng)
@@ -196,7 +195,7 @@ class _Candidates:
 
 
 def half_highs(
-    model: GapModel, *, level: float, resamples: int, rng: np.random.Generator
+    model: GapModel, *, level: float, resamples: int, rng: Stream
 ) -> tuple[float, float]:
     """Return the high ends of the sums of positive and of negative residuals.
 
@@ -240,7 +239,7 @@ def _upper(
     return high
 
 
-def _half_draws(model: GapModel, resamples: int, rng: np.random.Generator) -> FloatArray:
+def _half_draws(model: GapModel, resamples: int, rng: Stream) -> FloatArray:
     """Return normal numbers; each stands for itself and its negative."""
     draws = rng.standard_normal((model.residual.size, math.ceil(resamples / 2)))
     return draws if model.root is None else np.asarray(model.root @ draws)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import joined_reach, student_share, wald_interval, wilson_interval
+from calibrant.stats.intervals import joined_reach, student_share, wald_interval, wilson_ends
 from calibrant.stats.units import UnitInfluence
 
 __all__ = ["gap_of_means"]
@@ -28,7 +28,7 @@ def gap_of_means(
     worth = right * (1 - right) / turns.error**2 if turns.error > 0 else turns.worth
     if turns.effective is not None and turns.effective < n:
         worth *= student_share(level, turns.worth)
-    lowest, highest = map(float, wilson_interval(right, max(worth, 1.0), level))
+    lowest, highest = wilson_ends(right, max(worth, 1.0), level)
     common = pulls.correlation(turns)
     low = value - joined_reach(highest - right, reach, common)
     high = value + joined_reach(right - lowest, reach, common)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from calibrant.metrics.gaps.intervals import LUCK
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import halving_end
 from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
 
@@ -36,7 +37,7 @@ def smooth_interval(
     inflation: float,
     level: float,
     resamples: int,
-    rng: np.random.Generator,
+    rng: Stream,
 ) -> tuple[float, float, float]:
     """Return smooth ECE with its interval.
 
@@ -51,12 +52,9 @@ def smooth_interval(
     value = grids.error(bandwidth)
     seed = int(rng.integers(2**63))
 
-    @cache
-    def draws(points: int) -> NDArray[np.float32]:
-        # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
-        # stands for itself and its negative.
-        shape = (points, math.ceil(min(resamples, MOST_DRAWS) / 2))
-        return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+    # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
+    # stands for itself and its negative.
+    draws = partial(_draws, seed, math.ceil(min(resamples, MOST_DRAWS) / 2))
 
     def ends(at: float) -> tuple[float, float]:
         return _ends_at(grids, at, inflation / rows, level, draws)
@@ -69,6 +67,12 @@ def smooth_interval(
         _, nearer = ends(min(high, 1.0))
         high = _meeting(bandwidth, high, min(high, 1.0), nearer)
     return value, min(low, value), max(high, value)
+
+
+@lru_cache(maxsize=8)
+def _draws(seed: int, count: int, points: int) -> NDArray[np.float32]:
+    """Return normal numbers; the last ones are kept, for other bandwidths and other models."""
+    return np.random.default_rng(seed).standard_normal((points, count), dtype=np.float32)
 
 
 def _meeting(first: float, end_first: float, second: float, end_second: float) -> float:
@@ -121,7 +125,7 @@ def _inverted(
     reach = 5 * float(sizes.std()) + float(sizes.mean())
     tail = (1 - level) / 2
 
-    room = np.empty_like(noise)
+    room, draws = np.empty_like(noise), 2 * noise.shape[1]
 
     def totals(line: FloatArray, value: float) -> NDArray[np.float32]:
         moved = (value * line).astype(np.float32)[:, None]
@@ -133,11 +137,11 @@ def _inverted(
 
     @cache
     def at_least(value: float) -> float:
-        return float((totals(few, value) >= observed).mean())
+        return float(np.count_nonzero(totals(few, value) >= observed) / draws)
 
     @cache
     def at_most(value: float) -> float:
-        return float((totals(even, value) <= observed).mean())
+        return float(np.count_nonzero(totals(even, value) <= observed) / draws)
 
     low = halving_end(at_least, observed, 0.0, tail)
     high = halving_end(at_most, observed, observed + reach, tail)

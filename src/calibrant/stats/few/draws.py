@@ -1,0 +1,143 @@
+"""Draws that all models with few rows share.
+
+Drawing numbers takes most of the time of a model with twenty answers, and there may be thousands
+of such models. They share one table of numbers for each purpose. A model's intervals are then the
+same whatever it is called and whatever else is audited, and those of two models differ by their
+answers alone.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from calibrant.core.rng import RngLike, as_generator, named_stream
+
+__all__ = ["FEW_ROWS", "CommonDraws", "Stream", "as_stream"]
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+# Up to so many rows draws are shared.
+FEW_ROWS = 30
+
+
+class CommonDraws:
+    """A source of random numbers that gives the same ones to whoever asks for as many.
+
+    Parameters
+    ----------
+    seed
+        The seed of an audit.
+    purpose
+        What the numbers are for; two purposes have independent numbers.
+
+    Examples
+    --------
+    >>> first, second = CommonDraws(0).spawn(2)
+    >>> bool((first.standard_normal((2, 3)) == CommonDraws(0, 0).standard_normal((2, 3))).all())
+    True
+    >>> bool((first.standard_normal((2, 3)) == second.standard_normal((2, 3))).any())
+    False
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self, seed: int, *purpose: int) -> None:
+        self._key = (seed, *purpose)
+
+    def spawn(self, count: int) -> list[CommonDraws]:
+        """Return sources for `count` purposes."""
+        return [CommonDraws(*self._key, number) for number in range(count)]
+
+    def integers(self, high: int) -> int:
+        """Return a whole number below `high`: the seed of further draws."""
+        return _whole(self._key, high)
+
+    def standard_normal(self, size: tuple[int, int]) -> FloatArray:
+        """Return normal numbers; fewer rows are the first ones of more."""
+        rows, columns = size
+        return _normals(self._key, max(rows, FEW_ROWS), columns)[:rows]
+
+    def hits(self, trials: NDArray[np.int64], chance: FloatArray, draws: int) -> FloatArray:
+        """Return binomial numbers, shape (draws, k): a uniform number for every trial.
+
+        Examples
+        --------
+        >>> trials, chance = np.array([1, 2]), np.array([0.5, 0.9])
+        >>> CommonDraws(0).hits(trials, chance, 1000).mean(axis=0).round(1).tolist()
+        [0.5, 1.8]
+        """
+        total = int(trials.sum())
+        uniform = _uniforms(self._key, max(total, FEW_ROWS), draws)[:total]
+        hit = uniform < np.repeat(chance, trials)[:, None]
+        if total > trials.size:
+            starts = np.cumsum(trials) - trials
+            return np.add.reduceat(hit, starts, axis=0, dtype=np.float64).T
+        return hit.T.astype(np.float64)
+
+    def resampled(self, rows: int, draws: int) -> NDArray[np.intp]:
+        """Return rows drawn with replacement, shape (draws, rows)."""
+        return _resampled(self._key, rows, draws)
+
+    def poisson(self, mean: FloatArray, size: tuple[int, int]) -> FloatArray:
+        """Return Poisson numbers, shape (draws, k), from one uniform number each.
+
+        Examples
+        --------
+        >>> CommonDraws(0).poisson(np.array([0.1, 3.0]), (4000, 2)).mean(axis=0).round(1).tolist()
+        [0.1, 3.0]
+        """
+        draws = size[0]
+        uniform = _uniforms((*self._key, -1), max(mean.size, FEW_ROWS), draws)[: mean.size]
+        # Beyond the last value lies a probability of 1e-12.
+        last = int(special.pdtrik(1 - 1e-12, mean.max())) + 1 if mean.size else 0
+        reached = special.pdtr(np.arange(last + 1), mean[:, None])
+        out = np.zeros((mean.size, draws))
+        for at_most in reached.T:
+            above = uniform > at_most[:, None]
+            if not above.any():
+                break
+            out += above
+        return out.T
+
+
+Stream: TypeAlias = np.random.Generator | CommonDraws
+
+
+def as_stream(rng: RngLike | CommonDraws) -> Stream:
+    """Return shared draws as they are, and anything else as a generator."""
+    return rng if isinstance(rng, CommonDraws) else as_generator(rng)
+
+
+def _generator(kind: str, key: tuple[int, ...], *size: int) -> np.random.Generator:
+    seed, *purpose = key
+    return named_stream(seed, "common draws", kind, *purpose, *size)
+
+
+def _kept(table: NDArray[Any]) -> NDArray[Any]:
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache(maxsize=64)
+def _whole(key: tuple[int, ...], high: int) -> int:
+    return int(_generator("whole", key).integers(high))
+
+
+@lru_cache(maxsize=16)
+def _normals(key: tuple[int, ...], rows: int, columns: int) -> FloatArray:
+    return _kept(_generator("normal", key, columns).standard_normal((rows, columns)))
+
+
+@lru_cache(maxsize=32)
+def _uniforms(key: tuple[int, ...], rows: int, columns: int) -> FloatArray:
+    return _kept(_generator("uniform", key, columns).random((rows, columns)))
+
+
+@lru_cache(maxsize=FEW_ROWS)
+def _resampled(key: tuple[int, ...], rows: int, draws: int) -> NDArray[np.intp]:
+    return _kept(_generator("rows", key, rows, draws).integers(0, rows, (draws, rows)))

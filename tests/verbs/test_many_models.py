@@ -1,0 +1,78 @@
+"""Many models of few rows: the numbers of each are those it has alone."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+
+MODELS, ROWS = 300, 20
+# What does not depend on how many other models there are.
+OWN = ("n", "questions", "metrics", "calibration_test", "reliability", "thresholds", "verification")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    confidence = rng.random(MODELS * ROWS).round(2)
+    return pl.DataFrame(
+        {
+            "model": np.repeat([f"m{number}" for number in range(MODELS)], ROWS),
+            "question_id": np.tile(np.arange(ROWS), MODELS),
+            "confidence": confidence,
+            "correct": (rng.random(MODELS * ROWS) < confidence).astype(int),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def entries(table):
+    found = cal.audit(table, resamples=100)["results"]
+    assert len(found) == MODELS
+    return {entry["model"]: entry for entry in found}
+
+
+@pytest.mark.parametrize("number", [0, 1, 57, 123, 298, 299])
+def test_a_model_has_the_numbers_it_has_alone(table, entries, number):
+    name = f"m{number}"
+    (alone,) = cal.audit(table.filter(pl.col("model") == name), resamples=100)["results"]
+    for key in OWN:
+        assert entries[name][key] == alone[key], key
+    tests = ("calibration", "gap")
+    assert [entries[name]["significance"][test]["p_value"] for test in tests] == [
+        alone["significance"][test]["p_value"] for test in tests
+    ]
+
+
+def test_few_rows_have_the_same_numbers_under_any_name(table):
+    one = table.filter(pl.col("model") == "m7")
+    first, second = (
+        cal.audit(one.with_columns(model=pl.lit(name)), resamples=100)["results"][0]
+        for name in ("a", "b")
+    )
+    assert {key: first[key] for key in OWN} == {key: second[key] for key in OWN}
+
+
+def test_every_verdict_is_about_its_own_model(entries):
+    for name, entry in entries.items():
+        if entry["verdict"]["calibration"] != "not-a-probability":
+            assert entry["verdict"]["how"].startswith(f"{name} says"), entry["verdict"]
+
+
+def test_verdicts_of_groups_are_told_apart(table):
+    split = table.head(2 * ROWS).with_columns(
+        part=pl.when(pl.col("question_id") < 10).then(pl.lit("x")).otherwise(pl.lit("y"))
+    )
+    found = cal.audit(split, by=["part"], resamples=100)["results"]
+    texts = [entry["verdict"]["how"] for entry in found]
+    assert len(found) == 6
+    assert len(set(texts)) == 6
+
+
+def test_another_seed_gives_other_ends(table):
+    one = table.head(ROWS)
+    ends = [
+        cal.audit(one, resamples=100, seed=seed)["results"][0]["metrics"]["ece"]["high"]
+        for seed in (0, 1)
+    ]
+    assert ends[0] != ends[1]
