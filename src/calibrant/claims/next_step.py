@@ -33,8 +33,25 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
     >>> next_step("audit", {"source": "s.csv", "input": [{"path": "s.csv"}]}, [])["command"]
     "calibrant plan s.csv --claim 'ece<0.05'"
     """
-    command, why = _step(verb, _place(head), claims)
+    columns = (head.get("samples") or {}).get("columns")
+    if columns:
+        command, why = _graded(head, columns)
+    else:
+        command, why = _step(verb, _place(head), claims)
     return {"command": as_call(command), "why": why}
+
+
+def _graded(head: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str]:
+    """Return how sampled answers become a study, which every other verb reads."""
+    files = head.get("input") or []
+    source = shlex.quote(str(head.get("source") or "")) if files else TABLE
+    named = [
+        f"--{role} {shlex.quote(columns[role])}"
+        for role in ("samples", "reference")
+        if role in columns
+    ]
+    command = " ".join(["calibrant grade", source, *named, "--out study"])
+    return command, "Keep the grades: decide, compare and groups read them"
 
 
 def _step(verb: str, source: str, claims: Sequence[Claim]) -> tuple[str, str]:

@@ -17,6 +17,10 @@ from calibrant.core.hints import Call, Hint
 __all__ = ["NO_LABELS_REASON", "require_labels"]
 
 NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
+# Names under which tables hold several sampled answers to a question.
+_SAMPLED = frozenset(
+    {"samples", "answers", "generations", "responses", "draws", "completions", "outputs"}
+)
 NO_LABELS_HINT = Hint(
     "label a small batch: `{next}`, fill the column `correct`, then `{add}`",
     next=Call("label next", "TABLE", out="batch.csv"),
@@ -50,6 +54,19 @@ def require_labels(
         values = np.asarray(correct, dtype=np.float64)
         if np.isfinite(values).any():
             return
+    sampled = next((name for name in columns if name.lower() in _SAMPLED), None)
+    if sampled is not None:
+        raise UnavailableError(
+            f"there is no column 'correct', and {NO_LABELS_REASON}",
+            source=source,
+            hint=Hint(
+                "if {0} holds sampled answers, have them graded: {samples} and {reference} with "
+                "the column of right answers (there are: {1})",
+                repr(sampled),
+                ", ".join(columns),
+                samples=sampled,
+            ),
+        )
     if columns:
         raise UnavailableError(
             f"there is no column 'correct', and {NO_LABELS_REASON}",

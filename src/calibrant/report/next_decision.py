@@ -45,8 +45,9 @@ def _decided(document: Mapping[str, Any], entries: Any, table: str) -> tuple[str
     again = f"calibrant decide {table}{_features(settings)}"
     if len(entries) > 1:
         best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
-        chosen = f" --only-model {shlex.quote(best['model'])}{_goal(settings)}"
-        return "Save the policy of one model", f"{again}{chosen} --save policy.json"
+        keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
+        chosen = "".join(f" --only-{key} {shlex.quote(best[key])}" for key in keys)
+        return "Save the policy of one", f"{again}{chosen}{_goal(settings)} --save policy.json"
     (entry,) = entries
     if not entry["certified"] and settings.get("max_error") is not None:
         limit = _reachable(entry, settings["max_error"])

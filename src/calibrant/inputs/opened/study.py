@@ -43,15 +43,21 @@ class OpenStudy(Opened):
         return self.study.read("scores")
 
     def probabilities_table(self) -> pl.DataFrame:
-        """Return the scores without methods that only rank answers, which a study may hold."""
+        """Return the scores of methods that state a chance of one answer being right or wrong.
+
+        A study holds others too: some only rank answers, some are about several draws at once and
+        have the share of them that is right as their outcome.
+        """
         # Loaded here: reading a table needs no method.
         from calibrant.confidence import ranking_methods
 
         table = self.scores_table()
-        ranking = sorted(ranking_methods())
-        return (
-            table.filter(~pl.col("method").is_in(ranking)) if "method" in table.columns else table
-        )
+        if not {"method", "correct"} <= set(table.columns):
+            return table
+        grade = pl.col("correct").cast(pl.Float64)
+        shares = table.filter((grade > 0) & (grade < 1))["method"].unique().to_list()
+        kept = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
+        return kept if kept.height else table
 
     def candidates(self) -> pl.DataFrame | None:
         """Return the candidates that every model judged, where the study has them."""

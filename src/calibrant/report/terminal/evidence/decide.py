@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, number_cell, percent_cell, share_cell
@@ -18,12 +18,41 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts: list[Paragraph | Table] = [
         Paragraph(claim["text"], strong=True) for claim in document["claims"]
     ]
+    if len(document["results"]) > 1:
+        parts.append(_overview(document["results"]))
     for entry in document["results"]:
         parts.append(_curve(entry))
         if entry["more_labels"]:
             parts.append(_more(entry))
     parts.extend(rows_left_out(document))
     return parts
+
+
+def _overview(entries: Sequence[Mapping[str, Any]]) -> Table:
+    """Return one row per model and method: what each may answer alone, most first."""
+    keys = [key for key in ("model", "method") if len({entry[key] for entry in entries}) > 1]
+    keys = keys or ["model"]
+    ordered = sorted(entries, key=lambda entry: -_share(entry))
+    rows = [
+        (
+            " / ".join(str(entry[key]) for key in keys),
+            "never" if entry["threshold"] is None else number_cell(entry["threshold"]),
+            share_cell(_share(entry)),
+            percent_cell(entry["error"]) if _share(entry) else "",
+        )
+        for entry in ordered
+    ]
+    return Table(
+        (" / ".join(keys), "answers from", "answered", "wrong among answered"),
+        tuple(rows),
+        "Who may answer alone",
+        main=True,
+    )
+
+
+def _share(entry: Mapping[str, Any]) -> float:
+    answered = entry["answered"] or {}
+    return float(answered.get("value") or 0.0) if entry["threshold"] is not None else 0.0
 
 
 def _curve(entry: Mapping[str, Any]) -> Table:
