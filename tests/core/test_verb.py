@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import Annotated
+from typing import Annotated, TypedDict, Unpack
 
 import numpy as np
 import pytest
@@ -170,3 +170,27 @@ def test_short_help_is_the_long_one():
     ]
     assert positions == sorted(positions)
     assert "Example:\n  calibrant audit" in short
+
+
+class Shared(TypedDict, total=False):
+    level: Annotated[float, Option("Level.", above=0, below=1)]
+    name: Annotated[str | None, Option("Name.", metavar="NAME")]
+
+
+def test_options_that_verbs_share_are_declared_once():
+    given = {"level": 0.95, "name": None}
+
+    @verb(shared=given)
+    def first(
+        size: Annotated[int, Option("Size.", min=1)] = 3, **options: Unpack[Shared]
+    ) -> dict[str, object]:
+        return {"size": size, **options}
+
+    assert first() == {"size": 3, **given}
+    assert first(size=2, level=0.5)["level"] == 0.5
+    assert list(inspect.signature(first).parameters) == ["size", "level", "name"]
+    assert list(declaration(first).parameters) == ["size", "level", "name"]
+    with pytest.raises(InputError, match="level"):
+        first(level=2.0)
+    with pytest.raises(InputError, match="no option 'nam'"):
+        first(nam="x")

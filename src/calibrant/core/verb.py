@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from calibrant.core.errors import InputError
@@ -108,6 +109,27 @@ class Parameter:
         return parts[0] if is_union and len(parts) == 1 else self.base
 
 
+def _flat(
+    function: Callable[..., Any], shared: Mapping[str, Any]
+) -> tuple[inspect.Signature, dict[str, Any]]:
+    """Return the signature with shared options one by one, and the defaults of those."""
+    signature = inspect.signature(function)
+    *own, last = signature.parameters.values() or [None]
+    if last is None or last.kind is not inspect.Parameter.VAR_KEYWORD or not shared:
+        return signature, {}
+    unpacked = last.annotation
+    if isinstance(unpacked, str):
+        unpacked = eval(unpacked, function.__globals__)
+    hints = typing.get_type_hints(typing.get_args(unpacked)[0], include_extras=True)
+    more = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=shared[name], annotation=annotation
+        )
+        for name, annotation in hints.items()
+    ]
+    return signature.replace(parameters=[*own, *more]), {name: shared[name] for name in hints}
+
+
 class Verb:
     """A declared verb.
 
@@ -124,6 +146,9 @@ class Verb:
         What the command may be asked to fail for.
     resumable
         Whether the same command, given again after an interruption, goes on.
+    shared
+        Defaults of options that several verbs share: the function takes them as
+        ``**options: Unpack[Options]``, and `Options` declares them for all of these verbs.
     """
 
     def __init__(
@@ -134,6 +159,7 @@ class Verb:
         outputs: tuple[str, ...],
         checks: tuple[Check, ...],
         resumable: bool,
+        shared: Mapping[str, Any],
     ) -> None:
         self.function = function
         self.example = example
@@ -141,7 +167,7 @@ class Verb:
         self.outputs = (*outputs, *view)
         self.checks = checks
         self.resumable = resumable
-        self.signature = inspect.signature(function)
+        self.signature, self.shared = _flat(function, shared)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -188,6 +214,7 @@ class Verb:
         """Call the verb with checked arguments."""
         check_not_forked()
         bound = self._bound(args, given)
+        bound.arguments |= {n: v for n, v in self.shared.items() if n not in bound.arguments}
         for name, value in bound.arguments.items():
             if name in self.parameters:
                 bound.arguments[name] = self.parameters[name].taken(value)
@@ -217,12 +244,13 @@ def verb(
     outputs: tuple[str, ...] = ("json", "html"),
     checks: tuple[Check, ...] = (),
     resumable: bool = False,
+    shared: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a function a verb: its arguments are checked by their annotations.
 
     Parameters
     ----------
-    example, outputs, checks, resumable
+    example, outputs, checks, resumable, shared
         See `Verb`.
 
     Examples
@@ -241,7 +269,12 @@ def verb(
 
     def declare(function: Callable[P, R]) -> Callable[P, R]:
         declared = Verb(
-            function, example=example, outputs=outputs, checks=checks, resumable=resumable
+            function,
+            example=example,
+            outputs=outputs,
+            checks=checks,
+            resumable=resumable,
+            shared=shared,
         )
         run = declared.call
 
@@ -255,6 +288,8 @@ def verb(
         )
         checked: Callable[P, R] = wraps(function)(own)
         checked.__verb__ = declared  # type: ignore[attr-defined]
+        if declared.shared:
+            checked.__signature__ = declared.signature  # type: ignore[attr-defined]
         return checked
 
     return declare

@@ -8,31 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
-from calibrant.inputs.labelled.pool import open_pool
-from calibrant.inputs.provenance import document_head
-from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.report.typed import LabelResult
-from calibrant.verbs._options import (
-    AnswerColumn,
-    Bins,
-    ConfidenceColumn,
-    CorrectColumn,
-    Judge,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
-    OutFile,
-    Peers,
-    QuestionColumn,
-    Seed,
-    Table,
-)
+from calibrant.verbs._options import OutFile, Table
 from calibrant.verbs.labelling.batches import (
     add_batch,
     labelled_frame,
@@ -40,19 +23,14 @@ from calibrant.verbs.labelling.batches import (
     write_batch,
     write_frame,
 )
-from calibrant.verbs.labelling.document import label_document
 from calibrant.verbs.labelling.options import (
-    Budget,
-    Design,
-    Existing,
-    Overlap,
-    StopPrecision,
-    StopThreshold,
-    Store,
+    DEFAULTS,
+    DrawOptions,
+    GoalOptions,
+    ServeOptions,
+    StoreOptions,
     Who,
-    WholeQuestions,
-    goals_of,
-    pool_columns,
+    open_task,
     refuse_overwriting,
 )
 from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped
@@ -60,7 +38,7 @@ from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped
 __all__ = ["label_add", "label_export", "label_next", "label_serve", "label_status"]
 
 
-@verb(example="calibrant label next pool.csv --size 50 --out batch.csv")
+@verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
 def label_next(
     table: Table,
     out: Annotated[
@@ -72,22 +50,7 @@ def label_next(
     *,
     size: Annotated[int, Option("Labels to ask for.", metavar="N", min=1, max=10**9)] = 50,
     who: Who = "me",
-    design: Design = DEFAULT_DESIGN,
-    overlap: Overlap = 0.1,
-    whole_questions: WholeQuestions = False,
-    judge: Judge = None,
-    peers: Peers = False,
-    existing: Existing = "ignore",
-    labels: Store = None,
-    bins: Bins = 15,
-    seed: Seed = 0,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
-    on_invalid: OnInvalid = "error",
+    **options: Unpack[DrawOptions],
 ) -> LabelResult:
     """Write the next batch to label, for a spreadsheet.
 
@@ -128,30 +91,27 @@ def label_next(
     LabelResult
         Document ``calibrant.label/1``.
     """
-    head = document_head("label", table, seed=seed)
-    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
-    work = open_pool(
-        table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
-        bins=bins, design=design, wave=size, overlap=overlap, seed=seed,
-        whole_questions=whole_questions,
-    )  # fmt: skip
-    items = work.session.take(who, size, keeps=True)
+    task = open_task(table, options, wave=size)
+    session = task.work.session
+    items = session.take(who, size, keeps=True)
     if not items:
-        raise InputError("every item of the table is labelled or given out", source=work.source)
-    write_batch(work.session, items, Path(out))
-    document = label_document(work, head, columns, goals_of(None, None, None))
+        raise InputError(
+            "every item of the table is labelled or given out", source=task.work.source
+        )
+    write_batch(session, items, Path(out))
+    document = task.document()
     document["batch"] = {
         "path": str(out),
-        "number": len(work.session.store.waves()),
+        "number": len(session.store.waves()),
         "items": len(items),
-        "design": design,
+        "design": options["design"],
         "who": who,
-        "side": judge or ("peers" if peers else None),
+        "side": task.work.judge or ("peers" if task.work.peers else None),
     }
     return LabelResult(document)
 
 
-@verb(example="calibrant label add pool.csv batch.csv --precision 0.05")
+@verb(example="calibrant label add pool.csv batch.csv --precision 0.05", shared=DEFAULTS)
 def label_add(
     table: Table,
     batch: Annotated[
@@ -175,21 +135,7 @@ def label_add(
         ),
     ] = None,
     who: Who = "me",
-    precision: StopPrecision = None,
-    threshold: StopThreshold = None,
-    budget: Budget = None,
-    judge: Judge = None,
-    peers: Peers = False,
-    existing: Existing = "ignore",
-    labels: Store = None,
-    bins: Bins = 15,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
-    on_invalid: OnInvalid = "error",
+    **options: Unpack[GoalOptions],
 ) -> LabelResult:
     """Take a labelled batch back, and say where we stand.
 
@@ -204,50 +150,28 @@ def label_add(
     who
         The person who labelled.
     precision, threshold, budget
-        Goal: stop when accuracy and error are this precise, or the error lies on one side of
-        this; and the most labels one will make.
+        Goal: stop when accuracy and error are this precise (0.05 where no goal is named), or the
+        error lies on one side of this; and the most labels one will make.
     judge, peers, existing, labels, bins
         As in `label_next`.
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
     """
     refuse_overwriting(table, out)
-    head = document_head("label", table)
-    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
-    work = open_pool(
-        table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
-        bins=bins,
-    )  # fmt: skip
+    task = open_task(table, options)
+    session = task.work.session
     filled, empty = read_batch(Path(batch))
-    added = add_batch(work.session, filled, who, str(batch))
-    document = label_document(work, head, columns, goals_of(precision, threshold, budget))
-    document["added"] = {**added, "left_empty": empty, "written": str(work.session.store.path)}
+    added = add_batch(session, filled, who, str(batch))
+    document = task.document()
+    document["added"] = {**added, "left_empty": empty, "written": str(session.store.path)}
     if out is not None:
-        write_frame(labelled_frame(work.session), Path(out))
+        write_frame(labelled_frame(session), Path(out))
         document["added"]["written"] = str(out)
     return LabelResult(document)
 
 
-@verb(example="calibrant label status pool.csv --precision 0.05")
-def label_status(
-    table: Table,
-    *,
-    precision: StopPrecision = None,
-    threshold: StopThreshold = None,
-    budget: Budget = None,
-    judge: Judge = None,
-    peers: Peers = False,
-    existing: Existing = "ignore",
-    labels: Store = None,
-    bins: Bins = 15,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
-    on_invalid: OnInvalid = "error",
-) -> LabelResult:
+@verb(example="calibrant label status pool.csv --precision 0.05", shared=DEFAULTS)
+def label_status(table: Table, **options: Unpack[GoalOptions]) -> LabelResult:
     """Say where a pool stands: estimates, precision, agreement, may one stop.
 
     Parameters
@@ -272,16 +196,10 @@ def label_status(
     >>> state["results"][0]["labelled"], state["results"][0]["stop"]["stop"]
     (200, True)
     """
-    head = document_head("label", table)
-    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
-    work = open_pool(
-        table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
-        bins=bins, create=False,
-    )  # fmt: skip
-    return LabelResult(label_document(work, head, columns, goals_of(precision, threshold, budget)))
+    return LabelResult(open_task(table, options, create=False).document())
 
 
-@verb(example="calibrant label serve pool.csv --precision 0.05")
+@verb(example="calibrant label serve pool.csv --precision 0.05", shared=DEFAULTS)
 def label_serve(
     table: Table,
     *,
@@ -290,26 +208,8 @@ def label_serve(
     ] = 0,
     open_browser: Annotated[bool, Option("Open the page in a browser.", cli="open")] = False,
     wave: Annotated[int, Option("Items drawn at a time.", metavar="N", min=1, max=10**6)] = 50,
-    precision: StopPrecision = None,
-    threshold: StopThreshold = None,
-    budget: Budget = None,
-    design: Design = DEFAULT_DESIGN,
-    overlap: Overlap = 0.1,
-    whole_questions: WholeQuestions = False,
-    judge: Judge = None,
-    peers: Peers = False,
-    existing: Existing = "ignore",
-    labels: Store = None,
-    bins: Bins = 15,
-    seed: Seed = 0,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
-    on_invalid: OnInvalid = "error",
     on_start: Callable[[str], None] | None = None,
+    **options: Unpack[ServeOptions],
 ) -> LabelResult:
     """Serve a page on which people label the pool with the keyboard; stop it with Ctrl-C.
 
@@ -325,29 +225,24 @@ def label_serve(
     wave, design, overlap, whole_questions
         Items drawn at a time, how, the share that two people label, and whether questions are
         drawn with all their answers.
+    on_start
+        Called with the address of the page; by default it is printed.
     precision, threshold, budget
         The goal, shown as progress.
     judge, peers, existing, labels, bins, seed
         As in `label_next`.
     confidence, correct, model, method, question, answer, on_invalid
         As in `label_next`.
-    on_start
-        Called with the address of the page; by default it is printed.
     """
-    head = document_head("label", table, seed=seed)
-    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
-    work = open_pool(
-        table, columns=columns, labels=labels, judge=judge, peers=peers, existing=existing,
-        bins=bins, design=design, wave=wave, overlap=overlap, seed=seed,
-        whole_questions=whole_questions,
-    )  # fmt: skip
-    goals = goals_of(precision, threshold, budget)
-    server = LabelServer(work.session, **goals)
+    task = open_task(table, options, wave=wave)
+    server = LabelServer(task.work.session, **task.goals)
     asyncio.run(serve_until_stopped(server, port, on_start, open_browser=open_browser))
-    return LabelResult(label_document(work, head, columns, goals))
+    return LabelResult(task.document())
 
 
-@verb(example="calibrant label export pool.csv --out labels.csv", outputs=("json",))
+@verb(
+    example="calibrant label export pool.csv --out labels.csv", outputs=("json",), shared=DEFAULTS
+)
 def label_export(
     table: Table,
     out: OutFile,
@@ -355,17 +250,12 @@ def label_export(
     history: Annotated[
         bool, Option("Every row ever written, undone ones too, in place of labelled rows.")
     ] = False,
-    existing: Existing = "ignore",
-    labels: Store = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
-    on_invalid: OnInvalid = "error",
+    **options: Unpack[StoreOptions],
 ) -> LabelResult:
-    """Write the labelled rows with their weights, or everything that ever happened.
+    """Write the labelled rows with what their draw was, or everything that ever happened.
+
+    `audit` reads the rows as it reads the pool itself: columns ``label_weight``,
+    ``label_along``, ``label_spread`` and ``label_design`` say how each was drawn.
 
     Parameters
     ----------
@@ -381,12 +271,11 @@ def label_export(
         As in `label_next`.
     """
     refuse_overwriting(table, out)
-    head = document_head("label", table)
-    columns = pool_columns(confidence, correct, model, method, question, answer, on_invalid)
-    work = open_pool(table, columns=columns, labels=labels, existing=existing)
-    frame = pl.DataFrame(work.session.store.history()) if history else labelled_frame(work.session)
+    task = open_task(table, options)
+    session = task.work.session
+    frame = pl.DataFrame(session.store.history()) if history else labelled_frame(session)
     write_frame(frame, Path(out))
-    document = label_document(work, head, columns, goals_of(None, None, None))
+    document = task.document()
     document["added"] = {
         "labels": frame.height, "changed": 0, "left_empty": 0, "written": str(out)
     }  # fmt: skip

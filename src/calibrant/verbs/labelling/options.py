@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypedDict
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, Option
+from calibrant.inputs.labelled.pool import OpenPool, open_pool
+from calibrant.inputs.provenance import document_head
+from calibrant.planning.labelling.designs import DEFAULT_DESIGN
+from calibrant.verbs._options import (
+    AnswerColumn,
+    Bins,
+    ConfidenceColumn,
+    CorrectColumn,
+    Judge,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    Peers,
+    QuestionColumn,
+    Seed,
+)
+from calibrant.verbs.labelling.document import label_document
 
 __all__ = [
-    "Budget",
-    "Design",
-    "Existing",
-    "Overlap",
-    "StopPrecision",
-    "StopThreshold",
-    "Store",
+    "DEFAULTS",
+    "DrawOptions",
+    "GoalOptions",
+    "OpenTask",
+    "PoolOptions",
+    "ServeOptions",
+    "StoreOptions",
     "Who",
-    "WholeQuestions",
     "goals_of",
-    "pool_columns",
+    "open_task",
     "refuse_overwriting",
 ]
 
@@ -74,40 +91,123 @@ Existing: TypeAlias = Annotated[
 ]
 
 
-def goals_of(
-    precision: float | None, threshold: float | None, budget: int | None
-) -> dict[str, Any]:
+class StoreOptions(TypedDict, total=False):
+    """Options of every command of `label`: where labels are kept, what the columns mean."""
+
+    existing: Existing
+    labels: Store
+    confidence: ConfidenceColumn
+    correct: CorrectColumn
+    model: ModelColumn
+    method: MethodColumn
+    question: QuestionColumn
+    answer: AnswerColumn
+    on_invalid: OnInvalid
+
+
+class PoolOptions(StoreOptions, total=False):
+    """Options of every command that estimates: side information and bins."""
+
+    judge: Judge
+    peers: Peers
+    bins: Bins
+
+
+class DrawOptions(PoolOptions, total=False):
+    """Options of commands that draw items."""
+
+    design: Design
+    overlap: Overlap
+    whole_questions: WholeQuestions
+    seed: Seed
+
+
+class GoalOptions(PoolOptions, total=False):
+    """Options of commands that say whether one may stop."""
+
+    precision: StopPrecision
+    threshold: StopThreshold
+    budget: Budget
+
+
+class ServeOptions(DrawOptions, GoalOptions, total=False):
+    """Options of the page: it draws, and says whether one may stop."""
+
+
+DEFAULTS: ServeOptions = {
+    "existing": "ignore",
+    "labels": None,
+    "confidence": None,
+    "correct": None,
+    "model": None,
+    "method": None,
+    "question": None,
+    "answer": None,
+    "on_invalid": "error",
+    "judge": None,
+    "peers": False,
+    "bins": 15,
+    "design": DEFAULT_DESIGN,
+    "overlap": 0.1,
+    "whole_questions": False,
+    "seed": 0,
+    "precision": None,
+    "threshold": None,
+    "budget": None,
+}
+_COLUMNS = ("confidence", "correct", "model", "method", "question", "answer", "on_invalid")
+
+
+def goals_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the goal of labelling by name: a precision of 5 points where none is named.
 
     Examples
     --------
-    >>> goals_of(None, None, 400)["precision"], goals_of(None, 0.1, None)["precision"]
+    >>> goals_of({"budget": 400})["precision"], goals_of({"threshold": 0.1})["precision"]
     (0.05, None)
     """
-    if precision is None and threshold is None:
-        precision = DEFAULT_PRECISION
-    return {"precision": precision, "threshold": threshold, "budget": budget}
+    found = {name: options.get(name) for name in ("precision", "threshold", "budget")}
+    if found["precision"] is None and found["threshold"] is None:
+        found["precision"] = DEFAULT_PRECISION
+    return found
 
 
-def pool_columns(
-    confidence: str | None,
-    correct: str | None,
-    model: str | None,
-    method: str | None,
-    question: str | None,
-    answer: str | None,
-    on_invalid: str,
-) -> dict[str, Any]:
-    """Return the names of a pool's columns by role, with the rule for bad rows."""
-    return {
-        "confidence": confidence,
-        "correct": correct,
-        "model": model,
-        "method": method,
-        "question": question,
-        "answer": answer,
-        "on_invalid": on_invalid,
-    }
+class OpenTask(NamedTuple):
+    """A pool that a command works on, the head of its document, its columns and its goal."""
+
+    work: OpenPool
+    head: dict[str, Any]
+    columns: dict[str, Any]
+    goals: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """Return the state of the pool."""
+        return label_document(self.work, self.head, self.columns, self.goals)
+
+
+def open_task(
+    table: Any, options: Mapping[str, Any], *, wave: int = 50, create: bool = True
+) -> OpenTask:
+    """Open the pool of a command by its options.
+
+    Parameters
+    ----------
+    table
+        The pool.
+    options
+        Options of the command, those of its `Options` and no others.
+    wave
+        Items drawn at a time.
+    create
+        Whether to make a store where there is none.
+    """
+    head = document_head("label", table, seed=options.get("seed"))
+    columns = {name: options[name] for name in _COLUMNS}
+    own = {name: options[name] for name in options if name in DEFAULTS}
+    for name in (*_COLUMNS, "precision", "threshold", "budget"):
+        own.pop(name, None)
+    work = open_pool(table, columns=columns, wave=wave, create=create, **own)
+    return OpenTask(work, head, columns, goals_of(options))
 
 
 def refuse_overwriting(table: Any, out: str | Path | None) -> None:
