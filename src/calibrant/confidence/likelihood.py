@@ -14,7 +14,7 @@ from calibrant.confidence.method import (
     register,
     threshold,
 )
-from calibrant.confidence.segments import BoolArray, FloatArray, sum_by
+from calibrant.confidence.segments import BoolArray, FloatArray, mean_by, sum_by
 
 __all__ = [
     "class_mass",
@@ -99,16 +99,6 @@ def draw_scale(block: DrawBlock) -> FloatArray:
     return scale
 
 
-def _mean_by_unit(block: DrawBlock, values: FloatArray) -> FloatArray:
-    """Return the mean over the draws that have log-probs."""
-    read = ~np.isnan(values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(block.unit, np.where(read, values, 0.0), block.n_units) / sum_by(
-            block.unit, read, block.n_units
-        )
-    return mean
-
-
 @register(
     "exp(-H) with H the mean of -log p(text) over the samples",
     needs=_SAMPLED,
@@ -124,7 +114,7 @@ def prob_entropy(table: DrawTable, options: Options) -> Scored:
     has it: every draw is weighted by its probability once more.
     """
     block = table.samples
-    value = np.exp(_mean_by_unit(block, _chosen(block, block.text_logprob, options)))
+    value = np.exp(mean_by(block.unit, _chosen(block, block.text_logprob, options), block.n_units))
     return about_question(value, table, options)
 
 
@@ -143,7 +133,7 @@ def norm_prob_entropy(table: DrawTable, options: Options) -> Scored:
     """
     block = table.samples
     per_token = _or_missing(block, block.logprob) / _or_missing(block, block.tokens)
-    value = np.exp(_mean_by_unit(block, _chosen(block, per_token, options)))
+    value = np.exp(mean_by(block.unit, _chosen(block, per_token, options), block.n_units))
     return about_question(value, table, options)
 
 

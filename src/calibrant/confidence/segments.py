@@ -15,6 +15,7 @@ __all__ = [
     "first_argmax",
     "first_index",
     "gather",
+    "mean_by",
     "sum_by",
 ]
 
@@ -31,6 +32,22 @@ def count_by(group: IntArray, size: int) -> IntArray:
 def sum_by(group: IntArray, values: npt.NDArray[np.floating] | BoolArray, size: int) -> FloatArray:
     """Return the sum of `values` per group; a NaN makes its group NaN."""
     return np.bincount(group, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def mean_by(group: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """Return the mean per group over values that are known; NaN where none is.
+
+    Examples
+    --------
+    >>> mean_by(np.array([0, 0, 1]), np.array([0.2, 0.4, np.nan]), 2).round(1).tolist()
+    [0.3, nan]
+    """
+    known = ~np.isnan(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean: FloatArray = sum_by(group, np.where(known, values, 0.0), size) / sum_by(
+            group, known, size
+        )
+    return mean
 
 
 def first_index(group: IntArray, mask: BoolArray, size: int) -> IntArray:

@@ -91,6 +91,27 @@ Table: TypeAlias = Annotated[
         place="read",
     ),
 ]
+SampleColumn: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "Column of sampled answers, a list per question or a row per draw.",
+        metavar="COL",
+        group=INPUT,
+    ),
+]
+ReferenceColumn: TypeAlias = Annotated[
+    str | None,
+    Option("Column of the right answer, to grade samples by.", metavar="COL", group=INPUT),
+]
+ReferencesFile: TypeAlias = Annotated[
+    Any,
+    Option(
+        "File of questions with their right answers, for samples that have none.",
+        metavar="FILE",
+        group=INPUT,
+        place="read",
+    ),
+]
 DomainFiles: TypeAlias = Annotated[
     Sequence[str | Path],
     Option(

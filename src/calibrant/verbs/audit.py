@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.audit_door import open_audit
@@ -26,7 +26,10 @@ from calibrant.verbs._options import (
     OnInvalidByInput,
     OutcomesOrColumn,
     QuestionColumn,
+    ReferenceColumn,
+    ReferencesFile,
     Resamples,
+    SampleColumn,
     Scale,
     Seed,
     WeightsColumn,
@@ -53,27 +56,9 @@ def audit(
     answer: AnswerColumn = None,
     weights: WeightsColumn = None,
     labels: LabelStoreFile = None,
-    samples: Annotated[
-        str | None,
-        Option(
-            "Column of sampled answers, a list per question or a row per draw.",
-            metavar="COL",
-            group=INPUT,
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        Option("Column of the right answer, to grade samples by.", metavar="COL", group=INPUT),
-    ] = None,
-    references: Annotated[
-        Any,
-        Option(
-            "File of questions with their right answers, for samples that have none.",
-            metavar="FILE",
-            group=INPUT,
-            place="read",
-        ),
-    ] = None,
+    samples: SampleColumn = None,
+    reference: ReferenceColumn = None,
+    references: ReferencesFile = None,
     judge: JudgeModel = None,
     judge_url: JudgeUrl = None,
     max_judge_calls: MostJudgeCalls = None,

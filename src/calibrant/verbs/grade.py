@@ -10,7 +10,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.output import check_output_folder
-from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
 from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
@@ -23,6 +23,9 @@ from calibrant.verbs._options import (
     ModelColumn,
     MostJudgeCalls,
     QuestionColumn,
+    ReferenceColumn,
+    ReferencesFile,
+    SampleColumn,
     Seed,
 )
 
@@ -40,26 +43,9 @@ def grade(
         Option("Study folder for the tables.", metavar="STUDY", group=OUTPUT, place="folder"),
     ] = None,
     *,
-    samples: Annotated[
-        str | None,
-        Option(
-            "Column of sampled answers, a list per question or a row per draw.",
-            metavar="COL",
-            group=INPUT,
-        ),
-    ] = None,
-    reference: Annotated[
-        str | None, Option("Column of the right answer.", metavar="COL", group=INPUT)
-    ] = None,
-    references: Annotated[
-        Any,
-        Option(
-            "File of questions with their right answers, for samples that have none.",
-            metavar="FILE",
-            group=INPUT,
-            place="read",
-        ),
-    ] = None,
+    samples: SampleColumn = None,
+    reference: ReferenceColumn = None,
+    references: ReferencesFile = None,
     judge: JudgeModel = None,
     judge_url: JudgeUrl = None,
     max_judge_calls: MostJudgeCalls = None,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
-from calibrant.clients.capabilities import adjusted
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
-from calibrant.clients.endpoints.http import HttpClient
+from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
 from calibrant.core.errors import TransientClientError
 
@@ -24,30 +24,13 @@ FINISH = {
 }
 
 
-class AnthropicClient(HttpClient):
+class AnthropicClient(ServiceClient):
     """The message interface: system text apart, one draw per call, no log-probs."""
 
+    address = "https://api.anthropic.com"
+    able = ABLE
     key_header = "x-api-key"
-    key_prefix = ""
-
-    def __init__(
-        self,
-        *,
-        base_url: str = "https://api.anthropic.com",
-        key: str | None = None,
-        capabilities: Mapping[str, Any] | None = None,
-        timeout_s: float = 120.0,
-        headers: Mapping[str, str] | None = None,
-        most_bytes: int | None = None,
-    ) -> None:
-        super().__init__(
-            base_url,
-            key=key,
-            capabilities=adjusted(ABLE, capabilities),
-            timeout_s=timeout_s,
-            headers={"anthropic-version": "2023-06-01", **(headers or {})},
-            most_bytes=most_bytes,
-        )
+    own_headers = MappingProxyType({"anthropic-version": "2023-06-01"})
 
     async def _call(self, request: Request) -> list[Completion]:
         body: dict[str, Any] = {

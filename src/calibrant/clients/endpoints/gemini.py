@@ -9,9 +9,8 @@ from urllib.parse import quote
 from calibrant.clients.answers.logprobs import refusal
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
 from calibrant.clients.answers.spelling import MISSPELT, spells
-from calibrant.clients.capabilities import adjusted
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
-from calibrant.clients.endpoints.http import HttpClient
+from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
 
@@ -38,30 +37,12 @@ ROLES = {"assistant": "model", "user": "user"}
 SAMPLERS = {"top_p": "topP", "top_k": "topK"}
 
 
-class GeminiClient(HttpClient):
+class GeminiClient(ServiceClient):
     """The content interface: several candidates in one call, log-probs with up to 5 others."""
 
+    address = "https://generativelanguage.googleapis.com/v1beta"
+    able = ABLE
     key_header = "x-goog-api-key"
-    key_prefix = ""
-
-    def __init__(
-        self,
-        *,
-        base_url: str = "https://generativelanguage.googleapis.com/v1beta",
-        key: str | None = None,
-        capabilities: Mapping[str, Any] | None = None,
-        timeout_s: float = 120.0,
-        headers: Mapping[str, str] | None = None,
-        most_bytes: int | None = None,
-    ) -> None:
-        super().__init__(
-            base_url,
-            key=key,
-            capabilities=adjusted(ABLE, capabilities),
-            timeout_s=timeout_s,
-            headers=headers,
-            most_bytes=most_bytes,
-        )
 
     async def _call(self, request: Request) -> list[Completion]:
         path = f"/models/{quote(request.model.removeprefix('models/'))}:generateContent"

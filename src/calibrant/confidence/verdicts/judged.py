@@ -7,7 +7,7 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, about_question, register
 from calibrant.confidence.needs import verdicts
-from calibrant.confidence.segments import FloatArray, count_by, sum_by
+from calibrant.confidence.segments import FloatArray, count_by, mean_by, sum_by
 
 __all__ = [
     "panel_agreement",
@@ -65,12 +65,7 @@ def verified_classes(table: DrawTable) -> FloatArray:
 
 
 def _panel(block: DrawBlock, values: FloatArray) -> FloatArray:
-    read = ~np.isnan(values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(block.unit, np.where(read, values, 0.0), block.n_units) / sum_by(
-            block.unit, read, block.n_units
-        )
-    return mean
+    return mean_by(block.unit, values, block.n_units)
 
 
 @register(
