@@ -24,31 +24,16 @@ from calibrant.verbs.methods import methods
 from calibrant.verbs.monitor import monitor
 from calibrant.verbs.plan import plan
 from calibrant.workflows.study_page import study_document
+from support import model_scores
 
 
 def _scores(n=300, models=("small", "large"), methods=("verb",)):
-    """Scores of models on the same questions: the second is more accurate, all over-confident."""
-    rng = np.random.default_rng(7)
-    rows = []
-    hard = rng.random(n)
-    for place, model in enumerate(models):
-        right = rng.random(n) > hard * (1 - 0.3 * place)
-        for method in methods:
-            said = np.clip(1 - 0.6 * hard * (1 - 0.3 * place) + rng.normal(0, 0.05, n), 0, 1)
-            rows.append(
-                pl.DataFrame(
-                    {
-                        "question_id": [f"q{i}" for i in range(n)],
-                        "model": model,
-                        "method": method,
-                        "confidence": said.round(3),
-                        "correct": right.astype(float),
-                        "topic": np.where(np.arange(n) % 3 == 0, "law", "sport"),
-                        "hard": hard.round(3),
-                    }
-                )
-            )
-    return pl.concat(rows)
+    table = model_scores(models, methods, n)
+    # Ids and grades as a study has them.
+    number = pl.col("question_id").str.slice(1).cast(pl.Int64).cast(pl.String)
+    return table.with_columns(
+        ("q" + number).alias("question_id"), pl.col("correct").cast(pl.Float64)
+    )
 
 
 def audit_document():

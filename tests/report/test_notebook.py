@@ -1,10 +1,10 @@
 """A result in a notebook, as tables and charts of other libraries, and through pickle."""
 
 import pickle
-from html.parser import HTMLParser
 
 import pytest
 from hostile import hostile_document
+from html_tags import tags_of
 
 import calibrant as cal
 from calibrant.core.document import plain
@@ -16,21 +16,6 @@ from documents import KINDS, document_of
 @pytest.fixture(scope="module")
 def result():
     return cal.audit([0.9, 0.8, 0.6, 0.7] * 50, [1, 0, 1, 1] * 50, resamples=50)
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-
-def tags_of(text):
-    parser = Tags()
-    parser.feed(text)
-    return parser.found
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

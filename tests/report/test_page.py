@@ -5,11 +5,11 @@ import gzip
 import hashlib
 import html
 import re
-from html.parser import HTMLParser
 from unittest import mock
 
 import pytest
 from hostile import hostile_document, hostile_questions
+from html_tags import tags_of
 
 import calibrant as cal
 from calibrant.report import render_html, render_markdown
@@ -21,21 +21,6 @@ from calibrant.report.terminal.evidence.semantic import _notes
 @pytest.fixture(scope="module")
 def document():
     return cal.audit([0.9, 0.8, 0.6, 0.7] * 50, [1, 0, 1, 1] * 50).to_dict()
-
-
-class Tags(HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-
-def tags_of(page):
-    parser = Tags()
-    parser.feed(page)
-    return parser.found
 
 
 def test_the_page_asks_for_nothing(document):

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import count, pairwise
 
 from rich.cells import cell_len, set_cell_size
 
 __all__ = ["cut_cells", "short_names", "told_apart"]
+
+Measure = Callable[[str], float]
+"""Room that a text takes."""
 
 _LEAST_SHARED = 4
 _WORDS = re.compile(r"[^-_/: ]*[-_/: ]+|[^-_/: ]+")
@@ -38,19 +42,23 @@ def told_apart(names: Iterable[str]) -> dict[str, str]:
     return {name: f"…{name[cut:]}" for name in known}
 
 
-def short_names(names: Iterable[str], width: int) -> dict[str, str]:
-    """Return each name in at most `width` cells; different names stay different.
+def short_names(
+    names: Iterable[str], width: float, *, measure: Measure = cell_len
+) -> dict[str, str]:
+    """Return each name in at most `width`; different names stay different.
 
     Words that many names share give way before the word that tells a name from the others.
-    Where nothing else does, a number tells them apart; that takes a width of four cells for up
-    to a thousand names.
+    Where nothing else does, a number tells them apart; that takes a width of four letters for up
+    to a hundred names.
 
     Parameters
     ----------
     names
         Names of one column.
     width
-        Cells of a terminal that a name may take.
+        Room that a name may take.
+    measure
+        Room that a text takes: cells of a terminal, or pixels of a picture.
 
     Examples
     --------
@@ -59,18 +67,18 @@ def short_names(names: Iterable[str], width: int) -> dict[str, str]:
     ['Meta-Llama-3.1-405B…', 'Meta-Llama-3.1-70B…', 'Meta-Llama-3.1-8B…', 'gpt-4o']
     """
     known = list(dict.fromkeys(names))
-    if all(cell_len(name) <= width for name in known):
+    if all(measure(name) <= width for name in known):
         return {name: name for name in known}
     apart = told_apart(known)
-    found = {name: text for name, text in apart.items() if cell_len(text) <= width}
-    for form in _forms(list(apart.values()), width):
+    found = {name: text for name, text in apart.items() if measure(text) <= width}
+    for form in _forms(list(apart.values()), _Room(width, measure)):
         # A form counts for those names only that it keeps apart from all others.
         tried = {name: form(text) for name, text in apart.items() if name not in found}
         often = Counter([*found.values(), *tried.values()])
         found |= {name: short for name, short in tried.items() if often[short] == 1}
     for name in known:
         if name not in found:
-            found[name] = _numbered(apart[name], width, set(found.values()))
+            found[name] = _numbered(apart[name], _Room(width, measure), set(found.values()))
     return {name: found[name] for name in known}
 
 
@@ -84,10 +92,21 @@ def cut_cells(text: str, width: int) -> str:
     >>> cut_cells("gpt", 5)
     'gpt  '
     """
-    return set_cell_size(_middle(text, width), width)
+    return set_cell_size(_middle(text, _Room(width, cell_len)), width)
 
 
-def _forms(names: Sequence[str], width: int) -> list[Callable[[str], str]]:
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How much a name may take."""
+
+    width: float
+    measure: Measure
+
+    def holds(self, text: str) -> bool:
+        return self.measure(text) <= self.width
+
+
+def _forms(names: Sequence[str], room: _Room) -> list[Callable[[str], str]]:
     """Return ways to shorten a name, the most telling first."""
     # Names of one family begin alike; within it, a word that all have tells nothing.
     families = {name: next(iter(_words(name)), "") for name in names}
@@ -98,31 +117,33 @@ def _forms(names: Sequence[str], width: int) -> list[Callable[[str], str]]:
         return often[families[name], word]
 
     def dateless(name: str) -> str:
+        if " " in name:
+            # A rule such as 'age >= 29' is no name: its numbers tell most.
+            return _middle(name, room)
         return _rare_words(
-            name, width, lambda word: (bool(_DIGITS.fullmatch(word)), shared(name, word))
+            name, room, lambda word: (bool(_DIGITS.fullmatch(word)), shared(name, word))
         )
 
     def rare(name: str) -> str:
-        return _rare_words(name, width, lambda word: (shared(name, word),))
+        return _rare_words(name, room, lambda word: (shared(name, word),))
 
     def differing(name: str) -> str:
         # The beginning, and what follows the letters that its nearest neighbour has too.
-        head = name[: max(width // 3, 1)]
-        return _end(f"{head}…{name[max(after[name], len(head)) :]}", width)
+        third = next((k for k in range(1, len(name)) if room.measure(name[:k]) * 3 > room.width), 1)
+        return _end(f"{name[:third]}…{name[max(after[name], third) :]}", room)
 
-    return [dateless, rare, differing, lambda name: _middle(name, width)]
+    return [dateless, rare, differing, lambda name: _middle(name, room)]
 
 
-def _numbered(name: str, width: int, taken: set[str]) -> str:
+def _numbered(name: str, room: _Room, taken: set[str]) -> str:
     for number in count(2):
-        mark = f"…{number}"
-        short = set_cell_size(name, max(width - len(mark), 0)).rstrip() + mark
+        short = _end(name, room, f"…{number}")
         if short not in taken:
             return short
     raise AssertionError
 
 
-def _rare_words(text: str, width: int, told: Callable[[str], tuple[int, ...]]) -> str:
+def _rare_words(text: str, room: _Room, told: Callable[[str], tuple[int, ...]]) -> str:
     """Leave out words until the name fits: those with the highest mark, from the end on."""
     parts = _WORDS.findall(text)
     marks = [(*told(part.strip(_SEPARATORS)), place) for place, part in enumerate(parts)]
@@ -130,9 +151,9 @@ def _rare_words(text: str, width: int, told: Callable[[str], tuple[int, ...]]) -
     # The word with the lowest mark stays, whatever its length.
     for left_out in range(1, len(order)):
         short = _without(parts, set(order[:left_out]))
-        if cell_len(short) <= width:
+        if room.holds(short):
             return short
-    return _middle(_without(parts, set(order[:-1])), width)
+    return _middle(_without(parts, set(order[:-1])), room)
 
 
 def _without(parts: Sequence[str], dropped: set[int]) -> str:
@@ -145,16 +166,23 @@ def _words(name: str) -> list[str]:
     return [part.strip(_SEPARATORS) for part in _WORDS.findall(name)]
 
 
-def _middle(text: str, width: int) -> str:
+def _middle(text: str, room: _Room) -> str:
     keep, found = len(text), text
-    while keep > 1 and cell_len(found) > width:
+    while keep > 0 and not room.holds(found):
         keep -= 1
         found = text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
-    return found if cell_len(found) <= width else set_cell_size(found, width)
+    return found
 
 
-def _end(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, max(width - 1, 0)) + "…"
+def _end(text: str, room: _Room, mark: str = "") -> str:
+    """Return the beginning of a text, and the mark; one that is cut ends in dots."""
+    if room.holds(text + mark):
+        return text + mark
+    mark = mark or "…"
+    keep = len(text)
+    while keep > 0 and not room.holds(text[:keep].rstrip() + mark):
+        keep -= 1
+    return text[:keep].rstrip() + mark
 
 
 def _differ_after(names: Sequence[str]) -> dict[str, int]:

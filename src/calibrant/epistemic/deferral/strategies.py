@@ -32,14 +32,14 @@ Floats = npt.NDArray[np.float64]
 
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.
 STRATEGIES = {
-    "value": "expected gain of asking on",
-    "risk": "risk by confidence and columns",
-    "risk_shrunk": "risk by confidence and columns (shrunk leaves)",
-    "risk_boosting": "risk by confidence and columns (boosting)",
-    "calibration": "risk by confidence alone",
+    "value": "expected gain",
+    "risk": "risk, with columns",
+    "risk_shrunk": "risk, with columns (shrunk leaves)",
+    "risk_boosting": "risk, with columns (boosting)",
+    "calibration": "risk, confidence alone",
     "confidence": "stated confidence",
-    "router": "model chosen per question (tree)",
-    "router_knn": "model chosen per question (nearest)",
+    "router": "chosen per question (tree)",
+    "router_knn": "chosen per question (nearest)",
 }
 _POINTS = 41
 _VALUE_POINTS = 20

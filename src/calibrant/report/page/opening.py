@@ -22,7 +22,8 @@ def said_first(document: Mapping[str, Any]) -> list[Claim]:
     """
     kind = kind_of(document)
     claims = claims_of(document)
-    if claims or kind in ("audit", "compare"):
+    if kind in ("audit", "compare") or (claims and kind != "plan"):
         return claims
     strong = [b.text for b in document_blocks(document) if isinstance(b, Paragraph) and b.strong]
-    return [as_claim(opening(kind, text)) for text in strong[:SENTENCES]]
+    most = 1 if claims else SENTENCES
+    return [*(as_claim(opening(kind, text)) for text in strong[:most] if text), *claims]

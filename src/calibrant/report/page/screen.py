@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,7 @@ _SENTENCES = 3
 # Words of warnings and of the sentence above the picture: a first screen has sixty at most.
 _WARNING_WORDS = 22
 _WORDS_ABOVE = 26
+_ASIDE = re.compile(r" \((\d+ % interval [^()]*)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,4 +116,10 @@ def _short_first(sentences: Sequence[str], picture: Picture | None) -> list[str]
     head, mark, rest = sentences[0].partition(". ")
     if mark and len(head.split()) <= _WORDS_ABOVE:
         return [f"{head}.", rest, *sentences[1:]]
+    # How sure one is follows below what was found.
+    aside = _ASIDE.search(sentences[0])
+    if aside is not None:
+        bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
+        if len(bare.split()) <= _WORDS_ABOVE:
+            return [bare, f"{aside[1]}.", *sentences[1:]]
     return [picture.title, *sentences]

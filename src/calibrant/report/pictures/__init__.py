@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibrant.core.document import kind_of
-from calibrant.report.answers import claims_of
 from calibrant.report.pictures import audits, collected, decisions, labelling
 from calibrant.report.pictures.picture import Picture, save_picture
 
@@ -14,14 +13,13 @@ __all__ = ["Picture", "picture_of", "save_picture"]
 
 
 def _plan_picture(document: Mapping[str, Any]) -> Picture | None:
-    """Return what the first sentence is about: ranks where they were asked for, else labels."""
-    first = next(iter(claims_of(document)), None)
-    if document.get("leaderboard") and first is not None and first.id in _RANKS:
+    """Return what labels can show, or else the ranks."""
+    found = labelling.plan_picture(document)
+    if found is None and document.get("leaderboard"):
         return audits.leaderboard_picture(document["leaderboard"])
-    return labelling.plan_picture(document)
+    return found
 
 
-_RANKS = ("plan.leader", "plan.order")
 _KINDS: dict[str, Callable[[Mapping[str, Any]], Picture | None]] = {
     "audit": audits.audit_picture,
     "compare": audits.compare_picture,

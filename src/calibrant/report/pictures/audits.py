@@ -233,7 +233,7 @@ def groups_picture(document: Mapping[str, Any]) -> Picture | None:
     return Picture(
         label,
         "Groups were found on other rows than those shown. Lines: intervals. Grey: undecided.",
-        lambda wide: bar_chart(bars, label, wide=wide, title="says too much →"),
+        lambda wide: bar_chart(bars, label, wide=wide, sides=("says too little", "says too much")),
     )
 
 

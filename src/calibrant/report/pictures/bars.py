@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from calibrant.report.pictures.scales import Axis, across, nice_ticks, points, short_number
-from calibrant.report.pictures.svg import Drawing, cut_name, text_width
+from calibrant.report.pictures.svg import Drawing, cut_names, text_width
 
 __all__ = ["Bar", "bar_chart"]
 
@@ -32,10 +32,14 @@ def bar_chart(
     *,
     wide: bool,
     title: str = "",
+    sides: tuple[str, str] | None = None,
     words: Callable[[float], str] = points,
     dots: bool = False,
 ) -> str:
-    """Return the bars in the order given; `dots` for values whose zero means nothing."""
+    """Return the bars in the order given.
+
+    `sides` says what lies left and right of zero; `dots` is for values whose zero means nothing.
+    """
     shown = list(bars[:_MOST])
     width = 760.0 if wide else 350.0
     names = min(max(text_width(bar.name) for bar in shown) + 6, 330.0) if wide else 0.0
@@ -48,10 +52,13 @@ def bar_chart(
     across(drawing, axis, ticks, top - 4, bottom)
     if title:
         drawing.text(axis.start, 12, title, "axis")
+    if sides:
+        _sides(drawing, axis, sides)
+    short = cut_names([bar.name for bar in shown], names if wide else width - 60)
     for place, bar in enumerate(shown):
         _bar(
             drawing,
-            bar,
+            replace(bar, name=short[bar.name]),
             axis,
             (names, top + step * place, step, width),
             words,
@@ -61,6 +68,16 @@ def bar_chart(
     if len(bars) > _MOST:
         drawing.text(axis.start, bottom + 38, f"{len(bars) - _MOST:,} more below", "tick")
     return drawing.svg()
+
+
+def _sides(drawing: Drawing, axis: Axis, sides: tuple[str, str]) -> None:
+    """Say on both sides of zero what lies there, where there is room for it."""
+    left, right = f"← {sides[0]}", f"{sides[1]} →"
+    zero = axis(0.0)
+    if zero - axis.start >= text_width(left, 12) + 6:
+        drawing.text(zero - 6, 12, left, "axis", anchor="end")
+    if drawing.width - zero >= text_width(right, 12) + 6:
+        drawing.text(zero + 6, 12, right, "axis")
 
 
 def _reach(bars: Sequence[Bar], *, dots: bool) -> tuple[float, float]:
@@ -89,9 +106,9 @@ def _bar(
         told += f" ({words(bar.low)} to {words(bar.high)})"
     drawing.open_group(f"row {bar.tone}", f"{told}. {bar.note}".strip())
     if wide:
-        drawing.text(names, middle + 4, cut_name(bar.name, names), "name", anchor="end")
+        drawing.text(names, middle + 4, bar.name, "name", anchor="end")
     else:
-        drawing.text(axis.start - 12, top + 13, cut_name(bar.name, width - 60), "name halo")
+        drawing.text(axis.start - 12, top + 13, bar.name, "name halo")
     start, end = sorted((axis(0.0), axis(bar.value)))
     if dots:
         drawing.circle(axis(bar.value), middle, 5.5, "mark")

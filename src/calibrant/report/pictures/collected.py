@@ -25,7 +25,7 @@ def _counts(bars: Sequence[Bar], title: str, what: str, caption: str = "") -> Pi
         return None
     return Picture(
         title,
-        caption or f"Bars: {what}.",
+        caption,
         lambda wide: bar_chart(bars, title, wide=wide, words=count_words, title=what),
     )
 
@@ -37,7 +37,12 @@ def bench_picture(document: Mapping[str, Any]) -> Picture | None:
         for entry in document["results"]
         for row in entry["by_k"]
     ]
-    return _counts(bars, "Questions by domain and number of right answers", "questions")
+    return _counts(
+        bars,
+        "Questions by domain and number of right answers",
+        "questions",
+        "k: how many answers are right.",
+    )
 
 
 def bench_check_picture(document: Mapping[str, Any]) -> Picture | None:
@@ -57,7 +62,7 @@ def semantics_picture(document: Mapping[str, Any]) -> Picture | None:
     """Return what graded how many answers."""
     inner = document.get("semantics") or document
     bars = counted(inner.get("graders") or {})
-    return _counts(bars, "Answers by what graded them", "answers")
+    return _counts(bars, "Answers by what graded them", "answers", "Each bar: one grader.")
 
 
 def methods_picture(document: Mapping[str, Any]) -> Picture | None:
@@ -66,7 +71,9 @@ def methods_picture(document: Mapping[str, Any]) -> Picture | None:
     for entry in document["methods"]:
         found = entry.get("needs") or ["answers"]
         needs[", ".join(found) if isinstance(found, list) else str(found)] += 1
-    return _counts(counted(needs), "Confidence methods by what they need", "methods")
+    return _counts(
+        counted(needs), "Confidence methods by what they need", "methods", "Each bar: one need."
+    )
 
 
 def study_picture(document: Mapping[str, Any]) -> Picture | None:

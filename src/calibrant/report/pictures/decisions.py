@@ -50,7 +50,7 @@ def _cascade_marks(entry: Mapping[str, Any]) -> list[Mark]:
         best = (part.get("points") or {}).get("best")
         if part["name"] == rule and best and best["accuracy"]["value"] is not None:
             cost, right = best["relative_cost"]["value"], best["accuracy"]["value"]
-            marks.append(Mark("chosen", cost, right, tone, ring=True))
+            marks.append(Mark("chosen", cost, right, tone, ring=True, side="beside"))
     return marks
 
 
@@ -62,7 +62,7 @@ def decide_picture(document: Mapping[str, Any]) -> Picture | None:
     pairs = [(_number(point["share"]), _number(point.get("error"))) for point in entry["curve"]]
     places = sorted((x, y) for x, y in pairs if x is not None and y is not None)
     wanted = (document.get("settings") or {}).get("max_error")
-    label = "Errors among the answered against how many are answered"
+    label = "Wrong among the answered against how many are answered"
     answered, error = _number(entry.get("answered")), _number(entry.get("error"))
     marks = []
     if answered is not None and error is not None:
@@ -70,7 +70,7 @@ def decide_picture(document: Mapping[str, Any]) -> Picture | None:
     chart = Chart(
         label,
         "share answered",
-        "errors among the answered",
+        "wrong among the answered",
         [Series("", "first", places)],
         marks,
         y_from=0.0,

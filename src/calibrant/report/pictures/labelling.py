@@ -9,6 +9,7 @@ from calibrant.report.pictures.lines import Chart, Mark, Series, line_chart
 from calibrant.report.pictures.picture import Picture
 from calibrant.report.pictures.scales import (
     Axis,
+    in_points,
     nice_ticks,
     percent,
     points,
@@ -26,8 +27,8 @@ def plan_picture(document: Mapping[str, Any]) -> Picture | None:
     series = [
         Series(name, tone, sorted((p[key], p["precision"]) for p in curve if p.get(key)))
         for name, tone, key in (
-            ("labels as they come", "second", "passive_labels"),
-            ("best choice of labels", "first", "active_labels"),
+            ("random labels", "second", "passive_labels"),
+            ("chosen labels", "first", "active_labels"),
         )
     ]
     series = [part for part in series if part.places]
@@ -37,10 +38,11 @@ def plan_picture(document: Mapping[str, Any]) -> Picture | None:
     chart = Chart(
         label,
         "labels",
-        "smallest error shown",
+        "smallest error shown, points",
         series,
         _wanted(document),
         x_ticks=short_number,
+        y_ticks=in_points,
         x_log=True,
         y_log=True,
     )
@@ -81,7 +83,7 @@ def label_picture(document: Mapping[str, Any]) -> Picture | None:
     chart = Chart(
         label,
         "labels so far",
-        "calibration error",
+        "calibration error, points",
         [Series("", "first", places, ends)],
         [
             Mark(
@@ -93,6 +95,7 @@ def label_picture(document: Mapping[str, Any]) -> Picture | None:
             )
         ],
         x_ticks=short_number,
+        y_ticks=in_points,
         y_from=0.0,
     )
     return Picture(
@@ -174,6 +177,9 @@ def _dates(
 ) -> None:
     step = max(1, -(-len(history) // most))
     names = [str(row["when"])[:16] for row in history]
+    if all(len(name) == 10 and name.endswith("-01") for name in names):
+        # Months, by their first day.
+        names = [name[:7] for name in names]
     if len({name[:5] for name in names}) == 1 and most < 6 and all(len(n) == 10 for n in names):
         # On a phone the year is said once.
         names = [names[0], *(name[5:] for name in names[1:])]

@@ -13,11 +13,12 @@ from calibrant.report.pictures.scales import (
     tick_words,
     upright,
 )
-from calibrant.report.pictures.svg import Drawing, cut_name, text_width
+from calibrant.report.pictures.svg import Drawing, cut_names, text_width
 
 __all__ = ["Chart", "Mark", "Series", "line_chart"]
 
-_NEAR = 12
+_NEAR, _FAR = 12, 48
+_CROWDED = 3
 TONES = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -143,22 +144,30 @@ def _names(
 ) -> None:
     x, y = axes
     if not wide:
+        short = cut_names([series.name for series in named], 310)
         for number, series in enumerate(named):
             drawing.open_group(series.tone, series.name)
             drawing.line(2, 21 + 17 * number - 13, 18, 21 + 17 * number - 13, "series")
-            drawing.text(24, 12 + 17 * number, cut_name(series.name, 310), "label")
+            drawing.text(24, 12 + 17 * number, short[series.name], "label")
             drawing.close_group()
         return
     ends = sorted((y(series.places[-1][1]), number) for number, series in enumerate(named))
+    short = cut_names([series.name for series in named], room - 4)
     places = _apart([place for place, _ in ends], 17.0, y.end, y.start - 8)
     for place, (_, number) in zip(places, ends, strict=True):
         series = named[number]
         drawing.open_group(series.tone, series.name)
         end = x(series.places[-1][0])
-        if x.end - end > _NEAR:
-            # A thin line leads from a curve that ends early to its name.
+        if x.end - end >= _FAR and len(named) < _CROWDED:
+            # Two curves leave room for a name where each of them ends.
+            drawing.text(end + 8, y(series.places[-1][1]) + 4, series.name, "label halo")
+            drawing.close_group()
+            continue
+        if _NEAR < x.end - end < _FAR:
+            # A thin line leads from a curve that ends early to its name; a long one would cross
+            # the others, and the colour tells enough.
             drawing.line(end + 8, y(series.places[-1][1]), x.end + 4, place, "leader")
-        drawing.text(x.end + 8, place + 4, cut_name(series.name, room - 4), "label")
+        drawing.text(x.end + 8, place + 4, short[series.name], "label")
         drawing.close_group()
 
 
@@ -198,6 +207,9 @@ def _mark(drawing: Drawing, mark: Mark, x: Axis, y: Axis) -> None:
 
 def _mark_name(drawing: Drawing, mark: Mark, px: float, py: float, *, late: bool) -> None:
     """Put the name where it stays inside of the picture: left of its point in the right half."""
+    if mark.side == "beside":
+        drawing.text(px + 13, py + 4, mark.name, "label halo")
+        return
     if mark.side:
         left = mark.side == "left"
         shift, anchor = (-13, "end") if left else (13, "start")

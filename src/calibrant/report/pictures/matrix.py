@@ -93,7 +93,7 @@ def _errors(
     least, most = min(0.0, *known), max(0.0, *known)
     axis = Axis(least, most + 0.04 * (most - least), *reach)
     bottom = top + step * len(rows)
-    ticks = [(value, f"{100 * value:g}") for value in nice_ticks(least, most, 3)]
+    ticks = [(value, f"{100 * value:g}") for value in nice_ticks(least, most, 4)]
     across(drawing, axis, ticks, top - 2, bottom)
     drawing.text(reach[0], top - 9, title, "tick")
     for number, row in enumerate(rows):

@@ -11,6 +11,7 @@ from calibrant.report.pictures.svg import Drawing
 __all__ = [
     "Axis",
     "across",
+    "in_points",
     "nice_ticks",
     "percent",
     "points",
@@ -101,6 +102,17 @@ def points(value: float) -> str:
     number = abs(value) * 100
     sign = "−" if value < 0 else "+"
     return f"{sign}{number:.1f}" if 0.05 <= number < 1 else f"{sign}{number:.0f}"
+
+
+def in_points(value: float) -> str:
+    """Return a share as bare points, for an axis that says so.
+
+    Examples
+    --------
+    >>> in_points(0.2), in_points(0.025), in_points(0.0)
+    ('20', '2.5', '0')
+    """
+    return f"{100 * value:.3g}"
 
 
 def short_number(value: float) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from html import escape
 from importlib import resources
 
+from calibrant.report.names import short_names
+
 __all__ = ["Drawing", "cut_name", "cut_names", "standalone", "text_width"]
 
 _CURRENT = r"\.picture \.(\w+) \{[^}]*?(fill|stroke): currentColor"
@@ -121,49 +123,28 @@ def _written_out(style: str) -> str:
 
 
 def cut_name(text: str, most: float, *, size: float = 13) -> str:
-    """Return a name cut in its middle to `most` pixels: both ends tell models apart.
+    """Return a text in at most `most` pixels.
 
     Examples
     --------
-    >>> cut_name("Meta-Llama-3.1-405B-Instruct-Turbo", 140)
-    'Meta-Llam…uct-Turbo'
+    >>> cut_name("Meta-Llama-3.1-405B-Instruct-Turbo", 150)
+    'Meta-Llama-3.1-405B…'
     """
-    text = " ".join(text.split())
-    if text_width(text, size) <= most:
-        return text
-    keep = len(text)
-    while keep > 2 and text_width(_middle(text, keep), size) > most:
-        keep -= 1
-    return _middle(text, keep)
+    return next(iter(cut_names([text], most, size=size).values()))
 
 
 def cut_names(names: Sequence[str], most: float, *, size: float = 13) -> dict[str, str]:
-    """Return short names that are still told apart: cut at the end if that does, else inside.
+    """Return names in at most `most` pixels each that are still told apart.
 
     Examples
     --------
     >>> names = ["Meta-Llama-3.1-405B-Instruct-Turbo", "Meta-Llama-3.1-70B-Instruct-Turbo"]
     >>> list(cut_names(names, 150).values())
-    ['Meta-Llama-3.1-405B…', 'Meta-Llama-3.1-70B-…']
+    ['…405B-Instruct-Turbo', '…70B-Instruct-Turbo']
     """
-    ends = {name: _end(name, most, size) for name in names}
-    if len(set(ends.values())) == len(set(names)):
-        return ends
-    return {name: cut_name(name, most, size=size) for name in names}
-
-
-def _end(text: str, most: float, size: float) -> str:
-    text = " ".join(text.split())
-    if text_width(text, size) <= most:
-        return text
-    keep = len(text)
-    while keep > 1 and text_width(text[:keep] + "…", size) > most:
-        keep -= 1
-    return text[:keep].rstrip() + "…"
-
-
-def _middle(text: str, keep: int) -> str:
-    return text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
+    plain = {name: " ".join(name.split()) for name in names}
+    short = short_names(plain.values(), most, measure=lambda text: text_width(text, size))
+    return {name: short[text] for name, text in plain.items()}
 
 
 def text_width(text: str, size: float = 13) -> float:

@@ -34,11 +34,11 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _verdict(document: Mapping[str, Any]) -> str:
     total = sum(document["graders"].values())
-    text = (
-        f"{total:,} answers; meanings by {document['clustering']}, grades by {document['grading']}"
-    )
+    joined, graded = document["clustering"], document["grading"]
+    how = f"by '{joined}'" if joined == graded else f"by '{joined}' and '{graded}'"
+    text = f"{total:,} answers were joined into meanings and graded {how}"
     if document["embedder"]:
-        text += f", embeddings by {document['embedder']}"
+        text += f", with embeddings by {document['embedder']}"
     return text + "."
 
 

@@ -12,7 +12,8 @@ __all__ = ["blocks"]
 
 _NOTE = (
     "Expected gain: asks the next model while the right answers that it should add are worth their "
-    "price. Risk: asks on while the answer is too likely to be wrong. Differences in points."
+    "price. Risk: asks on while the answer is too likely to be wrong. Chosen per question: one "
+    "model is picked before any is asked. Differences in points."
 )
 _POINTS = (
     ("best", "most accurate setting"),
