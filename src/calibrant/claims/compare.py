@@ -11,7 +11,11 @@ from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
 from calibrant.core.method_words import method_name
 
-__all__ = ["comparison_claims", "pair_claim"]
+__all__ = ["LEAST_QUESTIONS", "comparison_claims", "pair_claim"]
+
+LEAST_QUESTIONS = 20
+"""Questions that two models must share. With 10, intervals of equal models exclude 0 in up to 15 %
+of data sets, and some have no width at all; with 20 in 6 to 11 %."""
 
 
 def _place(facts: Facts) -> str:
@@ -61,6 +65,11 @@ def _depends(facts: Facts) -> str:
 
 
 def _undecided(facts: Facts) -> str:
+    if facts["n"] < LEAST_QUESTIONS:
+        return (
+            f"{_place(facts)}Undecided whether {facts['a']} or {facts['b']} is better calibrated: "
+            f"they share {count(facts['n'], 'question')}, an interval needs {LEAST_QUESTIONS}."
+        )
     if facts.get("alike") is not None:
         return (
             f"{_place(facts)}{facts['a']} and {facts['b']} always say {percent(facts['alike'])}: "

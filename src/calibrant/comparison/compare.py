@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import (
     Candidates,
     CandidateViews,
@@ -19,7 +20,7 @@ from calibrant.comparison.candidates import (
 )
 from calibrant.comparison.decision import MARGIN
 from calibrant.comparison.diagnostics import missing_questions
-from calibrant.comparison.entries import pair_entry, result_entry
+from calibrant.comparison.entries import pair_entry, result_entry, untested_entry
 from calibrant.comparison.evidence import PairEvidence, pair_evidence
 from calibrant.comparison.families import decide_document, document_claims
 from calibrant.comparison.league import score_z
@@ -53,7 +54,14 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.rng import RngLike, as_generator
 
-__all__ = ["Pool", "TableReader", "compare_models", "compare_parts", "compare_table"]
+__all__ = [
+    "LEAST_QUESTIONS",
+    "Pool",
+    "TableReader",
+    "compare_models",
+    "compare_parts",
+    "compare_table",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,9 @@ class ComparedModels:
         """Add a pair."""
         level, margin = self.options["level"], self.options["margin"]
         found = pair_evidence(pair.first, pair.second, level=level, margin=margin)
+        few = pair.first.n < LEAST_QUESTIONS
+        # No interval and no test: the values stay, and the sentence says why there is no more.
+        found = found.without_tests() if few else found
         entry = pair_entry(
             pair,
             self.models,
@@ -91,10 +102,11 @@ class ComparedModels:
             level=level,
             lipschitz=self.options["lipschitz"],
         )
-        self.pairs.append(entry)
+        self.pairs.append(untested_entry(entry) if few else entry)
         self.evidence.append(found)
         self.order.append((pair.a, pair.b))
-        self.scores[pair.a, pair.b] = score_z(pair.first.score, pair.second.score)
+        if not few:
+            self.scores[pair.a, pair.b] = score_z(pair.first.score, pair.second.score)
 
     def _judged(self, pair: PairViews) -> tuple[CandidateViews, CandidateViews] | None:
         if self.pool is None:
@@ -142,7 +154,7 @@ class ComparedModels:
             ),
             "pairs": pairs,
             "evidence": [self.evidence[place] for place in ordered],
-            "summary": _summary(pairs),
+            "summary": _summary([pair for pair in pairs if pair["n"] >= LEAST_QUESTIONS]),
             "self_preference": preference,
         }
 
@@ -190,11 +202,6 @@ def compare_parts(
         for pair in pairs:
             found[number].take(pair)
     return [refused[number] or found[number].document() for number in range(len(models))]
-
-
-LEAST_QUESTIONS = 20
-"""Questions that two models must share. With 10, intervals of equal models exclude 0 in up to 15 %
-of data sets, and some have no width at all; with 20 in 6 to 11 %."""
 
 
 def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:

@@ -17,6 +17,7 @@ from calibrant.comparison.evidence import (
     accuracy_p_value,
     gap_p_value,
     view_evidence,
+    without_ends,
 )
 from calibrant.comparison.intervals import interval, mean_interval, rate_interval
 from calibrant.comparison.league import corp_parts
@@ -29,10 +30,12 @@ from calibrant.stats.floors import passive_floor
 from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.ranking import Ranked, area_under_curve
 
-__all__ = ["METRICS", "pair_entry", "result_entry"]
+__all__ = ["METRICS", "pair_entry", "result_entry", "untested_entry"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 METRICS = ("brier", "ece")
+# Names of numbers that come from a test.
+_TESTED = frozenset({"p_accuracy", "p_gap", "p_square", "z"})
 _CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
 
 
@@ -158,6 +161,28 @@ def pair_entry(
         "shared": blind_spots(pair, level=level),
         "exchangeability": exchangeability(pair, models),
     }
+
+
+def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the entry of a pair with too few questions in common: values, no interval, no test."""
+
+    def bare(part: Any) -> Any:
+        if isinstance(part, Estimate):
+            return without_ends(part)
+        if isinstance(part, dict):
+            return {
+                name: math.nan if name in _TESTED and value is not None else bare(value)
+                for name, value in part.items()
+            }
+        return [bare(item) for item in part] if isinstance(part, list) else part
+
+    found: dict[str, Any] = bare({**entry, "p_value": {}})
+    ties = {view: dict.fromkeys(of, True) for view, of in entry["ties"].items()}
+    sides = {view: {**of, "side": 0} for view, of in found["evidence"].items()}
+    p_values = dict.fromkeys(entry["p_value"], math.nan)
+    unlike = [{**row, "p_value": None} for row in found["exchangeability"]]
+    changed = {"ties": ties, "evidence": sides, "p_value": p_values, "exchangeability": unlike}
+    return {**found, **changed}
 
 
 def _gaps(first: Scores, second: Scores, level: float) -> dict[str, Estimate]:

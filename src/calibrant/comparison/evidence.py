@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,13 +17,24 @@ from calibrant.comparison.partner_views import ODDS_VIEWS, PartnerViews
 from calibrant.core.estimate import Estimate
 
 __all__ = ["EQUIVALENCE_VIEWS", "PairEvidence", "ViewEvidence", "equivalence_bound", "gap_p_value"]
-__all__ += ["accuracy_p_value", "pair_evidence", "squared_gap_z", "view_evidence"]
+__all__ += ["accuracy_p_value", "pair_evidence", "squared_gap_z", "view_evidence", "without_ends"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 # At the mean accuracy the errors lie between those at the two ends.
 EQUIVALENCE_VIEWS = ("raw", "os_weakest", "os_strongest")
 # The resamples overstate the variance of a squared error; no more than this share is taken off.
 _LEAST_VARIANCE = 1 / 3
+
+
+def without_ends(estimate: Estimate) -> Estimate:
+    """Return the value of an estimate without its interval.
+
+    Examples
+    --------
+    >>> print(without_ends(Estimate(0.1, 0.0, 0.2, n=5)))
+    0.100 [nan, nan]
+    """
+    return replace(estimate, low=math.nan, high=math.nan, interval="none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,15 @@ class PairEvidence:
         """The largest of the eight p-values: all views and both tests must agree."""
         found = [p for view in self.views.values() for p in (view.p_gap, view.p_square)]
         return math.nan if any(math.isnan(p) for p in found) else max(found)
+
+    def without_tests(self) -> PairEvidence:
+        """Return the values alone, for questions too few to test anything."""
+        views = {
+            name: ViewEvidence(without_ends(view.gap), math.nan, math.nan, math.nan)
+            for name, view in self.views.items()
+        }
+        parts = without_ends(self.behaviour), without_ends(self.accuracy)
+        return PairEvidence(views, math.nan, *parts, self.alike)
 
     def better(self, level: float) -> int:
         """Return -1 where every view shows that the first is better, 1 the second, 0 neither."""
