@@ -49,6 +49,10 @@ def _decided(document: Mapping[str, Any], entries: Any, table: str) -> tuple[str
         chosen = "".join(f" --only-{key} {shlex.quote(best[key])}" for key in keys)
         return "Save the policy of one", f"{again}{chosen}{_goal(settings)} --save policy.json"
     (entry,) = entries
+    if len(document.get("input") or ()) > 1:
+        # A study holds several models and methods; the decision is about one of them.
+        one = (("--only-model", entry["model"]), ("--only-method", entry["method"]))
+        again += "".join(f" {option} {shlex.quote(name)}" for option, name in one)
     if not entry["certified"] and settings.get("max_error") is not None:
         limit = _reachable(entry, settings["max_error"])
         return "See what a higher limit allows", f"{again} --max-error {limit:.2f}"

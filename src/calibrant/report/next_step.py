@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -40,21 +40,16 @@ _STEPS: dict[str, Step] = {
     "import_logs": ("See how far the confidence can be trusted", "calibrant audit {input}"),
 }
 
-_LATER = (
-    ("decide", _DECIDE),
-    ("label", ("Label more answers where it tells most", _STEPS["plan"][1])),
-)
 
-
-def next_step(document: Mapping[str, Any], done: Collection[str] = ()) -> Step | None:
+def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> Step | None:
     """Return the next step: the document's own where it names one.
 
     Parameters
     ----------
     document
         What was found.
-    done
-        Kinds of documents that the reader has already: no step leads to one of them.
+    beside
+        Documents that the reader has already: no step leads to one of them.
 
     Examples
     --------
@@ -62,9 +57,11 @@ def next_step(document: Mapping[str, Any], done: Collection[str] = ()) -> Step |
     "calibrant decide 'my scores.csv' --max-error 0.10"
     """
     step = _own_step(document)
+    done = {kind_of(other): other for other in beside}
     if step is not None and _verb(step[1]) in done:
-        left = next((later for kind, later in _LATER if kind not in done), None)
-        step = step if left is None else (left[0], left[1].format(input=_input(document)))
+        # Comparing or choosing is done: what was chosen is taken from there.
+        later = (_DECIDE[0], _DECIDE[1].format(input=_input(document)))
+        step = _own_step(done["decide"]) if "decide" in done else later
     return None if step is None else (step[0], as_call(step[1]))
 
 

@@ -93,7 +93,7 @@ def first_screen(
         sentence=sentences[0] if sentences else (picture.title if picture else ""),
         more=sentences[1:],
         findings=found,
-        step=next_step(document, {kind_of(other) for other in beside}),
+        step=next_step(document, beside),
         picture=picture,
     )
 
