@@ -53,6 +53,12 @@ WRITTEN = {
     "base64": base64.b64encode(b"x" + KEY.encode() + b"yz").decode(),
     "base64 for addresses": base64.urlsafe_b64encode(KEY.encode()).decode(),
     "hexadecimal": KEY.encode().hex(),
+    "hexadecimal with colons": KEY.encode().hex(":"),
+    "percent twice": quote(quote(KEY, safe=""), safe=""),
+    "base64 twice": base64.b64encode(base64.b64encode(b"a" + KEY.encode())).decode(),
+    "JSON inside JSON": json.dumps("".join(f"\\u{ord(letter):04X}" for letter in KEY))[1:-1],
+    "signs of a page": "".join(f"&#x{ord(letter):x};" for letter in KEY),
+    "a page in an address": quote("".join(f"&#{ord(letter)};" for letter in KEY)),
 }
 
 
