@@ -171,13 +171,18 @@ def grading_table(rows: Sequence[Row], parts: Sequence[str]) -> list[list[Any]]:
     for part in parts:
         chosen = [row for row in rows if row.part == part]
         for name, grade in graders.items():
-            result = agreement(
-                [grade(row) for row in chosen],
-                [row.right for row in chosen],
-                groups=[row.question for row in chosen],
-            )
-            table.append([part, name, result["n"], result["accuracy"], result["kappa"]])
+            table.append([part, name, *_agreement(grade, chosen)])
     return table
+
+
+def _agreement(grade: Callable[[Row], Any], rows: Sequence[Row]) -> tuple[Any, Any, Any]:
+    """Return number of rows, accuracy and kappa of a grader against people."""
+    result = agreement(
+        [grade(row) for row in rows],
+        [row.right for row in rows],
+        groups=[row.question for row in rows],
+    )
+    return result["n"], result["accuracy"], result["kappa"]
 
 
 def bare_table(rows: Sequence[Row]) -> list[list[Any]]:
@@ -187,12 +192,7 @@ def bare_table(rows: Sequence[Row]) -> list[list[Any]]:
         for name, grade in bare_graders(rows).items():
             for part in ("held out", "nq301"):
                 chosen = [row for row in rows if row.part == part]
-                result = agreement(
-                    [grade(row) for row in chosen],
-                    [row.right for row in chosen],
-                    groups=[row.question for row in chosen],
-                )
-                table.append([part, name, result["n"], result["accuracy"], result["kappa"]])
+                table.append([part, name, *_agreement(grade, chosen)])
     return table
 
 

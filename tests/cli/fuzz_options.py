@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 from click.testing import CliRunner
 
@@ -29,6 +28,7 @@ from calibrant.core.verb import declaration
 from calibrant.records import Study
 from calibrant.verbs.label import label_next
 from cli.all_commands import commands, parameters
+from support import two_models
 
 NUMBERS = ["-1", "0", "1", "99999999999999999999", "1.5", "nan", "inf", "-inf", "1e308", "1e-320"]
 NUMBERS += ["", "x", "0,5", "٣", "0x10", " 7 "]
@@ -124,21 +124,8 @@ def pair_cases(count, seed):
 
 def prepare(folder):
     """Write the tables, the study and the odd files that the commands are given."""
-    rng = np.random.default_rng(0)
-    said = rng.uniform(0.4, 1, 240)
-    table = pl.DataFrame(
-        {
-            "question_id": [f"q{i}" for i in range(120)] * 2,
-            "model": ["small"] * 120 + ["large"] * 120,
-            "method": "consistency",
-            "confidence": said,
-            "correct": (rng.random(240) < said).astype(int),
-            "topic": ["law", "sport"] * 120,
-            "domain": "math",
-            "k": [1, 2] * 120,
-            "time": [f"2026-01-{1 + i % 28:02}" for i in range(240)],
-        }
-    )
+    days = [f"2026-01-{1 + i % 28:02}" for i in range(240)]
+    table = two_models(120).with_columns(time=pl.Series(days))
     table.write_csv(folder / "scores.csv")
     half = pl.when(pl.int_range(240) % 3 == 0).then("correct")
     table.with_columns(correct=half).write_csv(folder / "open.csv")

@@ -1,6 +1,5 @@
 """A place that cannot be written to: named with its rule before any work is done."""
 
-import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -11,6 +10,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.output import check_output, check_output_folder, writing
 from calibrant.verbs.label import label_next
 from cli.all_commands import commands
+from support import two_models
 
 run = CliRunner().invoke
 # Options that name a file or folder to write.
@@ -19,22 +19,8 @@ WRITERS = {"--json", "--html", "--markdown", "--figures", "--junit", "--save", "
 
 @pytest.fixture
 def table(tmp_path):
-    rng = np.random.default_rng(0)
-    said = rng.uniform(0.4, 1, 120)
-    frame = pl.DataFrame(
-        {
-            "question_id": [f"q{i}" for i in range(60)] * 2,
-            "model": ["small"] * 60 + ["large"] * 60,
-            "method": "consistency",
-            "confidence": said,
-            "correct": (rng.random(120) < said).astype(int),
-            "topic": ["law", "sport"] * 60,
-            "domain": "math",
-            "k": [1, 2] * 60,
-        }
-    )
     path = tmp_path / "scores.csv"
-    frame.write_csv(path)
+    two_models(60).write_csv(path)
     return path
 
 

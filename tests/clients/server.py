@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+
+from loopback import LoopbackApp
 
 WORDS = ("Lima", "Quito", "Bogota", "Sucre", "Paris", "Rome", "Oslo", "Bern", "Riga", "Kyiv")
 
@@ -34,7 +35,7 @@ class Behaviour:
 
 
 @dataclass
-class Endpoint:
+class Endpoint(LoopbackApp):
     """An endpoint in a thread of its own: `with Endpoint() as server: server.url`."""
 
     behaviour: Behaviour = field(default_factory=Behaviour)
@@ -43,40 +44,14 @@ class Endpoint:
     drawn: Counter = field(default_factory=Counter)
     under_way: int = 0
     most_under_way: int = 0
-    url: str = ""
 
-    def __enter__(self) -> "Endpoint":
-        self._loop = asyncio.new_event_loop()
-        started = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(started,), daemon=True)
-        self._thread.start()
-        started.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    def _serve(self, started: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
+    def app(self) -> web.Application:
+        """The three interfaces."""
         app = web.Application(client_max_size=2**26)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/messages", self._message)
         app.router.add_post("/v1beta/models/{name}", self._content)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-
-        async def start() -> None:
-            await self._runner.setup()
-            site = web.TCPSite(self._runner, "127.0.0.1", 0)
-            await site.start()
-            port = site._server.sockets[0].getsockname()[1]
-            self.url = f"http://127.0.0.1:{port}"
-            started.set()
-
-        self._loop.run_until_complete(start())
-        self._loop.run_forever()
+        return app
 
     async def _take(self, request: web.Request) -> tuple[int, dict[str, Any], Any]:
         body = json.loads(await request.read())

@@ -11,11 +11,12 @@ import json
 import math
 import random
 import re
-import threading
 import time
 from typing import Any
 
 from aiohttp import web
+
+from loopback import LoopbackApp
 
 CITIES = ("Lima", "Quito", "Bogota", "Sucre", "Paris")
 
@@ -54,44 +55,20 @@ def reply(body: dict[str, Any], seed: int | None) -> str:
     return dice.choices([guess, "I don't know", ""], [18, 1, 1])[0]
 
 
-class Oracle:
+class Oracle(LoopbackApp):
     """The endpoint, in a thread of its own: ``with Oracle() as oracle: oracle.url``."""
+
+    root = "/v1"
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
         self.latency_s = latency_s
         self.calls: list[dict[str, Any]] = []
-        self.url = ""
 
-    def __enter__(self) -> "Oracle":
-        self._loop = asyncio.new_event_loop()
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
-        self._thread.start()
-        assert ready.wait(10)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    def _serve(self, ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
+    def app(self) -> web.Application:
+        """The one interface."""
         app = web.Application()
         app.router.add_post("/v1/chat/completions", self._chat)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-
-        async def start() -> None:
-            await self._runner.setup()
-            site = web.TCPSite(self._runner, "127.0.0.1", 0)
-            await site.start()
-            port = site._server.sockets[0].getsockname()[1]
-            self.url = f"http://127.0.0.1:{port}/v1"
-            ready.set()
-
-        self._loop.run_until_complete(start())
-        self._loop.run_forever()
+        return app
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())

@@ -1,16 +1,13 @@
 """A real llama.cpp server over HTTP, in the OpenAI wire format, and the same study by replay."""
 
-import importlib.util
-
 import polars as pl
 import pytest
 
 from calibrant.clients.endpoints.embedded import EmbeddedClient
-from calibrant.clients.endpoints.weights import weights_path
 from calibrant.collect.tables import MEASURED
-from calibrant.core.errors import InputError
 from calibrant.records import Study
 from calibrant.workflows.run import run
+from support import need_small_model
 
 MODEL = "smollm2-135m-instruct"
 QUESTIONS = """\
@@ -57,12 +54,7 @@ pytestmark = pytest.mark.local
 @pytest.fixture
 def url():
     """A llama.cpp server that listens on the loopback."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("EXTRA ABSENT: pip install 'calibrant[local]'")
-    try:
-        weights_path(MODEL)
-    except InputError:
-        pytest.skip("WEIGHTS ABSENT: calibrant models fetch")
+    need_small_model(MODEL)
     server = EmbeddedClient(model=MODEL, parallel=4, context=512)._load()
     yield server.listening_address
     del server

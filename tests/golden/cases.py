@@ -13,36 +13,11 @@ import polars as pl
 
 import calibrant as cal
 from calibrant.records import Study
-from support import ROOT
+from support import ROOT, model_scores
 
 FIXTURES = ROOT / "tests" / "ecosystem" / "fixtures"
 QUESTIONS = 150
 RESAMPLES = 50
-
-
-def scores(models=("small", "large"), methods=("verb",), n=QUESTIONS):
-    """Scores of models on the same questions: the second is more accurate, all over-confident."""
-    rng = np.random.default_rng(7)
-    hard = rng.random(n)
-    parts = []
-    for place, model in enumerate(models):
-        right = rng.random(n) > hard * (1 - 0.3 * place)
-        for method in methods:
-            said = np.clip(1 - 0.6 * hard * (1 - 0.3 * place) + rng.normal(0, 0.05, n), 0, 1)
-            parts.append(
-                pl.DataFrame(
-                    {
-                        "question_id": [f"q{i:03}" for i in range(n)],
-                        "model": model,
-                        "method": method,
-                        "confidence": said.round(3),
-                        "correct": right.astype(int),
-                        "topic": np.where(np.arange(n) % 3 == 0, "law", "sport"),
-                        "hard": hard.round(3),
-                    }
-                )
-            )
-    return pl.concat(parts)
 
 
 def draws(questions=40, size=8):
@@ -70,22 +45,22 @@ def study():
     made.path.mkdir()
     made.config_path.write_text('name = "golden"\n')
     made.table_path("scores").parent.mkdir(exist_ok=True)
-    made.write("scores", scores())
+    made.write("scores", model_scores())
     return "study"
 
 
 def csv():
-    scores().write_csv("scores.csv")
+    model_scores().write_csv("scores.csv")
     return "scores.csv"
 
 
 def jsonl():
-    scores().write_ndjson("scores.jsonl")
+    model_scores().write_ndjson("scores.jsonl")
     return "scores.jsonl"
 
 
 def parquet():
-    scores().write_parquet("scores.parquet", row_group_size=100)
+    model_scores().write_parquet("scores.parquet", row_group_size=100)
     return "scores.parquet"
 
 
@@ -113,7 +88,7 @@ def compare(data, **options):
 
 
 def arrays():
-    table = scores(models=("small",))
+    table = model_scores(models=("small",))
     return table["confidence"].to_numpy(), table["correct"].to_numpy()
 
 
@@ -122,23 +97,27 @@ CASES = {
     "audit-csv": lambda: audit(csv(), by=["topic"]),
     "audit-jsonl": lambda: audit(jsonl()),
     "audit-parquet": lambda: audit(parquet()),
-    "audit-dataframe": lambda: audit(scores(methods=("verb", "number_of_classes"))),
-    "audit-pandas": lambda: audit(scores().to_pandas()),
+    "audit-dataframe": lambda: audit(model_scores(methods=("verb", "number_of_classes"))),
+    "audit-pandas": lambda: audit(model_scores().to_pandas()),
     "audit-study": lambda: audit(study()),
     "audit-inspect": lambda: audit(inspect_log()),
     "audit-draws": lambda: audit(draws()),
     "audit-recalibrated": lambda: audit(csv(), recalibrate="platt"),
     "audit-streamed": lambda: audit(parquet(), engine="local", by=["topic"]),
     "compare-csv": lambda: compare(csv(), by=["topic"]),
-    "compare-dataframe": lambda: compare(scores(models=("small", "middle", "large"))),
-    "compare-tables": lambda: compare([scores(("small",)), scores(("small", "large"))[QUESTIONS:]]),
+    "compare-dataframe": lambda: compare(model_scores(models=("small", "middle", "large"))),
+    "compare-tables": lambda: compare(
+        [model_scores(("small",)), model_scores(("small", "large"))[QUESTIONS:]]
+    ),
     "compare-study": lambda: compare(study()),
     "groups-csv": lambda: cal.groups(
-        _written(scores(("small",), n=400), "g.csv"), features=["topic", "hard"]
+        _written(model_scores(("small",), n=400), "g.csv"), features=["topic", "hard"]
     ),
-    "groups-dataframe": lambda: cal.groups(scores(("small",), n=400), features=["topic", "hard"]),
+    "groups-dataframe": lambda: cal.groups(
+        model_scores(("small",), n=400), features=["topic", "hard"]
+    ),
     "cascade-csv": lambda: cal.cascade(
-        _written(scores(n=400), "c.csv"),
+        _written(model_scores(n=400), "c.csv"),
         features=["hard"],
         models=["small", "large"],
         price={"small": 1, "large": 8},

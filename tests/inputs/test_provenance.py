@@ -20,28 +20,15 @@ from calibrant.verbs.methods import methods
 from calibrant.verbs.models import models
 from calibrant.verbs.monitor import monitor
 from calibrant.verbs.plan import plan
+from support import two_models
 
 HEAD = {"schema", "version", "source", "input", "seed"}
 
 
 @pytest.fixture
 def table(tmp_path):
-    rng = np.random.default_rng(0)
-    said = rng.uniform(0.4, 1, 600)
-    rows = pl.DataFrame(
-        {
-            "question_id": [f"q{i}" for i in range(300)] * 2,
-            "model": ["small"] * 300 + ["large"] * 300,
-            "method": "consistency",
-            "confidence": said,
-            "correct": (rng.random(600) < said).astype(int),
-            "topic": np.tile(["law", "sport"], 300),
-            "domain": "math",
-            "k": np.tile([1, 2], 300),
-        }
-    )
     path = tmp_path / "scores.csv"
-    rows.write_csv(path)
+    two_models(300).write_csv(path)
     return path
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -11,35 +10,20 @@ import time
 import polars as pl
 import pytest
 
+from browser import opened_browser
+
 pytestmark = [pytest.mark.browser, pytest.mark.data, pytest.mark.slow]
 
 MODEL = "gpt-4o-2024-08-06"
 HOSTILE = (
     "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>&lt;b&gt; ={} \u202e"
 )
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-dev-shm-usage",
-)
 
 
 @pytest.fixture
 def browser(tmp_path):
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("NO BROWSER: install Debian's chromium and chromium-driver to run these tests")
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"):
-        options.add_argument(flag)
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield found
-    found.quit()
+    with opened_browser(tmp_path / "profile") as found:
+        yield found
 
 
 def pool_of(shared_data, folder, kind):

@@ -2,7 +2,6 @@
 
 import asyncio
 import pickle
-import sqlite3
 
 import pytest
 
@@ -10,7 +9,7 @@ import calibrant as cal
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
-from support import call
+from support import break_page, call
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +78,7 @@ def test_a_sound_ledger_is_called_sound(study):
 def test_a_damaged_ledger_is_repaired_and_refilled(study, oracle):
     before = run(study).to_dict()["results"]
     ledger = study / "ledger.sqlite"
-    db = sqlite3.connect(ledger)
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    (page,) = db.execute(
-        "SELECT rootpage FROM sqlite_master WHERE name = 'draws_by_request'"
-    ).fetchone()
-    (size,) = db.execute("PRAGMA page_size").fetchone()
-    db.close()
-    raw = bytearray(ledger.read_bytes())
-    raw[(page - 1) * size : page * size] = b"\xaa" * size
-    ledger.write_bytes(raw)
+    break_page(ledger)
     failed = call("run", study)
     assert failed.returncode == 2
     assert "damaged" in failed.stderr

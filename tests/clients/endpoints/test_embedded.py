@@ -1,7 +1,6 @@
 """The embedded model itself: every trap of the runtime, checked on the real thing."""
 
 import asyncio
-import importlib.util
 import math
 import os
 import subprocess
@@ -11,9 +10,9 @@ import pytest
 
 from calibrant.clients import Ask, Dispatcher, Message, Request, open_client, open_embedder
 from calibrant.clients.endpoints.prefixes import PrefixCache
-from calibrant.clients.endpoints.weights import weights_path
-from calibrant.core.errors import CapabilityError, InputError, MissingDependencyError
+from calibrant.core.errors import CapabilityError, MissingDependencyError
 from calibrant.records.ledger import Ledger
+from support import need_small_model
 
 MODEL = "smollm2-135m-instruct"
 pytestmark = pytest.mark.local
@@ -21,13 +20,7 @@ pytestmark = pytest.mark.local
 
 @pytest.fixture(scope="module", autouse=True)
 def _weights():
-    # Looked for, not imported: the client must set the waiting policy before the import.
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("EXTRA ABSENT: pip install 'calibrant[local]'")
-    try:
-        weights_path(MODEL)
-    except InputError:
-        pytest.skip("WEIGHTS ABSENT: calibrant models fetch")
+    need_small_model(MODEL)
 
 
 def request(text="What is the capital of France?", **options):

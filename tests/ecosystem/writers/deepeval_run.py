@@ -9,18 +9,10 @@ from pathlib import Path
 os.environ["DEEPEVAL_TELEMETRY_OPT_OUT"] = "1"
 os.environ["DEEPEVAL_RESULTS_FOLDER"] = tempfile.mkdtemp()
 
+from cases import CASES
 from deepeval import evaluate
 from deepeval.metrics import ExactMatchMetric, PatternMatchMetric
 from deepeval.test_case import LLMTestCase
-
-CASES = [
-    ("2+2", "4", "4", 0.9),
-    ("3+3", "6", "6", 0.85),
-    ("5+4", "9", "9", 0.8),
-    ("7+6", "14", "13", 0.6),
-    ("8+8", "about 17", "16", 0.55),
-    ("9+3", "12", "12", None),
-]
 
 cases = [
     LLMTestCase(

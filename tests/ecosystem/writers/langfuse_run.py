@@ -9,16 +9,9 @@ import json
 import sys
 from pathlib import Path
 
+from cases import WITH_TOKENS
 from langfuse.api.resources.commons.types import TraceWithFullDetails
 
-CASES = [
-    ("2+2", "4", "4", 0.9, [-0.1]),
-    ("3+3", "6", "6", 0.85, [-0.2]),
-    ("5+4", "9", "9", 0.8, [-0.25]),
-    ("7+6", "14", "13", 0.6, [-0.5, -0.7]),
-    ("8+8", "about 17", "16", 0.55, [-0.4, -0.9]),
-    ("9+3", "12", "12", None, [-0.3, -0.1]),
-]
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
@@ -71,6 +64,6 @@ def trace(number, asked, said, right, sure, logs):
     )
 
 
-traces = [json.loads(trace(number, *case).json()) for number, case in enumerate(CASES)]
+traces = [json.loads(trace(number, *case).json()) for number, case in enumerate(WITH_TOKENS)]
 meta = {"page": 1, "limit": 50, "totalItems": len(traces), "totalPages": 1}
 Path(sys.argv[1]).write_text(json.dumps({"data": traces, "meta": meta}, indent=1) + "\n")

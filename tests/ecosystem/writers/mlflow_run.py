@@ -10,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cases import CASES
+
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["MLFLOW_GENAI_EVAL_ENABLE_SCORER_TRACING"] = "false"
 target = Path(sys.argv[1]).absolute()
@@ -20,15 +22,6 @@ os.chdir(place)
 import mlflow  # noqa: E402
 import pandas as pd  # noqa: E402
 from mlflow.genai.scorers import scorer  # noqa: E402
-
-CASES = [
-    ("2+2", "4", "4", 0.9),
-    ("3+3", "6", "6", 0.85),
-    ("5+4", "9", "9", 0.8),
-    ("7+6", "14", "13", 0.6),
-    ("8+8", "about 17", "16", 0.55),
-    ("9+3", "12", "12", None),
-]
 
 
 @scorer

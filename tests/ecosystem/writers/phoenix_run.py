@@ -13,16 +13,10 @@ import time
 import urllib.request
 from pathlib import Path
 
+from cases import WITH_TOKENS
+
 PORT = "6899"
 BASE = f"http://127.0.0.1:{PORT}"
-CASES = [
-    ("2+2", "4", "4", 0.9, [-0.1]),
-    ("3+3", "6", "6", 0.85, [-0.2]),
-    ("5+4", "9", "9", 0.8, [-0.25]),
-    ("7+6", "14", "13", 0.6, [-0.5, -0.7]),
-    ("8+8", "about 17", "16", 0.55, [-0.4, -0.9]),
-    ("9+3", "12", "12", None, [-0.3, -0.1]),
-]
 target = Path(sys.argv[1])
 target.mkdir(parents=True, exist_ok=True)
 
@@ -40,10 +34,10 @@ def wait_for_server():
 def experiment(client):
     dataset = client.datasets.create_dataset(
         name="sums",
-        inputs=[{"question": asked} for asked, *_ in CASES],
-        outputs=[{"answer": right} for _, _, right, *_ in CASES],
+        inputs=[{"question": asked} for asked, *_ in WITH_TOKENS],
+        outputs=[{"answer": right} for _, _, right, *_ in WITH_TOKENS],
     )
-    said = {asked: {"answer": text, "confidence": sure} for asked, text, _, sure, _ in CASES}
+    said = {asked: {"answer": text, "confidence": sure} for asked, text, _, sure, _ in WITH_TOKENS}
 
     def task(input):
         return said[input["question"]]
@@ -70,7 +64,7 @@ def spans(client):
     provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(f"{BASE}/v1/traces")))
     tracer = provider.get_tracer("sums")
     graded = []
-    for asked, text, right, sure, logs in CASES:
+    for asked, text, right, sure, logs in WITH_TOKENS:
         reply = {
             "model": "toy",
             "choices": [

@@ -5,17 +5,9 @@ The column `confidence` is what a user adds: ragas has none.
 
 import sys
 
+from cases import CASES
 from ragas import EvaluationDataset, evaluate
 from ragas.metrics import ExactMatch, NonLLMStringSimilarity
-
-CASES = [
-    ("2+2", "4", "4", 0.9),
-    ("3+3", "6", "6", 0.85),
-    ("5+4", "9", "9", 0.8),
-    ("7+6", "14", "13", 0.6),
-    ("8+8", "about 17", "16", 0.55),
-    ("9+3", "12", "12", None),
-]
 
 rows = [
     {"user_input": asked, "response": said, "reference": right, "retrieved_contexts": ["sums"]}

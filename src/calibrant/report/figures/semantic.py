@@ -12,6 +12,13 @@ from calibrant.report.figures.theme import FIRST, GREY, SECOND, TEXT, frame
 __all__ = ["semantic_figures"]
 
 _COLOURS = {"domain": ["Sem1-ECE", "Sem2-ECE"], "range": [SECOND, FIRST]}
+_COLOUR = {
+    "field": "estimator",
+    "type": "nominal",
+    "scale": _COLOURS,
+    "title": None,
+    "legend": {"symbolOpacity": 1},
+}
 
 
 def semantic_figures(block: Mapping[str, Any], number: int) -> list[Figure]:
@@ -30,13 +37,6 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
         for name in ("Sem1", "Sem2")
     ]
     x = {"field": "draws", "type": "quantitative", "title": "draws per question"}
-    colour = {
-        "field": "estimator",
-        "type": "nominal",
-        "scale": _COLOURS,
-        "title": None,
-        "legend": {"symbolOpacity": 1},
-    }
     spec = frame(
         {
             "data": {"values": rows},
@@ -47,7 +47,7 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
                         "x": x,
                         "y": {"field": "low", "type": "quantitative", "title": "ECE"},
                         "y2": {"field": "high"},
-                        "color": colour,
+                        "color": _COLOUR,
                     },
                 },
                 {
@@ -55,7 +55,7 @@ def _convergence(block: Mapping[str, Any], number: int) -> Figure:
                     "encoding": {
                         "x": x,
                         "y": {"field": "value", "type": "quantitative", "title": "ECE"},
-                        "color": colour,
+                        "color": _COLOUR,
                         "tooltip": tips("estimator", draws=",", value=".3f", low=".3f", high=".3f"),
                     },
                 },
@@ -92,20 +92,13 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         "scale": {"domain": [0, 1]},
     }
     y = {"field": "ece", "type": "quantitative", "title": "ECE"}
-    colour = {
-        "field": "estimator",
-        "type": "nominal",
-        "scale": _COLOURS,
-        "title": None,
-        "legend": {"symbolOpacity": 1},
-    }
     bands = {
         "mark": {"type": "area", "opacity": 0.15},
         "encoding": {
             "x": x,
             "y": {**y, "field": "from"},
             "y2": {"field": "to"},
-            "color": colour,
+            "color": _COLOUR,
         },
     }
     lines = {
@@ -113,7 +106,7 @@ def _strata(block: Mapping[str, Any], number: int) -> Figure:
         "encoding": {
             "x": x,
             "y": y,
-            "color": colour,
+            "color": _COLOUR,
             "tooltip": tips(
                 "estimator",
                 **{"margin": ".2f", "ece": ".3f", "from": ".3f", "to": ".3f", "n": ","},
