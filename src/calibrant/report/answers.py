@@ -51,6 +51,7 @@ _OUTCOME_WORDS = {
     ("decide", "shown"): "certified",
     ("decide", "undecided"): "not certified",
     ("compare", "shown"): "told apart",
+    ("multi_answer", "shown"): "one method ranks best",
     ("compare", "depends"): "depends on the accuracy",
     ("groups", "undecided"): "no group stands out",
     ("bench_check", "shown"): "questions hold",
@@ -62,7 +63,11 @@ _OUTCOME_WORDS = {
 }
 _COUNTED = {"compare": "pairs", "groups": "of them"}
 # The one question of a kind that its badge answers, where its claims answer several.
-_BADGE_CLAIM = {"groups": "groups.stands_out", "compare": "compare.better_calibrated"}
+_BADGE_CLAIM = {
+    "groups": "groups.stands_out",
+    "compare": "compare.better_calibrated",
+    "multi_answer": "bench.best_method",
+}
 # One question, two directions: they are ranked together.
 _SAME = {
     "audit.under_confident": "audit.over_confident",
@@ -291,7 +296,8 @@ def source_name(document: Mapping[str, Any]) -> str:
     source = document.get("source") or document.get("study") or ""
     if isinstance(source, list):
         source = source[0] if len(source) == 1 else f"{len(source)} inputs"
-    text = str(source)
+    # Of several files named together the first holds what was looked at.
+    text = str(source).split(", ")[0]
     if not text or text.endswith(" in memory"):
         return ""
     path = PurePath(text.replace("\\", "/"))

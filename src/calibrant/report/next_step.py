@@ -135,4 +135,5 @@ def _input(document: Mapping[str, Any]) -> str:
         source = source[0] if source else None
     if not source or str(source).endswith(" in memory"):
         return TABLE
-    return shlex.quote(PurePath(str(source).replace("\\", "/")).name)
+    first = str(source).split(", ")[0]
+    return shlex.quote(PurePath(first.replace("\\", "/")).name)
