@@ -21,8 +21,9 @@ def shown(p, labels, threshold, rng):
         loop.draw(min(50, labels - loop.count))
         loop.label(50)
     pool = loop.pool()
-    gaps = audit_block(pool, rng).gaps
-    upper = error_within(gaps.residual, gaps.error(), threshold)["upper"]
+    block = audit_block(pool, rng)
+    gaps = block.gaps
+    upper = error_within(gaps.residual, gaps.error(), threshold, block.lean)["upper"]
     return pool_estimate(pool).ece_upper < threshold, upper < threshold
 
 

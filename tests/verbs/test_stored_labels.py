@@ -180,6 +180,18 @@ def test_a_store_of_an_earlier_program_is_read(tmp_path):
     assert old["low"] != new["low"]
 
 
+def test_a_plan_is_for_the_whole_pool_while_it_is_being_labelled(tmp_path):
+    path, truth = pool_file(tmp_path, n=500)
+    before = cal.plan(path, claim="ece<0.1")["plans"]
+    label(path, truth, 200)
+    after = cal.plan(path, claim="ece<0.1")
+    assert after["plans"] == before
+    assert before[0]["items"] == 500
+    assert after["measured"][0]["n"] == 200
+    audited = cal.audit(path, resamples=50)["results"][0]["significance"]
+    assert after["measured"][0]["significance"] == audited
+
+
 def test_single_answers_are_no_fair_choice_of_questions(tmp_path):
     path, truth = pool_file(tmp_path, models=("a", "b"))
     label(path, truth, 200, labels=tmp_path / "answers.sqlite")

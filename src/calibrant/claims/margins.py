@@ -55,7 +55,7 @@ def gap_within(gap: Estimate, margin: float) -> float | None:
 
 
 def error_within(
-    residual: NDArray[np.float64], error: NDArray[np.float64], margin: float
+    residual: NDArray[np.float64], error: NDArray[np.float64], margin: float, lean: float = 0.0
 ) -> dict[str, float]:
     """Return the p-value of 'the calibration error is below the margin' and its upper bound.
 
@@ -67,6 +67,8 @@ def error_within(
         Standard errors of the residuals.
     margin
         The error that does not matter.
+    lean
+        How far single rows pull the error upwards, see `calibrant.stats.error_bound`.
 
     Examples
     --------
@@ -75,10 +77,10 @@ def error_within(
     (True, 0.0073)
     """
     ones = np.ones_like(residual)
-    z = claim_z(residual, error, ones, margin)
+    z = claim_z(residual, error, ones, margin, lean)
     return {
         "p_value": float(special.ndtr(-z)),
-        "upper": ece_upper(residual, error, ones, _Z),
+        "upper": ece_upper(residual, error, ones, _Z, lean=lean),
     }
 
 

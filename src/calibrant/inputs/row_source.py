@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import polars as pl
 
@@ -116,25 +117,19 @@ def _untested(block: ScoreBlock) -> list[str]:
 
 
 def _block(block: ScoreBlock, options: AuditOptions, probability: bool, rng: Stream) -> RowBlock:
-    made: Callable[..., RowBlock] = RowBlock
+    how: dict[str, Any] = {
+        "probability": probability,
+        "bins": options.bins_of(block.keys["method"]),
+        "level": options.level,
+        "resamples": options.resamples,
+        "rng": rng,
+    }
     if SPREAD in block.frame.columns:
         # Loaded here: few tables are labels that were drawn.
-        from calibrant.inputs.labelled.drawn import spread_of
-        from calibrant.metrics.drawn_block import DrawnBlock
+        from calibrant.inputs.labelled.drawn import block_of
 
-        spread = spread_of(block.frame)
-        made = RowBlock if spread is None else partial(DrawnBlock, spread=spread)
-    return made(
-        block.confidence,
-        block.correct,
-        block.weights,
-        block.units,
-        probability=probability,
-        bins=options.bins_of(block.keys["method"]),
-        level=options.level,
-        resamples=options.resamples,
-        rng=rng,
-    )
+        return block_of(block, **how)
+    return RowBlock(block.confidence, block.correct, block.weights, block.units, **how)
 
 
 def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) -> Scores:

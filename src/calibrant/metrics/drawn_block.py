@@ -160,6 +160,19 @@ class DrawnBlock(RowBlock):
             ratio *= uneven / model if model > 0 else 1.0
         return DrawnGaps(plain.stats, plain.rows, ratio, plain.root, (1.0 - share) / ratio)
 
+    @property
+    def lean(self) -> float:
+        """How far single labels pull the calibration error upwards, as `label` has it.
+
+        One more label that pulls with all its weight is added: that none was wrong does not show
+        that none can be.
+        """
+        stats, rows = self.gaps.stats, self.effective
+        right = np.clip(stats.confidence - stats.gap, 0.0, 1.0)
+        spread = stats.mass * right * (1 - right)
+        third = float((np.sign(stats.gap) * spread) @ (2 * right - 1)) / rows**2 + rows**-3
+        return max(third, 0.0) / (float(spread.sum()) / rows + rows**-2)
+
     def estimates(self, names: Any = None) -> dict[str, Estimate]:
         """Return metrics with their intervals, the gap from the same pulls."""
         found = super().estimates(names)

@@ -4,34 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import polars as pl
 
-from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.plan import leaderboard_claims, plan_claims
-from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
-from calibrant.core.errors import InputError, UndefinedMetricWarning
-from calibrant.core.hints import Call, Hint
-from calibrant.core.rng import as_generator
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
-from calibrant.inputs.features import scores_source
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.metrics.row_block import RowBlock
-from calibrant.planning import Goal, plan_document, verification_block
+from calibrant.planning import Goal, plan_document
 from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.planning.plan import parse_stages
 from calibrant.planning.subjects import subject_rankings
 from calibrant.planning.theory import Theory, theory_document
-from calibrant.records import ScoreBlock, Scores, load_scores, read_table, source_name
+from calibrant.records import source_name
 from calibrant.report.typed import PlanResult
 from calibrant.verbs._options import (
     By,
@@ -43,14 +36,13 @@ from calibrant.verbs._options import (
     QuestionColumn,
     Seed,
 )
+from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels
 from calibrant.verbs.planning.ranked import ranked_models
 
 __all__ = ["plan"]
 
 _LEAST_SHARE = 1e-9
 _STEEPEST = 1e6
-# Bins of the ECE that the verification block speaks of.
-_BINS = 15
 
 
 @verb(example="calibrant plan --precision 0.05 --error-rate 0.2")
@@ -211,10 +203,10 @@ def plan(
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
-        table = None if scores is None else _opened(scores, columns)
-        measured = [] if table is None else _measured(table, seed)
+        table, labelled = pool_and_labels(scores, columns, ranked=rank is not None)
+        measured = measured_blocks(labelled, seed)
     if measured:
-        found = max(measured, key=_need)["verification"]
+        found = max(measured, key=lambda block: block["need"])["verification"]
         error_rate = found["error_rate"].value if error_rate is None else error_rate
         if lipschitz is None and np.isfinite(found["lipschitz"].value):
             lipschitz = found["lipschitz"].value
@@ -257,9 +249,9 @@ def plan(
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
     with error_source(source):
-        document["leaderboard"] = ranked_models(table, rank, seed) if table and rank else None
+        document["leaderboard"] = ranked_models(labelled, rank, seed) if labelled and rank else None
         document["subjects"] = (
-            subject_rankings(table.frame, by[0], seed=seed) if table and rank and by else None
+            subject_rankings(labelled.frame, by[0], seed=seed) if labelled and rank and by else None
         )
         document["plans"] = (
             []
@@ -281,19 +273,6 @@ def plan(
         claims += leaderboard_claims(plain(document["leaderboard"]))
     document["claims"] = [made.to_dict() for made in claims]
     return PlanResult(document)
-
-
-def _opened(scores: Any, columns: dict[str, Any]) -> Scores:
-    """Read a pool; a missing outcome column means that nothing is labelled yet."""
-    source = scores_source(scores)
-    outcome = columns["correct"] or "correct"
-    several = isinstance(source, list | tuple) and len(source) > 1
-    if not several:
-        source = source[0] if isinstance(source, list | tuple) else source
-        frame = read_table(source)
-        if outcome not in frame.columns:
-            source = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
-    return load_scores(source, labels="optional", **columns)
 
 
 def _refuse_without_table(options: dict[str, Any]) -> None:
@@ -319,65 +298,3 @@ def _stages(given: str | Sequence[float]) -> tuple[float, ...]:
             rule = "the steepness of {stages} is a number up to {0}, got {1}"
             raise InputError(Hint(rule, f"{_STEEPEST:g}", f"{stage:g}"))
     return found
-
-
-def _need(block: dict[str, Any]) -> float:
-    """Return what the labels needed are proportional to: error rate times steepness."""
-    found = block["verification"]
-    steep = found["lipschitz"].value
-    return float(found["error_rate"].value * (steep if np.isfinite(steep) else 1.0))
-
-
-def _measured(table: Scores, seed: int) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = []
-    for block in table.blocks():
-        if not np.isfinite(block.correct).any():
-            continue
-        if not np.isfinite(block.correct).all():
-            raise InputError(
-                f"{int((~np.isfinite(block.correct)).sum()):,} of {block.correct.size:,} rows have "
-                "no outcome, and nobody knows how the others were chosen",
-                source=table.source,
-                hint=Hint(
-                    "label it with {0}, or plan from the confidences with {1}",
-                    Call("label serve", "TABLE"),
-                    Call("plan", "TABLE", claim="ece<0.05"),
-                ),
-            )
-        found = verification_block(
-            block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
-        )
-        steep = found["lipschitz"].value
-        need = found["error_rate"].value * (steep if np.isfinite(steep) else 1.0)
-        tests = _tests(block, seed)
-        blocks.append(
-            {
-                **block.keys,
-                "n": len(block.confidence),
-                "probability": True,
-                "verification": found,
-                "need": need,
-                "significance": tests["significance"],
-            }
-        )
-    # The same tests, with the same correction, as in an audit of the table.
-    adjust_p_values(blocks)
-    return blocks
-
-
-def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
-    rng = as_generator(seed)
-    rows = RowBlock(
-        block.confidence,
-        block.correct,
-        block.weights,
-        block.units,
-        probability=True,
-        bins=_BINS,
-        level=0.95,
-        resamples=20,
-        rng=rng,
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return block_tests(rows, rows.estimates(("auroc",)), rng, ERROR_MARGIN)

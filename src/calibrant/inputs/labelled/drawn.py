@@ -14,12 +14,15 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
-from calibrant.metrics.drawn_block import DrawSpread
+from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
+from calibrant.metrics.row_block import RowBlock
 from calibrant.planning.labelling.session import WHOLE
+from calibrant.records import ScoreBlock
 from calibrant.records.label_columns import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT
 from calibrant.records.tables import collect, scan_table
 
 __all__ = [
+    "block_of",
     "drawn_rules",
     "equal_chances",
     "refuse_exported",
@@ -72,6 +75,23 @@ def spread_of(frame: pl.DataFrame) -> DrawSpread | None:
         for name in (ALONG, SPREAD)
     )
     return DrawSpread(along, np.nan_to_num(np.clip(share, 0.0, 1.0)))
+
+
+def block_of(block: ScoreBlock, **options: Any) -> RowBlock:
+    """Return the block of one model's rows; of drawn labels it knows how they were spread.
+
+    Parameters
+    ----------
+    block
+        The rows.
+    options
+        ``probability``, ``bins``, ``level``, ``resamples``, ``rng`` of `RowBlock`.
+    """
+    rows = (block.confidence, block.correct, block.weights, block.units)
+    spread = spread_of(block.frame)
+    if spread is None:
+        return RowBlock(*rows, **options)
+    return DrawnBlock(*rows, spread=spread, **options)
 
 
 def refuse_unequal(weight: pl.Series, source: str) -> None:

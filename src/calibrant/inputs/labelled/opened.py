@@ -96,6 +96,10 @@ class OpenLabels(Opened):
         }
         return load_scores(frame, **{**rules, **canonical, **own})
 
+    def labelled_scores(self, columns: Mapping[str, Any]) -> Scores:
+        """Return the labelled rows, checked, with what their draw was."""
+        return self._load(dict(columns))
+
     def scores_table(self) -> pl.DataFrame:
         """Return the labelled rows, under the names of the schema; each counts the same."""
         frame = self.labelled({})[1]

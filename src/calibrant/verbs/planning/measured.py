@@ -1,0 +1,110 @@
+"""What the labels of a pool show already: error rate, steepness, and the tests of an audit."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.claims.margins import ERROR_MARGIN
+from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.core.errors import InputError, UndefinedMetricWarning
+from calibrant.core.hints import Call, Hint
+from calibrant.core.rng import as_generator
+from calibrant.inputs.labelled.drawn import block_of
+from calibrant.inputs.labelled.opened import OpenLabels
+from calibrant.inputs.opened.door import open_input
+from calibrant.planning import verification_block
+from calibrant.records import ScoreBlock, Scores, load_scores, read_table
+
+__all__ = ["measured_blocks", "pool_and_labels"]
+
+# Bins of the ECE that the verification block speaks of.
+_BINS = 15
+
+
+def pool_and_labels(
+    scores: Any, columns: dict[str, Any], *, ranked: bool = False
+) -> tuple[Scores | None, Scores | None]:
+    """Return the rows that are planned for, and those whose outcome is known; None without rows.
+
+    They are the same table, unless people labelled a pool: then labels are drawn from all its
+    rows, and known of some of them. Models are `ranked` on questions that were drawn whole.
+    """
+    if scores is None:
+        return None, None
+    opened = open_input(scores)
+    if isinstance(opened, OpenLabels) and ranked:
+        return _opened(opened.given, columns), load_scores(opened.compared(columns)[0])
+    if isinstance(opened, OpenLabels):
+        return _opened(opened.given, columns), opened.labelled_scores(columns)
+    table = _opened(opened.probabilities_table(), columns)
+    return table, table
+
+
+def _opened(source: Any, columns: dict[str, Any]) -> Scores:
+    """Read a pool; a missing outcome column means that nothing is labelled yet."""
+    outcome = columns["correct"] or "correct"
+    several = isinstance(source, list | tuple) and len(source) > 1
+    if not several:
+        source = source[0] if isinstance(source, list | tuple) else source
+        frame = read_table(source)
+        if outcome not in frame.columns:
+            source = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
+    return load_scores(source, labels="optional", **columns)
+
+
+def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
+    """Return what is measured of each model; models without an outcome are left out.
+
+    ``need`` is what the labels needed are proportional to: error rate times steepness.
+    """
+    blocks: list[dict[str, Any]] = []
+    if table is None:
+        return blocks
+    for block in table.blocks():
+        if not np.isfinite(block.correct).any():
+            continue
+        _require_all_outcomes(block, table.source)
+        found = verification_block(
+            block.confidence, block.correct, weights=block.weights, units=block.units, rng=seed
+        )
+        steep = found["lipschitz"].value
+        blocks.append(
+            {
+                **block.keys,
+                "n": len(block.confidence),
+                "probability": True,
+                "verification": found,
+                "need": found["error_rate"].value * (steep if np.isfinite(steep) else 1.0),
+                "significance": _tests(block, seed)["significance"],
+            }
+        )
+    # The same tests, with the same correction, as in an audit of the table.
+    adjust_p_values(blocks)
+    return blocks
+
+
+def _require_all_outcomes(block: ScoreBlock, source: str) -> None:
+    missing = int((~np.isfinite(block.correct)).sum())
+    if missing:
+        raise InputError(
+            f"{missing:,} of {block.correct.size:,} rows have no outcome, and nobody knows how "
+            "the others were chosen",
+            source=source,
+            hint=Hint(
+                "label it with {0}, or plan from the confidences with {1}",
+                Call("label serve", "TABLE"),
+                Call("plan", "TABLE", claim="ece<0.05"),
+            ),
+        )
+
+
+def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
+    rng = as_generator(seed)
+    rows = block_of(block, probability=True, bins=_BINS, level=0.95, resamples=20, rng=rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return block_tests(rows, rows.estimates(("auroc",)), rng, ERROR_MARGIN)
