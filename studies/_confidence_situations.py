@@ -24,7 +24,7 @@ from studies._confidence_groups import (
 from studies._page import ROOT
 
 PAGE = ROOT / "docs" / "which-method.md"
-BEGIN, END = "<!-- written by `python -m studies confidence_best` -->", "<!-- end -->"
+WRITER = "written by `python -m studies confidence_best`"
 Row = Mapping[str, Any]
 
 
@@ -50,6 +50,23 @@ def mean_areas(scores: pl.DataFrame) -> dict[str, tuple[float, float, float]]:
         mean = float(np.mean(areas))
         found[str(method["method"][0])] = (mean, mean - 1.96 * error, mean + 1.96 * error)
     return found
+
+
+def area_difference(scores: pl.DataFrame, one: str, other: str) -> tuple[float, float, float]:
+    """AUROC of one method minus another's, mean over models, with its interval over questions."""
+    models = scores["model"].n_unique()
+    total, parts = 0.0, []
+    for sign, name in ((1.0, one), (-1.0, other)):
+        method = scores.filter(pl.col("method") == name)
+        for own in method.partition_by("model", maintain_order=True):
+            area, influence = area_with_influence(
+                own["confidence"].to_numpy(), own["correct"].to_numpy() > 0.5
+            )
+            total += sign * area / models
+            parts.append(own.select("question_id", push=sign * influence / own.height / models))
+    pushes = pl.concat(parts).group_by("question_id").agg(pl.col("push").sum())["push"].to_numpy()
+    error = float(np.sqrt((pushes**2).sum()))
+    return total, total - 1.96 * error, total + 1.96 * error
 
 
 def area_with_influence(score: np.ndarray, right: np.ndarray) -> tuple[float, np.ndarray]:
@@ -92,11 +109,7 @@ def situations(
     """Recommend a method per situation: the largest mean AUROC among those that it allows."""
     one, few = best_of(areas[OPEN], ONE_CALL), best_of(areas[LOCAL], ONE_CALL)
     both = best_of(areas[LOCAL], BOTH)
-    # A large and three small models: the mean of both data sets.
-    sampled = {
-        name: ((areas[DEEPSEEK][name][0] + areas[LOCAL][name][0]) / 2,) for name in BLACK_BOX
-    }
-    black = best_of(sampled, BLACK_BOX)
+    black = best_black_box(areas)
     again, asked = best_of(areas[LOCAL], SECOND_TURN), best_of(areas[DEEPSEEK], ASKED_AGAIN)
     spread = [100 * row["auroc"] for row in rows if row["data"] == CHOICE]
     return [
@@ -125,13 +138,53 @@ def situations(
     ]  # fmt: skip
 
 
-def write_situations(lines: Sequence[Sequence[str]]) -> None:
-    """Put the table into the page, between its two marks."""
-    text = PAGE.read_text(encoding="utf-8")
-    start, stop = text.index(BEGIN) + len(BEGIN), text.index(END)
+def short_answer(areas: dict[str, Areas], local: pl.DataFrame) -> str:
+    """Name the methods, and say whether samples are shown to add to one call."""
+    one, few = best_of(areas[OPEN], ONE_CALL), best_of(areas[LOCAL], ONE_CALL)
+    both = best_of(areas[LOCAL], BOTH)
+    gain, low, high = (100 * x for x in area_difference(local, both, few))
+    interval = f"{gain:+.1f} points of AUROC, 95 % interval {low:+.1f} to {high:+.1f}"
+    samples = (
+        f"samples on top of them bring more (`{both}`: {interval})"
+        if low > 0
+        else f"one call is enough: samples are not shown to bring more (`{both}`: {interval})"
+    )
+    return (
+        f"Short answer: if the model gives log-probs, {samples}. Take `{one}`, or `{few}` for "
+        f"answers of a few words. Without log-probs, sample 10 to 20 answers and take "
+        f"`{best_black_box(areas)}`. Recalibrate before you read any of them as a probability."
+    )
+
+
+def best_black_box(areas: dict[str, Areas]) -> str:
+    """The best from samples alone: a large and three small models, mean of both data sets."""
+    sampled = {
+        name: ((areas[DEEPSEEK][name][0] + areas[LOCAL][name][0]) / 2,) for name in BLACK_BOX
+    }
+    return best_of(sampled, BLACK_BOX)
+
+
+def cautions(rows: Sequence[Row], ensemble: str) -> list[str]:
+    """What to know before choosing."""
+    errors = [100 * row["ece"] for row in rows]
+    return [
+        "- **A ranking score is no probability.** `calibrant methods` says which are. After "
+        f"isotonic recalibration the methods here have an error of {min(errors):.1f} to "
+        f"{max(errors):.1f} points (one model each).",
+        f"- **Ensembles.** {ensemble}",
+    ]
+
+
+def write_situations(answer: str, lines: Sequence[Sequence[str]], remarks: Sequence[str]) -> None:
+    """Put answer, table and remarks into the page, each between its marks."""
     table = [
         "| your situation | take | what the study shows | cost |",
         "| --- | --- | --- | --- |",
         *("| " + " | ".join(line) + " |" for line in lines),
     ]
-    PAGE.write_text(text[:start] + "\n" + "\n".join(table) + "\n" + text[stop:], encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    for name, put in (("answer", [answer]), ("situations", table), ("remarks", remarks)):
+        begin, end = f"<!-- {name}: {WRITER} -->", f"<!-- end of {name} -->"
+        start, stop = text.index(begin) + len(begin), text.index(end)
+        text = text[:start] + "\n\n" + "\n".join(put) + "\n\n" + text[stop:]
+    PAGE.write_text(text, encoding="utf-8")

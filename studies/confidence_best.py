@@ -31,7 +31,13 @@ from studies._confidence_groups import (
     STACK,
     Areas,
 )
-from studies._confidence_situations import mean_areas, situations, write_situations
+from studies._confidence_situations import (
+    cautions,
+    mean_areas,
+    short_answer,
+    situations,
+    write_situations,
+)
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
 from studies._page import StudyPage
 
@@ -324,7 +330,11 @@ def main() -> None:
     picture(page, rows)
     table(page, rows, areas)
     page.write()
-    write_situations(situations(rows, areas, pooled, sca))
+    write_situations(
+        short_answer(areas, tables[LOCAL]),
+        situations(rows, areas, pooled, sca),
+        cautions(rows, pooled),
+    )
 
 
 if __name__ == "__main__":

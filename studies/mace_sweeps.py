@@ -15,6 +15,7 @@ import polars as pl
 from calibrant.confidence import score_table
 from calibrant.metrics.multi_answer import leaves, macro_auroc
 from calibrant.semantics import annotate
+from studies._confidence_situations import area_difference
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek
 from studies._page import DATA, StudyPage, estimate
 
@@ -72,8 +73,9 @@ def natural_questions(page: StudyPage) -> list[str]:
     page.heading("500 Natural Questions")
     page.text(
         f"{QUESTIONS} questions sampled (seed 0) from the recorded NQ answers of six models. One "
-        "call gives token probabilities and a stated confidence. No draws were recorded, so "
-        "methods that sample are shown on web questions below. The paper has one model "
+        "call gives token probabilities; the stated confidence is from another prompt, with its "
+        "own answer and grade. No draws were recorded, so methods that sample are shown on web "
+        "questions below. The paper has one model "
         f"(Llama-3.1-70B): perplexity {TABLE_11['perplexity']}, verb {TABLE_11['verb']}."
     )
     page.table(["model", "accuracy", *views], rows)
@@ -124,11 +126,16 @@ def web_questions(page: StudyPage) -> list[str]:
         "greedy answer. Beside it Table 11 of the paper (another model, Natural Questions)."
     )
     page.table(["method", *models, "mean", "paper, NQ"], rows)
-    gap = 100 * (means["sca"] - means["consistency_greedy"])
+    pair = scores.with_columns(pl.col("correct").cast(pl.Float64))
+    gap, low, high = (100 * x for x in area_difference(pair, "sca", "consistency_greedy"))
+    decided = (
+        "SCA is better there" if low > 0 else "SCA is worse there" if high < 0 else "undecided"
+    )
     return [
         f"On single-answer questions of three small models SCA has an AUROC of "
         f"{100 * means['sca']:.0f} %, agreement with the greedy answer "
-        f"{100 * means['consistency_greedy']:.0f} % ({gap:+.0f} points, mean over models)."
+        f"{100 * means['consistency_greedy']:.0f} %, means over models ({gap:+.1f} points, 95 % "
+        f"interval {low:+.1f} to {high:+.1f}: {decided})."
     ]
 
 
@@ -174,9 +181,17 @@ def gain_words(rows: Sequence[Mapping[str, Any]]) -> str:
         }
         gains[name] = 100 * float(means[50] - means[10])
     most = max(gains, key=lambda name: abs(gains[name]))
+    apart = sum(
+        a["low"] > b["high"] or b["low"] > a["high"]
+        for a in rows
+        for b in rows
+        if (a["draws"], b["draws"]) == (10, 50)
+        and (a["model"], a["method"]) == (b["model"], b["method"])
+    )
     return (
         f"50 draws instead of 10 change AUROC by {min(gains.values()):+.1f} to "
-        f"{max(gains.values()):+.1f} points, mean over three small models (most: {most})."
+        f"{max(gains.values()):+.1f} points, mean over three small models (most: {most}). The "
+        f"intervals at 10 and at 50 draws lie apart in {apart} of {3 * len(SWEPT)} cases."
     )
 
 
