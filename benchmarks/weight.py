@@ -23,6 +23,7 @@ RUNS = 7
 ROWS = 1_000
 NAMED = 8
 SMALL = "confidence,correct\n"
+LIBRARIES = "import numpy, polars, scipy.special"
 TOOLS = frozenset({"pip", "setuptools", "wheel"})
 LISTED = """
 import json
@@ -113,22 +114,25 @@ def taken(command: list[str | Path]) -> tuple[float, float]:
     return time.perf_counter() - began, cpu - before.children_user - before.children_system
 
 
-def timed(both: list[Installed], arguments: list[str | Path]) -> list[list[tuple[float, float]]]:
-    """Return (wall, CPU) per run of each environment, measured in turns after a warm-up."""
+def timed(both: list[Installed], words: list[str | Path]) -> list[list[tuple[float, float]]]:
+    """Return (wall, CPU) per run of each environment, measured in turns after a warm-up.
+
+    The first of the words is a command of the environment.
+    """
     found: list[list[tuple[float, float]]] = [[] for _ in both]
     for turn in range(RUNS + 1):
         for one, runs in zip(both, found, strict=True):
-            used = taken([one.commands / "calibrant", *arguments])
+            used = taken([one.commands / words[0], *words[1:]])
             if turn:
                 runs.append(used)
     return found
 
 
 def row(name: str, runs: list[list[tuple[float, float]]]) -> list[str]:
-    walls = [statistics.median(wall for wall, _ in one) for one in runs]
     least = [min(wall for wall, _ in one) for one in runs]
     cpus = [statistics.median(cpu for _, cpu in one) for one in runs]
-    cells = [seconds(value) for pair in (walls, least, cpus) for value in pair]
+    least_cpu = [min(cpu for _, cpu in one) for one in runs]
+    cells = [seconds(value) for pair in (cpus, least_cpu, least) for value in pair]
     return [name, *cells, f"{cpus[0] / cpus[1]:.2f}x"]
 
 
@@ -159,18 +163,23 @@ def main() -> None:
         )
         page.table("The biggest packages now", ["package", "size", "licence"], biggest(now))
         table = small_table(folder)
-        columns = ["command", "wall before", "wall now", "least before", "least now"]
+        columns = ["command", "CPU before", "CPU now", "least CPU before", "least CPU now"]
         page.table(
             "Start",
-            [*columns, "CPU before", "CPU now", "CPU before / now"],
+            [*columns, "least wall before", "least wall now", "CPU before / now"],
             [
-                row("`--help`", timed(both, ["--help"])),
-                row(f"`audit` of {ROWS:,} rows in a CSV", timed(both, ["audit", table])),
+                row("`--help`", timed(both, ["calibrant", "--help"])),
+                row(
+                    f"`audit` of {ROWS:,} rows in a CSV", timed(both, ["calibrant", "audit", table])
+                ),
+                row(f"`{LIBRARIES}` alone", timed(both, ["python", "-c", LIBRARIES])),
             ],
         )
         page.text(
-            f"Medians of {RUNS} runs, the two in turns; 'least' is the shortest wall time, which a "
-            "busy machine disturbs least. CPU time counts all threads."
+            f"Medians and least of {RUNS} runs, the two in turns. CPU time counts all threads, and "
+            "on a quiet machine it is the wall time; on a busy one, as this may have been, the wall "
+            f"time says little. Load at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} "
+            "cores. The libraries in the last line are those that an audit computes with."
         )
     page.write()
 
