@@ -33,6 +33,7 @@ ALL_THREE = (
     "verbal_linguistic_confidence --correct correct --on-invalid drop"
 )
 MOST_BYTES = 200_000
+DEMO = "calibrant demo --recorded"
 PLACE = FOLDER / "gallery"
 SCREENS = {
     "desktop": (1400, 900, "light"),
@@ -205,12 +206,23 @@ def main() -> None:
         # A relative name, so that no page shows where the data lie on this machine.
         if not (folder / "data").exists():
             (folder / "data").symlink_to(DATA.resolve(), target_is_directory=True)
+        show_demo(page, folder, window)
         for exhibit in EXHIBITS:
             print(f"-- {exhibit.name}", flush=True)
             show(page, exhibit, folder, window)
     if window is not None:
         window.quit()
     page.write()
+
+
+def show_demo(page: StudyPage, folder: Path, window: Any) -> None:
+    """Show the page that a newcomer sees first: a whole study on one page."""
+    if not (folder / "demo" / "report.html").exists():
+        run(DEMO, folder)
+    page.heading("Demo: a recorded study of two small open models")
+    page.text("What was found, in which order? Every further part is folded below.")
+    page.lines += ["```text", f"$ {DEMO}", "```", ""]
+    put_screens(page, "demo", "Demo", folder / "demo" / "report.html", window)
 
 
 def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
@@ -220,7 +232,9 @@ def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
     if exhibit.commands:
         shown = list(dict.fromkeys(exhibit.commands))
         page.lines += ["```text", *(f"$ {command}" for command in shown), "```", ""]
-    put_screens(page, exhibit, document, folder, window)
+    path = folder / f"{exhibit.name}.html"
+    path.write_text(render_html([document]), encoding="utf-8")
+    put_screens(page, exhibit.name, exhibit.title, path, window)
     figures = {figure.name: figure for figure in figures_of(document)}
     for wanted in exhibit.figures:
         put_figure(page, exhibit.name, figures[wanted])
@@ -262,21 +276,17 @@ def put_figure(page: StudyPage, exhibit: str, figure: Figure) -> None:
     ]  # fmt: skip
 
 
-def put_screens(
-    page: StudyPage, exhibit: Exhibit, document: dict[str, Any], folder: Path, window: Any
-) -> None:
+def put_screens(page: StudyPage, place: str, title: str, path: Path, window: Any) -> None:
     """Write pictures of the real page, where there is a browser."""
     if window is None:
         page.text("(No picture of the page: no Chromium on this machine.)")
         return
-    path = folder / f"{exhibit.name}.html"
-    path.write_text(render_html([document]), encoding="utf-8")
     shown = []
     for name, screen in SCREENS.items():
-        target = PLACE / f"{exhibit.name}-{name}.png"
+        target = PLACE / f"{place}-{name}.png"
         save_small(photograph(window, path, screen), target)
         width = "31%" if name == "phone" else "62%" if name == "desktop" else "45%"
-        words = f"{exhibit.title}: {name}"
+        words = f"{title}: {name}"
         shown.append(f'<img src="gallery/{target.name}" alt="{words}" width="{width}">')
     page.lines += [*shown, ""]
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import calibrant
 from calibrant.core import InputError
 from calibrant.epistemic import ConfidenceGroups, GroupCorrector, gap_difference, load_policy
 from calibrant.epistemic.segments.candidates import candidate_rules, short_decimal
@@ -178,3 +179,17 @@ def test_vectors_are_checked():
 def test_a_condition_on_a_missing_value_is_refused():
     with pytest.raises(InputError, match="'age' is missing"):
         Rule((Condition("age", "<", 3.0),)).holds({"sex": "f"})
+
+
+def test_the_curve_for_everyone_is_the_recalibration_of_all_rows():
+    """Groups overlap and take up the level: the curve must not be that of rows outside of all."""
+    rng = np.random.default_rng(3)
+    f = rng.uniform(0.1, 0.9, 6000)
+    kind = rng.integers(0, 2, 6000)
+    y = (rng.random(6000) < np.clip(f + np.where(kind == 1, 0.25, -0.1), 0, 1)).astype(int)
+    table = {"confidence": f, "correct": y, "kind": [f"k{k}" for k in kind]}
+    curve = calibrant.groups(table, features=["kind"])["results"][0]["reliability"]
+    assert curve["regions"]
+    for said, shown in zip(curve["confidence"], curve["recalibrated"], strict=True):
+        near = np.abs(f - said) < 0.05
+        assert abs(shown - y[near].mean()) < 0.12

@@ -15,6 +15,7 @@ from calibrant.core.estimate import Estimate
 from calibrant.epistemic.loss import DecisionRisk, GroupingLoss
 from calibrant.epistemic.loss.grouping import mean_error
 from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
+from calibrant.epistemic.segments.corrector import fit_corrector
 from calibrant.epistemic.trees.features import as_frame
 
 __all__ = ["GroupOptions", "groups_entry"]
@@ -95,7 +96,7 @@ def groups_entry(
         "groups": [_group(group, readable, (f, y, corrected), units, risk) for group in groups],
         "groups_not_shown": len(found.groups_) - len(groups),
         "differences": [_difference(pair) for pair in found.differences_],
-        "reliability": _reliability(found, f, readable),
+        "reliability": _reliability(found, readable, f, y),
     }, found.corrector_
 
 
@@ -187,7 +188,9 @@ def _difference(pair: Difference) -> dict[str, Any]:
     }
 
 
-def _reliability(found: ConfidenceGroups, f: Floats, frame: pl.DataFrame) -> dict[str, Any]:
+def _reliability(
+    found: ConfidenceGroups, frame: pl.DataFrame, f: Floats, y: Floats
+) -> dict[str, Any]:
     """Return the recalibration curve and its shift in each group that stands out."""
     grid = np.linspace(float(f.min()), float(f.max()), _CURVE_POINTS)
     drawn = []
@@ -205,5 +208,6 @@ def _reliability(found: ConfidenceGroups, f: Floats, frame: pl.DataFrame) -> dic
                 "flagged": group.flagged,
             }
         )
-    recalibrated = found.corrector_.recalibrated(grid)
+    # For everyone: fitted without the groups, whose shifts the corrector has taken out of it.
+    recalibrated = fit_corrector((), frame, f, y).recalibrated(grid)
     return {"confidence": grid, "recalibrated": recalibrated, "regions": drawn}

@@ -59,7 +59,7 @@ class GroupCorrector:
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
 
     def recalibrated(self, confidence: npt.ArrayLike) -> Floats:
-        """Return the confidence recalibrated over all rows, without the groups."""
+        """Return the recalibrated confidence of a row that lies in none of the groups."""
         f = np.asarray(confidence, dtype=np.float64)
         rates: Floats = np.clip(self.basis.transform(f) @ self.coefficients, 0.0, 1.0)
         return rates

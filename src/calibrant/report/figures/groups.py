@@ -11,6 +11,7 @@ from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, THIRD, fra
 
 __all__ = ["figures"]
 
+_MOST_GROUPS, _MOST_CURVES = 20, 5
 _PARTS = (("calibration_loss", "calibration"), ("grouping_loss", "grouping"), ("rest", "rest"))
 
 
@@ -92,7 +93,7 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
             "n": group["n"],
             "flag": group["direction"] if group["flagged"] else "not flagged",
         }
-        for place, group in enumerate(entry["groups"], 1)
+        for place, group in enumerate(entry["groups"][:_MOST_GROUPS], 1)
     ]
     y = names("rule")
     x = {"type": "quantitative", "title": "confidence (ring) and share right (dot)"}
@@ -145,9 +146,11 @@ def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
         {"confidence": said, "corrected": value, "rule": "everyone, recalibrated"}
         for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
     ]
+    # The groups that differ most; with more curves than colours none could be told.
+    told = sorted(curve["regions"], key=lambda region: -abs(region["shift"]))[:_MOST_CURVES]
     regions = [
         {"confidence": said, "corrected": value + region["shift"], "rule": region["rule"]}
-        for region in curve["regions"]
+        for region in told
         for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
         if region["confidence_low"] <= said <= region["confidence_high"]
         and 0 <= value + region["shift"] <= 1
@@ -200,8 +203,9 @@ def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
     return Figure(
         f"corrections-{number}",
         f"{_place(entry)}: one curve does not fit all",
-        "Grey: recalibration for everyone. Coloured: what each region would need on top, over the "
-        "confidences that occur there. Curves apart from the grey one are grouping loss.",
+        "Grey: recalibration for everyone. Coloured: what the groups that differ most would need "
+        "on top, over the confidences that occur there. Curves apart from the grey one are "
+        "grouping loss.",
         spec,
     )
 
