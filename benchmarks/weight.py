@@ -176,10 +176,10 @@ def main() -> None:
             ],
         )
         page.text(
-            f"Medians and least of {RUNS} runs, the two in turns. CPU time counts all threads, and "
-            "on a quiet machine it is the wall time; on a busy one, as this may have been, the wall "
-            f"time says little. Load at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} "
-            "cores. The libraries in the last line are those that an audit computes with."
+            f"Medians and least of {RUNS} runs, the two in turns. CPU time counts all threads; on "
+            "a quiet machine the wall time is about the same, on a busy one it says little. Load "
+            f"at the start: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores. The "
+            "libraries in the last line are those that an audit computes with."
         )
     page.write()
 

@@ -16,6 +16,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "MissingDependencyError",
+    "OutOfRangeError",
     "PermanentClientError",
     "SchemaError",
     "TransientClientError",
@@ -95,6 +96,10 @@ class InputError(CalibrantError, ValueError):
         if self._names is None or not isinstance(text, Hint):
             return text
         return text.shell(self._names)
+
+
+class OutOfRangeError(InputError):
+    """A confidence lies outside [0, 1]: another scale, or a score that is no probability."""
 
 
 class SchemaError(InputError):

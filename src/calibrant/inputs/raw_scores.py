@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.core.hints import Hint
 from calibrant.records import scan_table, source_name
 from calibrant.records.tables import collect, column_names
@@ -94,9 +94,7 @@ def _counts(
 
 def with_way_out(error: InputError) -> InputError:
     """Return the error of a score outside [0, 1] with what to do where it is meant as a score."""
-    if not error.rule.startswith(
-        ("the confidence must be at least", "the confidence must be at most")
-    ):
+    if not isinstance(error, OutOfRangeError):
         return error
     way = Hint(
         "if it is a score and no probability, use {recalibrate}, which makes it one",

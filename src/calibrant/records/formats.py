@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import gzip
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from calibrant.core.errors import InputError
+from calibrant.records.limits import limit, limit_hint
 
-__all__ = ["column_separator", "file_format", "is_study", "is_url", "separator_of", "store_path"]
+__all__ = [
+    "column_separator",
+    "file_format",
+    "is_study",
+    "is_url",
+    "read_bytes",
+    "require_unpackable",
+    "separator_of",
+    "store_path",
+]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_PIECE = 1 << 20
 
 
 def file_format(path: Path) -> str:
@@ -28,6 +41,44 @@ def file_format(path: Path) -> str:
             "the file is empty; a table has a header and at least one row", source=str(path)
         )
     return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file, unpacked where it is gzipped, up to the limit of a table."""
+    with path.open("rb") as file:
+        if file.read(2) != _GZIP:
+            return path.read_bytes()
+    return b"".join(_pieces(path))
+
+
+def require_unpackable(path: Path) -> None:
+    """Refuse a gzipped file that unpacks to more than the limit of a table.
+
+    A few megabytes may hold gigabytes, and whoever unpacks them for us would not stop.
+    """
+    with path.open("rb") as file:
+        zipped = file.read(2) == _GZIP
+    # Gzip packs at most about a thousandfold: most files need no second look.
+    if zipped and path.stat().st_size * 1032 > limit("table_bytes"):
+        for _ in _pieces(path):
+            pass
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    most, seen = limit("table_bytes"), 0
+    try:
+        with gzip.open(path) as file:
+            while piece := file.read(_PIECE):
+                seen += len(piece)
+                if seen > most:
+                    raise InputError(
+                        f"the gzip data unpacks to more than {most:,} bytes",
+                        source=str(path),
+                        hint=limit_hint("table_bytes"),
+                    )
+                yield piece
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
 
 
 def column_separator(path: Path) -> str:

@@ -22,6 +22,7 @@ LIMITS = {
     "draw_characters": Limit(2_000_000, "characters of one draw that are kept"),
     "json_levels": Limit(64, "levels of an answer's JSON that are read"),
     "entry_bytes": Limit(512 * 1024**2, "bytes of one entry of a zip file, decompressed"),
+    "table_bytes": Limit(8 * 1024**3, "bytes of a gzipped table, decompressed"),
     "plain_items": Limit(50_000_000, "items of a pickled log, counted as often as referred to"),
 }
 

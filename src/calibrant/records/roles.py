@@ -39,7 +39,7 @@ def resolve_roles(
                 raise InputError(
                     f"there is no column {role!r}",
                     source=source,
-                    hint=Hint("name it with {" + role + "} (there are: {0})", ", ".join(names)),
+                    hint=Hint("name it with {" + role + "}; {0}", did_you_mean(role, list(names))),
                 )
             roles[role] = [] if own is None else [own]
         elif wanted in names or "," not in wanted:

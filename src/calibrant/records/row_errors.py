@@ -7,10 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.records.rules import RULES
 
 __all__ = ["counts_text", "row_error"]
+
+_OUT_OF_RANGE = ("confidence_below_0", "confidence_above_1")
 
 
 def counts_text(bad: pl.DataFrame) -> str:
@@ -40,7 +42,8 @@ def row_error(bad: pl.DataFrame, source: str, *, total: int) -> InputError:
         f"method = {first['method']!r}",
         "answer": "answer = null",
     }.get(column) or f"{column} = {_value_shown(column, first)}"
-    return InputError(
+    kind = OutOfRangeError if rule.name in _OUT_OF_RANGE else InputError
+    return kind(
         f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: {counts_text(bad)}",
         source=source,
         row=first["_row"],

@@ -139,8 +139,8 @@ def load_scores(
     >>> load_scores(table)
     Traceback (most recent call last):
     ...
-    calibrant.core.errors.InputError: a table in memory, row 3: the confidence must be at most 1 \
-(confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
+    calibrant.core.errors.OutOfRangeError: a table in memory, row 3: the confidence must be at \
+most 1 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
       -> if the column holds percentages, use scale="percent"; otherwise use \
 on_invalid="drop" to leave such rows out and have them counted
     """

@@ -13,7 +13,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
-from calibrant.records.formats import file_format
+from calibrant.records.formats import file_format, require_unpackable
 from calibrant.records.text_tables import scan_text_table
 
 __all__ = [
@@ -162,6 +162,7 @@ def _scan_path(path: Path) -> pl.LazyFrame:
     kind = file_format(path)
     if kind == "parquet":
         return _scan_parquet(path)
+    require_unpackable(path)
     try:
         if kind == "csv":
             return scan_text_table(path)

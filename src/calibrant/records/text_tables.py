@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.formats import separator_of
+from calibrant.records.formats import read_bytes, separator_of
 
 __all__ = ["scan_text_table"]
 
@@ -92,9 +92,7 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
 
 def _plain(path: Path) -> bytes:
     """Return the table as UTF-8 with the usual line ends."""
-    raw = path.read_bytes()
-    if raw[:2] == b"\x1f\x8b":
-        raw = gzip.decompress(raw)
+    raw = read_bytes(path)
     if raw[:2] in _UTF16:
         try:
             raw = raw.decode("utf-16").encode()
