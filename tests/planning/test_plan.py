@@ -7,6 +7,7 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
+from calibrant.report.terminal import render_text
 from calibrant.verbs.label import label_status
 from calibrant.verbs.plan import plan
 
@@ -175,3 +176,40 @@ def test_documents_are_json_and_seeded(tmp_path):
         first, second = (dump_document(make().to_dict()) for _ in range(2))
         assert first == second
         assert orjson.loads(first)["schema"].startswith("calibrant.")
+
+
+ASKED = {
+    "difference of the scores": {"published": (0.902, 0.919), "labels": 164},
+    "largest size still verified": {"labels": 14_000, "error_rate": 0.05, "growth": 0.5},
+    "labels at size 1e+06": {"labels": 10, "error_rate": 0.05, "growth": 0.5, "size": 1e6},
+    "labelling keeps up": {"error_rate": 0.05, "decay": 0.3, "label_rate": 100.0,
+                           "precision": 0.02},
+    "deepest pipeline": {"error_rate": 0.05, "stages": (2.0, 2.0), "labels": 14_000,
+                         "precision": 0.02},
+    "labels for a shift": {"error_rate": 0.05, "transfer": 0.02, "precision": 0.02},
+    "independent labels": {"error_rate": 0.05, "labels": 1000, "correlation": 0.3},
+    "when perturbed": {"error_rate": 0.05, "labels": 1000, "perturbed_error": 0.1},
+    "if a temperature is off": {"scores": "pool", "labels": 300},
+    "confidence against its gap": {"scores": "pool"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", ASKED)
+def test_the_rest_of_the_paper_is_asked_for_and_answered(told):
+    options = dict(ASKED[told])
+    if options.pop("scores", None):
+        rng = np.random.default_rng(0)
+        p = rng.uniform(0, 1, 600)
+        options["scores"] = {"confidence": p, "correct": (rng.random(600) < p).astype(int)}
+    found = plan(**options)
+    assert found["theory"]
+    assert told in render_text(found, width=120, full=True)
+
+
+def test_a_claim_about_all_answers_takes_more_labels_than_one_about_the_pool():
+    p = np.random.default_rng(0).beta(6, 2, 600)
+    pool, wide = (
+        plan({"confidence": p}, claim="ece<0.1", target=target)["plans"][0]["needed"]
+        for target in ("pool", "population")
+    )
+    assert wide["calibrated"]["one_look"] > pool["calibrated"]["one_look"]

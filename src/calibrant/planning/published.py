@@ -77,6 +77,13 @@ def published_difference(first: float, second: float, *, labels: int) -> dict[st
     }
 
 
+def enough_bins(confidence: ArrayLike, bins: int = 15) -> bool:
+    """Return whether enough bins are filled for `self_evaluation`: three with 5 rows."""
+    p = np.asarray(confidence, dtype=np.float64)
+    cell = np.minimum((p * bins).astype(np.intp), bins - 1)
+    return int((np.bincount(cell, minlength=bins) >= _LEAST_BINS).sum()) >= 3
+
+
 def self_evaluation(
     confidence: ArrayLike,
     correct: ArrayLike,

@@ -36,7 +36,7 @@ from calibrant.verbs._options import (
     QuestionColumn,
     Seed,
 )
-from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels
+from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels, table_theory
 from calibrant.verbs.planning.ranked import ranked_models
 
 __all__ = ["plan"]
@@ -66,6 +66,14 @@ def plan(
     power: Annotated[
         float, Option("Chance of showing the claim.", metavar="SHARE", above=0, below=1)
     ] = 0.8,
+    target: Annotated[
+        str,
+        Option(
+            "What a claim is about: this pool, or all answers like it.",
+            metavar="pool|population",
+            choices=("pool", "population"),
+        ),
+    ] = "pool",
     by: By = (),
     precision: Annotated[
         float | None,
@@ -156,6 +164,9 @@ def plan(
         The claim to be shown, ``"ece<0.05"``, and the chance of showing it. The plan tells the
         labels for one look and for looking all the time, if the model is calibrated and if its
         error is half the threshold.
+    target
+        ``pool``: the claim is about these rows, as in `label`. ``population``: about all answers
+        like them, as in `audit`; that takes more labels.
     by
         Columns whose values are planned for one by one; with `rank`, ranked one by one.
     precision, labels
@@ -241,7 +252,7 @@ def plan(
     theory = Theory(
         growth, size, decay, label_rate, transfer, correlation, perturbed_error, tuple(published)
     )
-    asked = {"claim": claim, "power": power, "by": list(by)}
+    asked = {"claim": claim, "power": power, "target": target, "by": list(by)}
     settings = {**asdict(goal), "preset": preset, "rank": rank, **asked, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
@@ -257,10 +268,16 @@ def plan(
             []
             if table is None or (threshold is None and labels is None)
             else claim_entries(
-                table.frame, threshold=threshold, labels=labels, power=power, by=by, seed=seed
+                table.frame,
+                threshold=threshold,
+                labels=labels,
+                power=power,
+                by=by,
+                target=target,
+                seed=seed,
             )
         )
-    document["theory"] = theory_document(
+    asked_for = theory_document(
         theory,
         error_rate=error_rate,
         lipschitz=goal.lipschitz,
@@ -268,6 +285,10 @@ def plan(
         labels=labels,
         stages=stages,
     )
+    document["theory"] = {
+        **(asked_for or {}),
+        **table_theory(table, labelled, labels, seed),
+    } or None
     claims = plan_claims(plain(document["plans"]))
     if document["leaderboard"]:
         claims += leaderboard_claims(plain(document["leaderboard"]))

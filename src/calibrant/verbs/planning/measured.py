@@ -16,10 +16,11 @@ from calibrant.core.rng import as_generator
 from calibrant.inputs.labelled.drawn import block_of
 from calibrant.inputs.labelled.opened import OpenLabels
 from calibrant.inputs.opened.door import open_input
-from calibrant.planning import verification_block
+from calibrant.planning import self_evaluation, temperature_error, verification_block
+from calibrant.planning.published import enough_bins
 from calibrant.records import ScoreBlock, Scores, load_scores, read_table
 
-__all__ = ["measured_blocks", "pool_and_labels"]
+__all__ = ["measured_blocks", "pool_and_labels", "table_theory"]
 
 # Bins of the ECE that the verification block speaks of.
 _BINS = 15
@@ -85,6 +86,31 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
     # The same tests, with the same correction, as in an audit of the table.
     adjust_p_values(blocks)
     return blocks
+
+
+def table_theory(
+    table: Scores | None, labelled: Scores | None, labels: int | None, seed: int
+) -> dict[str, Any]:
+    """Return what the paper asks of a table: the rate of a temperature, and Figure 1.
+
+    ``temperature``: how precisely the labels at hand show the error if only a temperature is off,
+    per model. ``self_evaluation``: does confidence tell how wrong it is? Where three bins are
+    filled.
+    """
+    found: dict[str, Any] = {}
+    if table is not None and labels is not None:
+        found["temperature"] = [
+            {**block.keys, **temperature_error(block.confidence, labels=labels)}
+            for block in table.blocks()
+            if (np.abs(block.confidence - 0.5) > 1e-9).any()
+        ]
+    known = [] if labelled is None else labelled.blocks()
+    found["self_evaluation"] = [
+        {**block.keys, **self_evaluation(block.confidence, block.correct, bins=_BINS, rng=seed)}
+        for block in known
+        if np.isfinite(block.correct).all() and enough_bins(block.confidence, _BINS)
+    ]
+    return {name: entries for name, entries in found.items() if entries}
 
 
 def _require_all_outcomes(block: ScoreBlock, source: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from calibrant.claims.words import count, percent, points
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
+from calibrant.report.terminal.planning.theory import is_asked, theory_table
 
 __all__ = ["blocks"]
 
@@ -23,6 +24,10 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         parts.append(_labels_for_claim([plan for plan in plans if plan.get("needed")], entry))
     elif any(plan.get("shows") for plan in plans):
         parts.append(_shown_by_labels([plan for plan in plans if plan.get("shows")]))
+    theory = document.get("theory")
+    if theory and is_asked(theory):
+        # Whoever asks for more than labels and precision is answered first.
+        parts.append(theory_table(theory))
     parts.append(Paragraph(_headline(entry), strong=not plans))
     steep = entry["lipschitz"]
     steepness = "infinite" if steep is None else f"{steep:.3g}"
@@ -39,6 +44,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         parts.append(Paragraph(_preset(entry["preset"])))
     if entry["expiry"]:
         parts.append(Paragraph(_expiry(entry["expiry"])))
+    if theory and not is_asked(theory):
+        parts.append(theory_table(theory))
     if document["measured"]:
         parts.append(_measured(document["measured"]))
     if document["leaderboard"]:
