@@ -273,3 +273,16 @@ def test_inputs_are_left_as_they_were(case):
         array.flags.writeable = False
     compute(case, confidence, correct, weights)
     assert all((a == b).all() for a, b in zip(before, (confidence, correct, weights), strict=True))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e-3, 0.05, 7.0, 1e12, 1e300])
+def test_the_scale_of_the_weights_hardly_matters_to_smooth_ece(scale):
+    """The published density has a constant beside the weights: small ones must not drown in it."""
+    rng = np.random.default_rng(3)
+    confidence = rng.random(80)
+    correct = rng.random(80) < confidence**2
+    weights = rng.lognormal(0, 1, 80)
+    one, other = (
+        metrics.smooth_ece(confidence, correct, weights=w) for w in (weights, weights * scale)
+    )
+    assert other == pytest.approx(one, rel=2e-5)

@@ -1,5 +1,6 @@
 """A small file cannot become a large one in memory, nor a walk without an end."""
 
+import gzip
 import io
 import pickle
 import time
@@ -8,9 +9,12 @@ import zipfile
 import pytest
 import zstandard
 
+from calibrant.core.errors import InputError
+from calibrant.records import load_scores
 from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
 from calibrant.records.convert.pickled_data import read_plain_data
 from calibrant.records.convert.zip_entries import Entry, ZipEntries
+from calibrant.sources.files import load_questions
 
 
 @pytest.fixture
@@ -103,3 +107,32 @@ def test_plain_data_is_read_as_before():
     shared = [1.0, 2.0]
     data = {("sequence", "x"): shared, "y": {"z": shared, "w": (1, "a", None, True)}}
     assert read_plain_data(pickle.dumps(data)) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("bomb.csv.gz", b"confidence,correct\n", b"0.5,1\n"),
+        ("bomb.jsonl.gz", b"", b'{"confidence": 0.5, "correct": 1}\n'),
+    ],
+)
+def test_a_gzipped_table_that_unpacks_to_gigabytes_is_not_read(
+    tmp_path, monkeypatch, name, head, row
+):
+    monkeypatch.setenv("CALIBRANT_MOST_TABLE_BYTES", "1_000_000")
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(head + row * 400_000))
+    assert path.stat().st_size < 50_000
+    with pytest.raises(InputError, match="unpacks to more than 1,000,000 bytes") as refused:
+        load_scores(path)
+    assert "CALIBRANT_MOST_TABLE_BYTES" in str(refused.value)
+    monkeypatch.delenv("CALIBRANT_MOST_TABLE_BYTES")
+    assert load_scores(path, on_invalid="drop").frame.height == 400_000
+
+
+def test_a_gzipped_file_of_questions_has_the_same_limit(tmp_path, monkeypatch):
+    monkeypatch.setenv("CALIBRANT_MOST_TABLE_BYTES", "1_000_000")
+    path = tmp_path / "questions.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"question": "who?", "answer": "me"}\n' * 40_000))
+    with pytest.raises(InputError, match="unpacks to more than"):
+        load_questions(path)

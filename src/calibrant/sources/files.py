@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.records import check_table, read_table
-from calibrant.records.formats import separator_of
+from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.schemas import QUESTIONS
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
@@ -135,12 +134,12 @@ def _rows(source: Any, name: str) -> list[Row]:
     path = Path(source)
     if not path.is_file():
         raise InputError("there is no such file of questions", source=name)
-    data = path.read_bytes()
+    data = read_bytes(path)
     if data[:4] == b"PAR1":
         return list(read_table(path).iter_rows(named=True))
     try:
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except (UnicodeDecodeError, OSError, EOFError) as error:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise InputError(f"the file is not UTF-8 text: {error}", source=name) from None
     if text.lstrip()[:1] in ("{", "["):
         return _json_rows(text, name)

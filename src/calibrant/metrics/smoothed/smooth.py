@@ -21,6 +21,8 @@ from calibrant.stats.kernels import (
 # from the coarsest: one pass onto the finest serves all three.
 NESTED = {1281: 2561, 2561: 5121}
 
+_LEAST_MEAN = 0.1
+
 __all__ = ["SmoothGrids", "smooth_ece", "smooth_ece_bandwidth"]
 
 
@@ -28,7 +30,7 @@ class SmoothGrids:
     """Grid sums of one data set, made when a bandwidth first asks for them."""
 
     def __init__(self, data: Checked) -> None:
-        self._data = data
+        self._data = _steady(data)
         self._sums: dict[int, GridSums] = {}
         self._spectra: dict[int, NDArray[np.complex128]] = {}
         self._errors: dict[float, float] = {}
@@ -60,6 +62,17 @@ class SmoothGrids:
         if self._bandwidth is None:
             self._bandwidth = fixed_point_bandwidth(self.error)
         return self._bandwidth
+
+
+def _steady(data: Checked) -> Checked:
+    """Return the data with weights that are not far below 1 on average.
+
+    The published density carries a constant beside the weights of the rows, which very small
+    weights would drown in: only their ratios may count.
+    """
+    if data.weights is None or (mean := data.total / data.rows) >= _LEAST_MEAN:
+        return data
+    return Checked(data.confidence, data.correct, data.weights / mean)
 
 
 def smooth_ece(
