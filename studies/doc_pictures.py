@@ -27,7 +27,7 @@ from studies._page import DATA, FOLDER
 from studies.gallery import browser, photograph, save_small
 
 IMAGES = FOLDER.parent / "images"
-SCREEN = (1400, 640, "light")
+SCREEN = (1400, 590, "light")
 # Words, rows, and how much more is said than known.
 WORLDS = (("shown", 2_000, 0.06), ("equivalent", 20_000, 0.003), ("undecided", 300, 0.03))
 LIMIT = 0.2
@@ -128,9 +128,9 @@ def guarantee_drawing() -> str:
         ),
     ]
     chart = Chart(
-        "Errors among the answered: the threshold that looks good, and the one that is promised",
+        "Wrong among the answered: the threshold that looks good, and the one that is promised",
         "share answered",
-        "errors among the answered",
+        "wrong among the answered",
         [Series("", "first", curve)],
         marks,
         y_from=0.0,
