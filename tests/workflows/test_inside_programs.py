@@ -128,6 +128,11 @@ def test_an_audit_can_be_pickled():
     assert again.to_dict() == result.to_dict()
 
 
+def twice_named():
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame([[0.1, 0.2, 1]] * 5, columns=["confidence", "confidence", "correct"])
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -137,8 +142,21 @@ def test_an_audit_can_be_pickled():
         lambda path: cal.audit(CONFIDENCE, CORRECT, seed=-1),
         lambda path: cal.audit(CONFIDENCE, CORRECT, level="0.9"),
         lambda path: cal.metrics.brier([0.5, 0.6], [1]),
+        lambda path: cal.audit(twice_named()),
+        lambda path: cal.audit({0.1, 0.7, 0.9}, [0, 1, 1]),
+        lambda path: cal.audit([0.1, 0.7, 0.9], {0, 1}),
     ],
-    ids=["cut parquet", "unequal arrays", "unequal columns", "seed", "level", "metric"],
+    ids=[
+        "cut parquet",
+        "unequal arrays",
+        "unequal columns",
+        "seed",
+        "level",
+        "metric",
+        "two columns of one name",
+        "a set has no order",
+        "a set of outcomes",
+    ],
 )
 def test_wrong_calls_are_input_errors(tmp_path, call):
     path = tmp_path / "cut.parquet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Any
@@ -18,6 +19,8 @@ __all__ = ["app", "main"]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130
+# A full disk, a used-up quota.
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
 
 
 class VerbGroup(click.Group):
@@ -103,8 +106,17 @@ def main() -> None:
     except BrokenPipeError:
         # Whoever read the output has had enough (`| head -1`): no failed check, and no traceback
         # when Python flushes what is left.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(_BROKEN_PIPE)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        _end(f"calibrant: the output cannot be written: {error.strerror}", InputError.exit_code)
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(message: str, code: int) -> None:

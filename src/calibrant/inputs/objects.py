@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,11 @@ def _array(values: Any) -> Any:
         return np.asarray(values)
     if hasattr(values, "__dlpack__"):
         return np.from_dlpack(values)
+    if isinstance(values, Set):
+        raise InputError(
+            f"a {type(values).__name__} has no order: its values cannot be matched with outcomes",
+            hint="give a list or an array",
+        )
     return np.asarray(list(values))
 
 

@@ -73,7 +73,15 @@ def scan_table(source: Any) -> pl.LazyFrame:
         raise InputError(
             f"a table is a path, a dataframe or a mapping of columns, got {type(source).__name__}"
         ) from None
-    polars: pl.DataFrame = frame.to_polars()
+    except nw.exceptions.DuplicateError as error:
+        raise InputError(
+            f"two columns of the table have one name: {reason_of(error)}",
+            hint="give each column a name of its own, so that nobody guesses which is meant",
+        ) from None
+    try:
+        polars: pl.DataFrame = frame.to_polars()
+    except (*UNREADABLE, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"the dataframe cannot be read: {reason_of(error)}") from None
     return polars.lazy()
 
 
