@@ -27,7 +27,7 @@ from studies._page import DATA, FOLDER
 from studies.gallery import browser, photograph, save_small
 
 IMAGES = FOLDER.parent / "images"
-SCREEN = (1400, 590, "light")
+SCREEN = (1400, 655, "light")
 # Words, rows, and how much more is said than known.
 WORLDS = (("shown", 2_000, 0.06), ("equivalent", 20_000, 0.003), ("undecided", 300, 0.03))
 LIMIT = 0.2

@@ -60,7 +60,7 @@ def _decided(document: Mapping[str, Any], entries: Any, table: str) -> tuple[str
         place = shlex.quote(PurePath(str(entry["path"]).replace("\\", "/")).name)
         watched = f"calibrant monitor {table} --policy {place} --time COLUMN"
         return "Watch whether the promise still holds", watched
-    return "Save it for the service that answers", f"{again}{_goal(settings)} --save policy.json"
+    return "Save this threshold for your program", f"{again}{_goal(settings)} --save policy.json"
 
 
 def _answered(entry: Mapping[str, Any]) -> float:
