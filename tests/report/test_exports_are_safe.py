@@ -10,6 +10,7 @@ from calibrant.integrations.exports import to_table
 from calibrant.report.spreadsheets import neutral_cells
 
 FORMULAS = ['=HYPERLINK("http://x")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "  =1"]
+FORMULAS += ["\uff1d1+1", "\uff0b1", "\u200b=1"]
 
 
 def result(model):
@@ -33,6 +34,10 @@ def test_a_cell_that_looks_like_a_formula_is_text(tmp_path, name):
 def test_numbers_and_plain_text_stay_as_they_are():
     frame = pl.DataFrame({"a": ["-0.5", "+3", "1e-5", "Paris", "a=b", None, ""], "n": range(7)})
     assert neutral_cells(frame).equals(frame)
+    assert neutral_cells(pl.DataFrame({"=x": ["a"], "@id": ["b"]}), keep=("@id",)).columns == [
+        "'=x",
+        "@id",
+    ]
     ids = pl.DataFrame({"item": ["=1"], "answer": ["=1"]})
     assert neutral_cells(ids, keep=("item",)).row(0) == ("=1", "'=1")
 

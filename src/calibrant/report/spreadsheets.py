@@ -8,13 +8,15 @@ import polars as pl
 
 __all__ = ["neutral_cells"]
 
-_FORMULA = r"^[\s]*[=+\-@]|^[\t\r\n]"
+# Signs of full width are signs to some spreadsheets; characters without width hide what follows.
+_FORMULA = r"^[\s\x{200b}-\x{200d}\x{feff}]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]|^[\t\r\n]"
 
 
 def neutral_cells(frame: pl.DataFrame, *, keep: Collection[str] = ()) -> pl.DataFrame:
     """Return the table with an apostrophe before each text that a spreadsheet would run.
 
-    Such texts begin with = + - @ or a tab. Numbers stay as they are.
+    Such texts begin with = + - @ or a tab. Numbers stay as they are. So do names of columns that
+    are kept; others are treated like any text.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ def neutral_cells(frame: pl.DataFrame, *, keep: Collection[str] = ()) -> pl.Data
     texts = [name for name, kind in frame.schema.items() if kind == pl.String and name not in keep]
     # A zero byte ends a text for many programs, and no table with one is read back.
     frame = frame.with_columns(pl.col(texts).str.replace_all("\0", "\\0", literal=True))
-    return frame.with_columns(
+    frame = frame.with_columns(
         pl.when(
             pl.col(name).str.contains(_FORMULA)
             & pl.col(name).str.strip_chars().cast(pl.Float64, strict=False).is_null()
@@ -42,3 +44,6 @@ def neutral_cells(frame: pl.DataFrame, *, keep: Collection[str] = ()) -> pl.Data
         .alias(name)
         for name in texts
     )
+    names = pl.Series(frame.columns)
+    runs = names.filter(names.str.contains(_FORMULA) & ~names.is_in(list(keep)))
+    return frame.rename({name: f"'{name}" for name in runs})
