@@ -19,7 +19,13 @@ from calibrant.planning.labelling.bounds import flat_z, mixture_z
 from calibrant.planning.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
 
-__all__ = ["FEWEST_LABELS", "claim_bounds", "ece_lower_at_all_times", "stop_decision"]
+__all__ = [
+    "FEWEST_LABELS",
+    "claim_bounds",
+    "ece_lower_at_all_times",
+    "labels_for_precision",
+    "stop_decision",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -159,6 +165,30 @@ def stop_decision(
         "half_width": half,
         "bounds": bounds,
     }
+
+
+def labels_for_precision(made: int, items: int, half: float, precision: float) -> int:
+    """Return about how many labels of a pool make its intervals as narrow as asked.
+
+    Parameters
+    ----------
+    made, items
+        Labels so far, and items of the pool.
+    half
+        Half the width of the interval that these labels give.
+    precision
+        Half the width that is wanted.
+
+    Examples
+    --------
+    >>> labels_for_precision(100, 10**9, 0.1, 0.05), labels_for_precision(100, 800, 0.1, 0.05)
+    (400, 291)
+    """
+    if made >= items:
+        return items
+    spread = half**2 / (1 / made - 1 / items)
+    wanted = round(float(1 / (precision**2 / spread + 1 / items))) if spread > 0 else made
+    return min(max(wanted, made, min(_FEWEST_PRECISE, items)), items)
 
 
 def _half(estimate: Estimate) -> float:

@@ -19,7 +19,7 @@ from calibrant.planning.labelling.pools import Draws, LabelPool
 from calibrant.planning.labelling.power import labels_for_claim
 from calibrant.planning.labelling.regression import share_left
 from calibrant.planning.labelling.session import LabelledBlock
-from calibrant.planning.labelling.stopping import stop_decision
+from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
 
 __all__ = ["Goals", "label_document"]
 
@@ -151,10 +151,7 @@ def _more_precise(pool: LabelPool, half: float, goals: Goals) -> int | None:
     if goals.get("precision") is None:
         return None
     made, items = int(pool.labelled.sum()), int(pool.confidence.size)
-    if made >= items:
-        return 0
-    spread = half**2 / (1 / made - 1 / items)
-    return max(0, round(float(1 / (goals["precision"] ** 2 / spread + 1 / items)) - made))
+    return labels_for_precision(made, items, half, goals["precision"]) - made
 
 
 def _history(pool: LabelPool) -> list[dict[str, Any]]:

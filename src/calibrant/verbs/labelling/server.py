@@ -23,7 +23,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.session import LabelSession
-from calibrant.planning.labelling.stopping import stop_decision
+from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
 from calibrant.records.label_schema import ItemState, StoredItem
 
 __all__ = ["LabelServer", "serve_until_stopped", "shown_item"]
@@ -238,11 +238,11 @@ class LabelServer:
             return {}
         if self._precise is None or self._precise[0] != decided:
             blocks = [block for block in self.session.blocks(states) if block.pool.labelled.any()]
-            found = await asyncio.to_thread(self._widest, blocks)
+            found = await asyncio.to_thread(self._widest, blocks, decided)
             self._precise = (decided, found)
         return self._precise[1]
 
-    def _widest(self, blocks: list[Any]) -> dict[str, Any]:
+    def _widest(self, blocks: list[Any], decided: int) -> dict[str, Any]:
         decisions = [
             stop_decision(
                 block.pool,
@@ -254,12 +254,18 @@ class LabelServer:
             for block in blocks
         ]
         half = max(decision["half_width"] for decision in decisions)
-        made = max(decision["labels"] for decision in decisions)
         wanted = self.precision is not None or self.threshold is not None
         goal = None
         if self.precision is not None:
-            goal = max(made, round(made * (half / self.precision) ** 2))
-            goal = min(goal, len(self.session.keys))
+            # As many times the labels so far as the block needs that is known least well.
+            more = max(
+                labels_for_precision(
+                    d["labels"], block.pool.confidence.size, d["half_width"], self.precision
+                )
+                / d["labels"]
+                for block, d in zip(blocks, decisions, strict=True)
+            )
+            goal = min(round(decided * more), len(self.session.keys))
         stop = wanted and all(decision["stop"] for decision in decisions)
         return {"half": half, "goal": goal, "stop": stop}
 
