@@ -99,3 +99,19 @@ def test_cells_follow_the_rule_of_edges():
     assert block._cell_of(edges).tolist() == [*range(60), 59]
     assert block._cell_of(below).tolist() == list(range(60))
     assert block._cell_of(np.nextafter(edges[:-1], 1)).tolist() == list(range(60))
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.1])
+def test_the_interval_of_the_steepness_holds_the_true_one(bend):
+    """Of a wave and of a calibrated model: the 75th percentile of slopes between the bins."""
+    edges = np.linspace(0, 1, 21)
+    middle = (edges[1:] + edges[:-1]) / 2
+    true = np.quantile(np.abs(np.diff(bend * np.sin(2 * np.pi * middle)) / np.diff(middle)), 0.75)
+    held = 0
+    for seed in range(60):
+        rng = np.random.default_rng([4, seed])
+        p = rng.random(2000)
+        y = rng.random(2000) < p + bend * np.sin(2 * np.pi * p)
+        found = verification_block(p, y.astype(float), rng=seed)["lipschitz"]
+        held += found.low <= true + 1e-9 <= found.high + 2e-9
+    assert held >= 55

@@ -1,5 +1,7 @@
 """Confidence sequences: validity at all times, and that batches do not matter."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,3 +82,18 @@ def test_impossible_inputs_are_refused():
         CalibrationSequence().update([0.5], [2.0])
     with pytest.raises(InputError):
         mean_sequence([3.0])
+
+
+def test_a_sequence_goes_on_from_its_saved_state():
+    rng = np.random.default_rng(3)
+    p = rng.beta(6, 1, 900)
+    y = rng.random(900) < p - 0.1
+    whole, part = CalibrationSequence(horizon=900), CalibrationSequence(horizon=900)
+    whole.update(p, y)
+    part.update(p[:400], y[:400])
+    again = CalibrationSequence.from_dict(json.loads(json.dumps(part.to_dict())))
+    again.update(p[400:], y[400:])
+    assert again.count == whole.count == 900
+    assert again.ece == pytest.approx(whole.ece, abs=1e-12)
+    for there, here in zip(again.gaps(), whole.gaps(), strict=True):
+        np.testing.assert_allclose(there, here, atol=1e-12)
