@@ -79,11 +79,19 @@ def truth_of(name):
 
 def said_of(parts, seed_rng, margin=ERROR_MARGIN):
     """Return the claims of an audit of these models, without what no claim rests on."""
-    entries = []
-    for number, (c, y, units) in enumerate(parts):
-        block = RowBlock(
+    blocks = (
+        RowBlock(
             c, y, None, units, probability=True, bins=BINS, level=0.95, resamples=200, rng=seed_rng
         )
+        for c, y, units in parts
+    )
+    return claims_of_blocks(blocks, seed_rng, margin)
+
+
+def claims_of_blocks(blocks, seed_rng, margin=ERROR_MARGIN):
+    """Return the claims of an audit whose rows are in blocks already."""
+    entries = []
+    for number, block in enumerate(blocks):
         metrics = block.estimates(NEEDED)
         entries.append(
             {

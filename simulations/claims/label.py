@@ -10,7 +10,11 @@ from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.stopping import claim_bounds, stop_decision
-from simulations._planning_labels import Loop, judged, outcome_rate
+from simulations._planning_audit import audit_block
+from simulations._planning_labels import Loop, outcome_rate
+from simulations._planning_labels import judged as judged_by
+from simulations.claims.audit import TRUTHS, claims_of_blocks, truth_of
+from simulations.claims.audit import judged as audited
 from simulations.claims.harness import Said, World
 
 ITEMS = 1500
@@ -23,7 +27,7 @@ def pool_of(rng, world, judge, design, pool):
     if pool == "shared answers":
         # Three models gave the same answer with the same confidence: all are right, or none.
         y = np.repeat(y[::3], 3)
-    return Loop(p, y, judged(judge, y, rng), design, rng)
+    return Loop(p, y, judged_by(judge, y, rng), design, rng)
 
 
 POOLS = {
@@ -100,7 +104,24 @@ def decided(rng, *, world, judge, design, pool, share, budget):
     return [Said("label.claim", False, False)]
 
 
+def drawn(rng, *, truth, known, judge, design):
+    """An audit of 300 labels drawn from 2,000 answers, along a judge's verdicts."""
+    said, chance = TRUTHS[truth]
+    p = said(rng, 2000)
+    y = (rng.random(p.size) < np.clip(chance(p, rng), 0, 1)).astype(float)
+    loop = Loop(p, y, judged_by(judge, y, rng), design, rng)
+    for size in (150, 75, 75):
+        loop.draw(size)
+        loop.label(size)
+    return audited(claims_of_blocks([audit_block(loop.pool(), rng)], rng), [known])
+
+
 def worlds():
+    for truth in ("calibrated", "calibrated, rare errors", "over by 2 points (the margin)",
+                  "over by 4 points", "wavy: right on average, wrong along the scale"):  # fmt: skip
+        for judge, design in (("90 %", "stratified"), ("70 %", "pps")):
+            run = partial(drawn, truth=truth, known=truth_of(truth), judge=judge, design=design)
+            yield World(f"{truth}, labels drawn by {design}, judge {judge}", run)
     for world, judge, design, pool in (
         ("over-confident", "none", "stratified", "near 1"),
         ("calibrated", "none", "stratified", "near 1"),

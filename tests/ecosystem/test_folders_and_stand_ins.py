@@ -162,7 +162,11 @@ def test_the_page_tells_what_each_file_gives():
 
 def test_every_kind_has_its_row_on_the_page():
     text = table_of_logs.PAGE.read_text(encoding="utf-8")
-    assert [kind for kind in READERS if f"\n| `{kind}` |" not in text] == []
+    first = text.partition("## What is refused")[0]
+    rows = {line.split("`")[1]: line for line in first.splitlines() if line.startswith("| `")}
+    assert [kind for kind in READERS if kind not in rows] == []
+    # What is read, what becomes a grade, what a confidence, what is refused.
+    assert [kind for kind in READERS if sum(map(bool, rows[kind].split(" | "))) != 5] == []
 
 
 def test_every_shared_file_is_read_or_refused_in_one_line():
