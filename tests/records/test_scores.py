@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import load_scores
 from calibrant.records.rules import RULES
@@ -234,3 +235,11 @@ def test_several_files_are_one_table_and_name_their_models(tmp_path):
     assert [block.keys["model"] for block in scores.blocks()] == ["small", "large"]
     with pytest.raises(InputError, match="two tables hold the same question"):
         load_scores([tmp_path / "small.csv", tmp_path / "small.csv"])
+
+
+def test_columns_that_contain_the_word_are_named_where_none_is_called_so():
+    table = {"verbal_confidence": [0.5], "logit_confidence": [0.4], "correct": [1]}
+    with pytest.raises(InputError, match="or all of them: verbal_confidence,logit_confidence"):
+        calibrant.audit(table)
+    with pytest.raises(InputError, match="name it with confidence: verbal_confidence_x"):
+        calibrant.audit({"verbal_confidence_x": [0.5], "correct": [1]})

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.planning.formulas import (
     deepest_pipeline,
     transfer_labels,
@@ -71,9 +72,9 @@ def theory_document(
     """
     found: dict[str, Any] = {}
     if theory.growth is not None:
-        found |= _growth(theory, lipschitz, _need(labels, "labels"))
+        found |= _growth(theory, theory.growth, lipschitz, _need(labels, "labels", "growth"))
     if theory.decay is not None:
-        rate = _need(theory.label_rate, "label_rate")
+        rate = _need(theory.label_rate, "label_rate", "decay")
         found["dynamics"] = {
             name: asdict(
                 verification_dynamics(
@@ -87,7 +88,7 @@ def theory_document(
             for name in ("passive", "active")
         }
     if theory.transfer is not None:
-        eps = _need(error_rate, "error_rate")
+        eps = _need(error_rate, "error_rate", "transfer")
         found["transfer"] = {
             "shift": theory.transfer,
             "labels": transfer_labels(theory.transfer, error_rate=eps, shift_lipschitz=lipschitz),
@@ -104,8 +105,7 @@ def theory_document(
     return found or None
 
 
-def _growth(theory: Theory, lipschitz: float, labels: float) -> dict[str, Any]:
-    exponent = _need(theory.growth, "growth")
+def _growth(theory: Theory, exponent: float, lipschitz: float, labels: float) -> dict[str, Any]:
     found: dict[str, Any] = {
         "horizon": {
             name: verification_horizon(
@@ -122,10 +122,10 @@ def _growth(theory: Theory, lipschitz: float, labels: float) -> dict[str, Any]:
 def _floors(theory: Theory, lipschitz: float, labels: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if theory.correlation is not None:
-        made = _need(labels, "labels")
+        made = _need(labels, "labels", "correlation")
         found["effective_labels"] = effective_labels(made, correlation=theory.correlation)
     if theory.perturbed_error is not None:
-        made = _need(labels, "labels")
+        made = _need(labels, "labels", "perturbed_error")
         found["robustness_floor"] = {
             name: general_floor(
                 noise=theory.perturbed_error,
@@ -139,12 +139,14 @@ def _floors(theory: Theory, lipschitz: float, labels: int | None) -> dict[str, A
         if len(theory.published) != 2:
             raise InputError(f"published takes two accuracies, got {len(theory.published)}")
         first, second = theory.published
-        made = _need(labels, "labels")
+        made = _need(labels, "labels", "published")
         found["published"] = published_difference(first, second, labels=int(made))
     return found
 
 
-def _need(value: float | None, name: str) -> float:
+def _need(value: float | None, name: str, asking: str) -> float:
     if value is None:
-        raise InputError(f"this part of a plan needs {name}")
+        raise InputError(
+            f"{asking} is given without {name}", hint=Hint("give {" + name + "} as well")
+        )
     return float(value)

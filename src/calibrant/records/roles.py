@@ -39,7 +39,7 @@ def resolve_roles(
                 raise InputError(
                     f"there is no column {role!r}",
                     source=source,
-                    hint=Hint("name it with {" + role + "}; {0}", did_you_mean(role, list(names))),
+                    hint=_which(role, names),
                 )
             roles[role] = [] if own is None else [own]
         elif wanted in names or "," not in wanted:
@@ -47,6 +47,17 @@ def resolve_roles(
         else:
             roles[role] = _several(role, wanted, names, source)
     return roles
+
+
+def _which(role: str, names: list[str]) -> Hint:
+    """Name the columns whose names contain the role; else those with a name that is near."""
+    alike = [name for name in names if role in name.lower()]
+    if not alike or role not in LISTS:
+        return Hint("name it with {" + role + "}; {0}", did_you_mean(role, names))
+    if len(alike) == 1:
+        return Hint("name it with {" + role + "}: {0}", alike[0])
+    text = "name one of these with {" + role + "}, or all of them: {0}"
+    return Hint(text, ",".join(alike))
 
 
 def _several(role: str, wanted: str, names: list[str], source: str | None) -> list[str]:
