@@ -122,6 +122,14 @@ def test_regimes_and_strata_count_every_question():
     assert sum(row.n for row in margin_strata(found.questions, resamples=20)) == 300
 
 
+def test_intervals_of_few_questions_stay_inside_what_a_difference_of_shares_can_be():
+    question = np.repeat(np.arange(2), 20)
+    classes = np.tile(np.arange(20) < 1, 2).astype(int)
+    found = sem_ece(question, classes, np.array([0.0, 1.0])[question], resamples=50).questions
+    row = next(row["over_confidence"] for row in regime_summary(found) if row["n"] == 2)
+    assert (row.low, row.high) == (-1, 1)
+
+
 def test_a_second_judge_who_agrees_moves_nothing():
     rng = np.random.default_rng(6)
     classes = drawn(two_class(rng.uniform(0, 1, 100)), 20, rng).ravel()

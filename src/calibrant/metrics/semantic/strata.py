@@ -211,10 +211,10 @@ def hardest_questions(scores: QuestionScores, *, most: int = 20) -> list[dict[st
 
 
 def _mean(values: Any, level: float) -> Estimate:
-    """Mean with a normal interval; one value has none."""
+    """Mean of differences of shares with Student's interval inside [-1, 1]; one value has none."""
     n, mean = values.size, float(values.mean())
     if n < 2:
         return Estimate(mean, float("nan"), float("nan"), n, level, interval="none")
     error = float(values.std(ddof=1)) / n**0.5
     low, high = wald_interval(mean, error, level, units=n)
-    return Estimate(mean, low, high, n, level, interval="student")
+    return Estimate(mean, max(low, -1.0), min(high, 1.0), n, level, interval="student")
