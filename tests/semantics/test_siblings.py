@@ -29,6 +29,23 @@ def test_known_siblings_never_join(pair, question):
 @pytest.mark.parametrize(
     ("a", "b"),
     [
+        ("Prince Andrew", "Prince Edward"),
+        ("PRINCE ANDREW", "Prince Edward"),
+        ("Lord Byron", "Lord Nelson"),
+        ("Queen Anne", "Queen Mary"),
+        ("Pope Paul", "Pope Pius"),
+    ],
+)
+def test_bearers_of_one_title_never_join(a, b):
+    assert not joined(a, b, "Who was it?")
+    assert not joined(a, b, "Name one of them.")
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Prince Charles", "Charles"),
+        ("Pope John Paul II", "John Paul II"),
         ("Barack Obama", "Obama"),
         ("Robert C. Gallo", "Robert Gallo"),
         ("John F. Kennedy", "U.S. President John F. Kennedy"),

@@ -77,7 +77,7 @@ def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
     rule
         ``mark`` (one name is the other with a compass point, a number, an initial or the like
         added), ``kind`` (two places of one kind, and one has a word more), ``clash`` (they share
-        a word and each has one that the other lacks), or None.
+        a word or a title and each has a name that the other lacks), or None.
 
     Examples
     --------
@@ -89,12 +89,17 @@ def told_apart(a: Sequence[str], b: Sequence[str]) -> str | None:
     'mark'
     >>> told_apart(["gomel", "region"], ["mogilev", "region"])
     'clash'
+    >>> told_apart(["prince", "andrew"], ["prince", "edward"])
+    'clash'
     >>> told_apart(["santiago", "province"], ["santiago", "rodriguez", "province"])
     'kind'
     >>> told_apart(["obama"], ["barack", "obama"]) is None
     True
     """
+    titles = _titles(a) & _titles(b)
     a, b = _without_title(a), _without_title(b)
+    if titles and _two_bearers(a, b):
+        return "clash"
     if len(a) == len(b) == 1:
         return "clash" if _one_letter_apart(a[0], b[0]) else None
     left, right = _unmatched(a, b)
@@ -171,6 +176,21 @@ def _without_title(words: Sequence[str]) -> list[str]:
     if len(kept) > 1 and kept[-1] in _ROMAN_LETTER:
         kept[-1] = {"i": "1", "v": "5", "x": "10"}[kept[-1]]
     return kept
+
+
+def _titles(words: Sequence[str]) -> frozenset[str]:
+    """Return the offices that `_without_title` takes away."""
+    return _OFFICES.intersection(words[: len(words) - len(_without_title(words))])
+
+
+def _two_bearers(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Return whether names that follow one title share no word: 'Prince Andrew', 'Prince Edward'.
+
+    'Prince of Wales' and 'Prince Charles' may be one: the first names no person.
+    """
+    left, right = _unmatched(a, b)
+    named = all(_names(words) and words[0] not in PARTICLES for words in (a, b))
+    return named and len(left) == len(a) and len(right) == len(b)
 
 
 def _unmatched(a: Sequence[str], b: Sequence[str]) -> tuple[list[str], list[str]]:
