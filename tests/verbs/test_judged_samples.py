@@ -99,3 +99,28 @@ def test_a_limit_of_calls_is_kept(tmp_path, endpoint):
     )  # fmt: skip
     assert len(endpoint.bodies) <= 2
     assert (tmp_path / "study" / "ledger.sqlite").is_file()
+
+
+def test_after_a_limit_only_the_rest_is_asked(tmp_path, endpoint):
+    path, study = samples(tmp_path / "samples.jsonl"), tmp_path / "study"
+    options = {"judge": "judge-1", "judge_url": endpoint.url}
+    cal.grade(path, study, samples="answers", reference="gold", max_judge_calls=2, **options)
+    first = [body["messages"] for body in endpoint.bodies]
+    assert len(first) == 2
+    cal.grade(study, **options)
+    later = [body["messages"] for body in endpoint.bodies[2:]]
+    assert later
+    assert not [asked for asked in later if asked in first]
+    cal.grade(study, study, **options)
+    assert len(endpoint.bodies) == len(first) + len(later)
+
+
+def test_what_an_audit_has_asked_is_not_asked_again_for_a_study(tmp_path, endpoint):
+    path = samples(tmp_path / "samples.jsonl")
+    options = {"samples": "answers", "reference": "gold", "judge": "judge-1",
+               "judge_url": endpoint.url}  # fmt: skip
+    cal.audit(path, resamples=20, **options)
+    asked = len(endpoint.bodies)
+    assert asked
+    cal.grade(path, tmp_path / "study", **options)
+    assert len(endpoint.bodies) == asked

@@ -13,7 +13,7 @@ from calibrant.core.output import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
-from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
+from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_for
 from calibrant.records import Study
 from calibrant.report.typed import GradeResult
 from calibrant.verbs._options import (
@@ -97,7 +97,7 @@ def grade(
     if out is not None:
         _check_out(data, out)
     choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
-    ledger = ledger_beside(data) if out is None else Study(out).ledger_path
+    ledger = None if choice is None else ledger_for(data, out)
     with judged_options(choice, ledger) as options:
         graded = grade_samples(read, options=options, seed=seed)
     settings = {"columns": dict(read.columns)}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.records.study import Study
 from calibrant.semantics.options import Options
 
-__all__ = ["JudgeChoice", "judged_options", "ledger_beside"]
+__all__ = ["JudgeChoice", "judged_options", "ledger_beside", "ledger_for"]
 
 _SUFFIX = ".judge.sqlite"
 
@@ -90,6 +92,24 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
 
 
 def ledger_beside(data: Any) -> Path | None:
-    """Return the file for a judge's replies beside an input file."""
+    """Return the file for a judge's replies: of a study its ledger, else one beside the file."""
     first = data[0] if isinstance(data, list | tuple) and data else data
-    return Path(f"{first}{_SUFFIX}") if isinstance(first, str | Path) else None
+    if not isinstance(first, str | Path):
+        return None
+    return Study(first).ledger_path if Study.is_study(first) else Path(f"{first}{_SUFFIX}")
+
+
+def ledger_for(data: Any, out: str | Path | None) -> Path | None:
+    """Return the ledger of the study `out`, with the replies that the input has already.
+
+    A judge that `audit` has asked about a file is not asked again when `grade` makes it a study.
+    """
+    beside = ledger_beside(data)
+    if out is None:
+        return beside
+    own = Study(out).ledger_path
+    if beside is not None and beside.is_file() and not own.exists():
+        own.parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(beside)) as held, closing(sqlite3.connect(own)) as copy:
+            held.backup(copy)
+    return own
