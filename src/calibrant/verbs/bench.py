@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -190,8 +191,20 @@ def bench_mace(
             "results": list(benchmark.statistics),
             "filters": list(benchmark.filters),
             "page_views": views.summary() if views is not None else [],
+            "next": None if out is None else _check_step(out, triples, domain_files),
         }
     )
+
+
+def _check_step(
+    out: str | Path, triples: Sequence[str | Path], domain_files: Sequence[str | Path]
+) -> dict[str, str]:
+    """Return the command that looks at the questions again, with the facts behind them."""
+    given = [("--triples", path) for path in triples]
+    given += [("--domain-file", path) for path in domain_files]
+    options = "".join(f" {name} {shlex.quote(str(path))}" for name, path in given)
+    command = f"calibrant bench check {shlex.quote(str(out))}{options}"
+    return {"why": "Check every question again, with a second source", "command": command}
 
 
 def _broken(document: Mapping[str, Any]) -> str | None:

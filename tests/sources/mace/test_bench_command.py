@@ -1,6 +1,7 @@
 """The command line of the benchmark: files, exit codes, messages."""
 
 import json
+import shlex
 
 import polars as pl
 import pytest
@@ -33,6 +34,20 @@ def test_the_fixed_command_writes_the_fixed_columns(tmp_path):
         assert len(row["references"]) == row["k"]
         assert all(isinstance(names, list) for names in row["references"])
     assert run("check", files[0]).exit_code == 0
+
+
+def test_the_next_step_of_a_domain_of_ones_own_can_be_taken_as_it_stands(tmp_path):
+    folder = tmp_path / "my domain"
+    CliRunner().invoke(app, ["init", str(folder), "--domain"])
+    done = run("mace", "--domain-file", folder / "borders.toml", "--k", "2", "--per-k", 3,
+               "--out", tmp_path / "q.jsonl", "--json", tmp_path / "b.json")  # fmt: skip
+    assert done.exit_code == 0
+    step = json.loads((tmp_path / "b.json").read_text())["next"]["command"]
+    name, *words = shlex.split(step)
+    assert name == "calibrant"
+    checked = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert checked.exit_code == 0
+    assert "All 3 questions hold" in " ".join(checked.output.split())
 
 
 def test_a_wrong_reference_ends_with_exit_code_1(tmp_path):
