@@ -190,7 +190,7 @@ ASKED = {
     "independent labels": {"error_rate": 0.05, "labels": 1000, "correlation": 0.3},
     "when perturbed": {"error_rate": 0.05, "labels": 1000, "perturbed_error": 0.1},
     "if a temperature is off": {"scores": "pool", "labels": 300},
-    "confidence against its gap": {"scores": "pool"},
+    "confidence against the size of its gap": {"scores": "pool"},
 }  # fmt: skip
 
 

@@ -57,6 +57,33 @@ def test_rows_of_a_table_stay_distinct_in_80_columns(names):
     assert len(set(shown)) == len(shown) == len(rows)
 
 
+COLUMNS = st.sampled_from(["token_length", "category", "age", "distance_to_nearest_example"])
+CLAUSES = st.tuples(COLUMNS, st.sampled_from(["<=", ">=", "<", ">"]), st.integers(0, 9999))
+RULES = st.lists(CLAUSES, min_size=1, max_size=3).map(
+    lambda clauses: " and ".join(f"{column} {sign} {value}" for column, sign, value in clauses)
+)
+
+
+@given(st.lists(RULES, unique=True, min_size=1, max_size=20), st.integers(6, 60))
+@settings(max_examples=100, deadline=None)
+def test_a_shortened_rule_has_no_half_number_and_no_half_operator(rules, width):
+    for rule, short in short_names(rules, width).items():
+        assert cell_len(short) <= width
+        # Where two rules would look alike, a number after the dots tells them apart.
+        kept = re.findall(r"(<=|>=|<|>)(?: (\d+))?", re.sub(r"…\d+$", "", short))
+        whole = re.findall(r"(<=|>=|<|>) (\d+)", rule)
+        for (sign, value), (true_sign, true_value) in zip(kept, whole, strict=False):
+            assert (sign, value) in {(true_sign, true_value), (true_sign, "")}, (rule, short)
+
+
+def test_rules_in_80_columns_are_read_without_the_page():
+    rules = ["category = biology and token_length <= 181", "token_length >= 41 and age <= 9"]
+    assert list(short_names(rules, 36).values()) == [
+        "catego… = biology and token… <= 181",
+        "token_length >= 41 and age <= 9",
+    ]
+
+
 SIZES = ("405B", "70B", "8B")
 
 

@@ -10,6 +10,8 @@ from itertools import count, pairwise
 
 from rich.cells import cell_len, set_cell_size
 
+from calibrant.report.short_rules import is_rule, rule_start, short_rule
+
 __all__ = ["cut_cells", "short_names", "told_apart"]
 
 Measure = Callable[[str], float]
@@ -69,7 +71,8 @@ def short_names(
     known = list(dict.fromkeys(names))
     if all(measure(name) <= width for name in known):
         return {name: name for name in known}
-    apart = told_apart(known)
+    # The beginning of a rule is a column: without it the rest says nothing.
+    apart = {name: name for name in known} if any(map(is_rule, known)) else told_apart(known)
     found = {name: text for name, text in apart.items() if measure(text) <= width}
     for form in _forms(list(apart.values()), _Room(width, measure)):
         # A form counts for those names only that it keeps apart from all others.
@@ -117,9 +120,6 @@ def _forms(names: Sequence[str], room: _Room) -> list[Callable[[str], str]]:
         return often[families[name], word]
 
     def dateless(name: str) -> str:
-        if " " in name:
-            # A rule such as 'age >= 29' is no name: its numbers tell most.
-            return _middle(name, room)
         return _rare_words(
             name, room, lambda word: (bool(_DIGITS.fullmatch(word)), shared(name, word))
         )
@@ -132,12 +132,21 @@ def _forms(names: Sequence[str], room: _Room) -> list[Callable[[str], str]]:
         third = next((k for k in range(1, len(name)) if room.measure(name[:k]) * 3 > room.width), 1)
         return _end(f"{name[:third]}…{name[max(after[name], third) :]}", room)
 
+    def rule(name: str) -> str:
+        return short_rule(name, room.holds)
+
+    def tight_rule(name: str) -> str:
+        return short_rule(name, room.holds, least=1)
+
+    if any(map(is_rule, names)):
+        return [rule, tight_rule]
     return [dateless, rare, differing, lambda name: _middle(name, room)]
 
 
 def _numbered(name: str, room: _Room, taken: set[str]) -> str:
     for number in count(2):
-        short = _end(name, room, f"…{number}")
+        mark = f"…{number}"
+        short = rule_start(name, room.holds, mark) if is_rule(name) else _end(name, room, mark)
         if short not in taken:
             return short
     raise AssertionError

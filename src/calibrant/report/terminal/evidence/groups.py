@@ -43,7 +43,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _across(rows: list[Mapping[str, Any]]) -> Table:
     return Table(
-        ("group", "models", "over-confident in", "mean gap at equal confidence"),
+        ("group", "models", "over-confident", "gap, points"),
         tuple(
             (
                 row["rule"],
@@ -54,6 +54,8 @@ def _across(rows: list[Mapping[str, Any]]) -> Table:
             for row in rows[:_ROWS]
         ),
         title="Groups that stand out, over all models",
+        note="Models for which the group stands out, and for how many of them as over-confident. "
+        "Gap: says minus right, against other answers of equal confidence.",
         main=True,
     )
 

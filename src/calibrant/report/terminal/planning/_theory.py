@@ -8,9 +8,9 @@ from typing import Any
 from calibrant.claims.words import count, points, points_range
 from calibrant.report.blocks import Table
 
-__all__ = ["is_asked", "theory_table"]
+__all__ = ["is_asked", "theory_tables"]
 
-Row = tuple[str, str, str]
+Row = tuple[str, ...]
 
 
 def is_asked(found: Mapping[str, Any]) -> bool:
@@ -18,18 +18,30 @@ def is_asked(found: Mapping[str, Any]) -> bool:
     return bool(found.keys() - {"temperature", "self_evaluation"})
 
 
-def theory_table(found: Mapping[str, Any]) -> Table:
-    """Return a row per question, answered for random and for chosen labels."""
-    rows = [row for name, made in _ROWS.items() if name in found for row in made(found[name])]
-    return Table(
-        ("asked", "random labels", "chosen labels"),
-        tuple(rows),
-        title="What else was asked",
-        note=(
-            "Worst-case rates with constant 1; scores (95 % interval), temperature and rank "
-            "correlations are computed from the numbers or the table."
-        ),
+def theory_tables(found: Mapping[str, Any]) -> list[Table]:
+    """Return what is a rate, for random and for chosen labels, and what was computed."""
+    rates, computed = (
+        tuple(row for name, made in rows.items() if name in found for row in made(found[name]))
+        for rows in (_RATES, _COMPUTED)
     )
+    return [
+        table
+        for table in (
+            Table(
+                ("asked", "random labels", "chosen labels"),
+                rates,
+                title="What else was asked",
+                note="Rates of the worst case, with constant 1.",
+            ),
+            Table(
+                ("asked", "answer"),
+                computed,
+                title="What the numbers themselves say",
+                note="Correlations are between ranks of bins of confidence, tested by permutation.",
+            ),
+        )
+        if table.rows
+    ]
 
 
 def _horizon(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -88,15 +100,15 @@ def _depth(found: Mapping[str, Any]) -> Iterator[Row]:
 def _published(found: Mapping[str, Any]) -> Iterator[Row]:
     gap = found["gap"]
     told = f"{100 * gap['value']:+.1f} ({points_range(gap['low'], gap['high'])}) points"
-    yield ("difference of the scores", told, "")
+    yield ("difference of the scores, 95 % interval", told)
     if found["labels_needed"] is not None:
-        yield ("questions to tell it from 0", f"{found['labels_needed']:,}", "")
+        yield ("questions to tell it from 0", f"{found['labels_needed']:,}")
 
 
 def _temperature(found: list[Mapping[str, Any]]) -> Iterator[Row]:
     for entry in found:
         name = f"{entry['model']}: " if len(found) > 1 else ""
-        yield (f"{name}if a temperature is off", points(entry["error"]), "")
+        yield (f"{name}if a temperature is off", points(entry["error"]))
 
 
 def _self_evaluation(found: list[Mapping[str, Any]]) -> Iterator[Row]:
@@ -105,13 +117,12 @@ def _self_evaluation(found: list[Mapping[str, Any]]) -> Iterator[Row]:
         gap, right = entry["gap"], entry["accuracy"]
         if gap["correlation"] is None or right["correlation"] is None:
             continue
-        told = f"{gap['correlation']:.2f} (p {gap['p_value']:.2g})"
-        beside = f"accuracy {right['correlation']:.2f} (p {right['p_value']:.2g})"
-        yield (f"{name}confidence against its gap", told, beside)
+        for what, part in (("the size of its gap", gap), ("accuracy", right)):
+            told = f"correlation {part['correlation']:.2f} (p {part['p_value']:.2g})"
+            yield (f"{name}confidence against {what}", told)
 
 
-_ROWS: dict[str, Any] = {
-    "published": _published,
+_RATES: dict[str, Any] = {
     "horizon": _horizon,
     "scaling": _scaling,
     "dynamics": _dynamics,
@@ -119,6 +130,9 @@ _ROWS: dict[str, Any] = {
     "transfer": _transfer,
     "effective_labels": _effective,
     "robustness_floor": _robustness,
+}
+_COMPUTED: dict[str, Any] = {
+    "published": _published,
     "temperature": _temperature,
     "self_evaluation": _self_evaluation,
 }

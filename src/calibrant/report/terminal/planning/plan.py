@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.claims.words import count, percent, points
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
-from calibrant.report.terminal.planning.theory import is_asked, theory_table
+from calibrant.report.terminal.planning._theory import is_asked, theory_tables
 
 __all__ = ["blocks"]
 
@@ -27,7 +27,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     theory = document.get("theory")
     if theory and is_asked(theory):
         # Whoever asks for more than labels and precision is answered first.
-        parts.append(theory_table(theory))
+        parts.extend(theory_tables(theory))
     parts.append(Paragraph(_headline(entry), strong=not plans))
     steep = entry["lipschitz"]
     steepness = "infinite" if steep is None else f"{steep:.3g}"
@@ -45,7 +45,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if entry["expiry"]:
         parts.append(Paragraph(_expiry(entry["expiry"])))
     if theory and not is_asked(theory):
-        parts.append(theory_table(theory))
+        parts.extend(theory_tables(theory))
     if document["measured"]:
         parts.append(_measured(document["measured"]))
     if document["leaderboard"]:
