@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.claims.claim import Claim
 
-__all__ = ["TABLE", "as_call", "next_step"]
+__all__ = ["TABLE", "as_call", "next_step", "read_as"]
 
 _LISTS = frozenset({"features", "models", "price"})
 TABLE = "TABLE"
@@ -109,14 +109,22 @@ def _is_number(text: str) -> bool:
     return True
 
 
+def read_as(settings: Mapping[str, Any]) -> str:
+    """Return how the input was read, as options that the next command needs too.
+
+    Examples
+    --------
+    >>> read_as({"columns": {"confidence": "p"}, "on_invalid": "drop"})
+    ' --confidence p --on-invalid drop'
+    """
+    columns = (settings.get("columns") or {}).items()
+    given = "".join(f" --{role} {shlex.quote(str(name))}" for role, name in columns if name)
+    # What had to be dropped here would stop the next command too.
+    return given + (" --on-invalid drop" if settings.get("on_invalid") == "drop" else "")
+
+
 def _place(head: Mapping[str, Any]) -> str:
     """Return the input with the columns that it was read by, as a command takes them."""
-    files = head.get("input") or []
     source = str(head.get("source") or "")
-    named = shlex.quote(source) if files and source else TABLE
-    settings = head.get("settings") or {}
-    columns = (settings.get("columns") or {}).items()
-    given = [f"--{role} {shlex.quote(str(name))}" for role, name in columns if name]
-    # What had to be dropped here would stop the next command too.
-    more = " --on-invalid drop" if settings.get("on_invalid") == "drop" else ""
-    return " ".join([named, *given]) + more
+    named = shlex.quote(source) if head.get("input") and source else TABLE
+    return named + read_as(head.get("settings") or {})

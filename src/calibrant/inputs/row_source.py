@@ -60,9 +60,10 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
         with error_source(head["source"]):
             scores = _recalibrated(scores, options.recalibrate, options.seed, raw)
         rankings = frozenset()
+    drawn = {} if opened.pool_rows is None else {"drawn_from": opened.pool_rows}
     return AuditSource(
         head,
-        _IN_MEMORY,
+        {**_IN_MEMORY, **drawn},
         partial(_blocks, scores, options, rankings, opened.notes, _raw_notes(raw, options)),
         partial(table_coverage, scores),
         dict(scores.dropped),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from calibrant.claims.next_step import read_as
 from calibrant.core.document import kind_of
 
 __all__ = ["decision_step"]
@@ -35,9 +36,7 @@ def decision_step(document: Mapping[str, Any], table: str) -> tuple[str, str] | 
     kind, entries = kind_of(document), document.get("results") or []
     if not entries or kind not in _STEPS:
         return None
-    columns = ((document.get("settings") or {}).get("columns") or {}).items()
-    given = [f"--{role} {shlex.quote(str(name))}" for role, name in columns if name]
-    return _STEPS[kind](document, entries, " ".join([table, *given]))
+    return _STEPS[kind](document, entries, table + read_as(document.get("settings") or {}))
 
 
 def _decided(document: Mapping[str, Any], entries: Any, table: str) -> tuple[str, str]:

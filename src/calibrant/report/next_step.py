@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from calibrant.claims.next_step import TABLE, as_call
+from calibrant.claims.next_step import TABLE, as_call, read_as
 from calibrant.core.document import kind_of
 from calibrant.report.next_decision import decision_step
 
@@ -39,6 +39,8 @@ _STEPS: dict[str, Step] = {
     "run": ("See how far the confidence can be trusted", "calibrant audit {input}"),
     "import_logs": ("See how far the confidence can be trusted", "calibrant audit {input}"),
 }
+# Kinds whose next verb reads the same table of scores, with the same names of columns.
+_OF_SCORES = frozenset({"audit", "groups", "leaderboard", "plan", "label", "monitor"})
 
 
 def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] = ()) -> Step | None:
@@ -60,7 +62,7 @@ def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] =
     done = {kind_of(other): other for other in beside}
     if step is not None and _verb(step[1]) in done:
         # Comparing or choosing is done: what was chosen is taken from there.
-        later = (_DECIDE[0], _DECIDE[1].format(input=_input(document)))
+        later = (_DECIDE[0], _DECIDE[1].format(input=_read_again(document)))
         step = _own_step(done["decide"]) if "decide" in done else later
     return None if step is None else (step[0], as_call(step[1]))
 
@@ -99,7 +101,9 @@ def _verb(command: str) -> str:
 def _own_step(document: Mapping[str, Any]) -> Step | None:
     own = document.get("next")
     if kind_of(document) == "label" and _may_stop(document):
-        return _EXPORT[0], _EXPORT[1].format(input=_input(document))
+        return _EXPORT[0], _EXPORT[1].format(input=_read_again(document))
+    if kind_of(document) == "label" and document.get("batch"):
+        return _filled(document, str(document["batch"]["path"]))
     if isinstance(own, Mapping):
         return str(own["why"]), _without_folder(str(own["command"]), document)
     if own:
@@ -111,7 +115,15 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
     if found is not None:
         return found
     step = _STEPS.get(kind_of(document))
-    return None if step is None else (step[0], step[1].format(input=_input(document)))
+    return None if step is None else (step[0], step[1].format(input=_read_again(document)))
+
+
+def _filled(document: Mapping[str, Any], batch: str) -> Step:
+    """Return how a batch comes back once its labels are filled in."""
+    place = shlex.quote(PurePath(batch.replace("\\", "/")).name)
+    read = read_as(document.get("settings") or {})
+    command = f"calibrant label add {_input(document)} {place}{read}"
+    return "Take it back when it is filled in", command
 
 
 def _may_stop(document: Mapping[str, Any]) -> bool:
@@ -127,6 +139,14 @@ def _without_folder(command: str, document: Mapping[str, Any]) -> str:
         if source and shown in command:
             return command.replace(shown, shlex.quote(name))
     return command
+
+
+def _read_again(document: Mapping[str, Any]) -> str:
+    """Return the input with the columns and the rule that it was read by, where a table was."""
+    named = _input(document)
+    if kind_of(document) in _OF_SCORES:
+        named += read_as(document.get("settings") or {})
+    return named
 
 
 def _input(document: Mapping[str, Any]) -> str:

@@ -60,7 +60,8 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
 def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     results = document.get("results") or []
     if kind == "audit" and results:
-        return _audited(whole_entries(document))
+        pool = (document.get("reading") or {}).get("drawn_from")
+        return _audited(whole_entries(document), pool)
     if kind == "audit" and document.get("sem_ece"):
         block = document["sem_ece"][0]
         return [f"{block['questions']:,} questions x {block['draws']} draws"]
@@ -73,7 +74,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     return []
 
 
-def _audited(whole: list[Mapping[str, Any]]) -> list[str]:
+def _audited(whole: list[Mapping[str, Any]], pool: int | None) -> list[str]:
     methods = {str(entry["method"]) for entry in whole}
     models = {str(entry["model"]) for entry in whole}
     found = [f"{len(methods)} confidences"]
@@ -81,6 +82,8 @@ def _audited(whole: list[Mapping[str, Any]]) -> list[str]:
         found = [_confidence(methods.pop())]
     if len(models) > 1:
         found.append(f"{len(models)} models")
+    if pool is not None:
+        return [*found, f"{sum(entry['n'] for entry in whole):,} labels of {pool:,} answers"]
     return [*found, f"{max(entry['questions'] for entry in whole):,} questions"]
 
 

@@ -78,6 +78,7 @@ class OpenLabels(Opened):
             if equal_chances(frame[WEIGHT])
             else "drawn with unequal chances, which weights undo"
         )
+        self.pool_rows = session.rows.height
         self.notes = [
             f"outcomes are {frame.height:,} labels of {session.rows.height:,} rows, by people; "
             f"{chances}"

@@ -44,6 +44,8 @@ class Opened(ABC):
     whole_record = False
     """Whether refusals and grades that are shares are part of the record."""
 
+    pool_rows: int | None = None
+    """Answers that the labelled ones were drawn from; None where nothing was drawn."""
     unreadable: Mapping[str, int] = MappingProxyType({})
     """Rows that could not be read at all, by rule."""
 

@@ -1,0 +1,56 @@
+"""Whoever types what comes next gets from a plan to labels and to their audit."""
+
+import shlex
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import calibrant
+from calibrant.cli.main import app
+from calibrant.report.next_step import next_step
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """A pool with its own names of columns, and rows that must be dropped."""
+    rng = np.random.default_rng(5)
+    said = rng.uniform(0.5, 1, 400)
+    table = pl.DataFrame(
+        {
+            "question_id": [f"{i:04}" for i in range(400)],
+            "answer": ["yes"] * 390 + [None] * 10,
+            "p": said,
+        }
+    )
+    table.write_csv(tmp_path / "pool.csv")
+    return tmp_path / "pool.csv"
+
+
+def typed(document, folder, monkeypatch):
+    _, command = next_step(document)
+    monkeypatch.chdir(folder)
+    words = shlex.split(command)
+    assert words[0] == "calibrant"
+    run = CliRunner().invoke(app, words[1:])
+    assert run.exit_code == 0, (command, run.output)
+    return command
+
+
+def test_from_the_plan_to_the_labels_by_typing_what_comes_next(pool, monkeypatch):
+    read = {"confidence": "p", "on_invalid": "drop"}
+    plan = calibrant.plan(pool, claim="ece<0.2", **read).to_dict()
+    command = typed(plan, pool.parent, monkeypatch)
+    assert command == (
+        "calibrant label next pool.csv --confidence p --on-invalid drop --out batch.csv"
+    )
+    batch = pool.parent / "batch.csv"
+    again = calibrant.label_next(pool, out=batch, **read).to_dict()
+    filled = pl.read_csv(batch, infer_schema=False).with_columns(pl.lit("1").alias("correct"))
+    filled.write_csv(batch)
+    assert "label add pool.csv batch.csv" in typed(again, pool.parent, monkeypatch)
+    audited = calibrant.audit(pool, **read)
+    labels = audited.to_dict()["results"][0]["n"]
+    assert labels == filled.height
+    assert f"{labels} labels of 390 answers" in str(audited)
