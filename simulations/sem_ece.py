@@ -30,6 +30,7 @@ from simulations._sem_ece_worlds import (
 
 RUNS = int(os.environ.get("CALIBRANT_REPEATS", "1000"))
 STAR_RUNS = max(RUNS // 5, 4)
+MANY_RUNS = max(STAR_RUNS // 2, 4)
 # Known without simulation: the leading answer is right as often as it is drawn.
 EXACT = {"calibrated, 5 classes", "calibrated, 20 classes", "calibrated mode, 5 classes"}
 
@@ -186,7 +187,7 @@ def unlimited():
     means = {}
     for questions, n, runs in (
         (200, 20, STAR_RUNS),
-        (1000, 20, max(STAR_RUNS // 2, 4)),
+        (1000, 20, MANY_RUNS),
         (200, 50, STAR_RUNS),
     ):
         for name in WORLDS:
@@ -213,7 +214,7 @@ def main() -> None:
         "",
         f"Written by `python -m simulations sem_ece` on {machine()}; "
         f"{versions(['numpy', 'scipy'])}. {STAR_RUNS} runs per cell for the error with "
-        f"unlimited draws, {RUNS:,} for the test.",
+        f"unlimited draws ({MANY_RUNS} with 1,000 questions), {RUNS:,} for the test.",
         "",
         *test_rates(),
         "",

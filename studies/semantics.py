@@ -35,6 +35,7 @@ from calibrant.semantics.same.cluster import cluster_exact
 from calibrant.semantics.same.forms import read_cues
 from calibrant.semantics.same.hybrid import is_phrase
 from calibrant.semantics.text.normalise import Normaliser
+from studies._contained import part_lines
 from studies._semantics_unseen import PLAIN_STEPS, bare_graders, unseen_rows, without_word_lists
 from studies._siblings import alike_table
 
@@ -374,6 +375,7 @@ def main() -> None:
         "",
         *embedding_lines(rows),
         *alike_lines(),
+        *part_lines({"people": rows, "LLM judge": unseen}, DATA),
         "## Partitions and grades against a recorded LLM judge",
         "",
         "MACE, DeepSeek-V3, 6,000 questions with 20 draws each. Share of questions where the result"
