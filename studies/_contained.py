@@ -1,8 +1,8 @@
 """Would it help to join a name with a longer one that begins or ends with it? Measured, not used.
 
-Two answers to one question that people grade differently cannot mean the same. So of the pairs
-that a rule joins, the share with differing grades bounds its error from below, and no label of
-sameness is needed.
+Two answers to one question that people grade differently do not mean the same, unless they slip.
+So of the pairs that a rule joins, the share with differing grades tells how often it errs, and no
+label of sameness is needed.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ def part_lines(sets: Mapping[str, Sequence[Graded]], folder: Path) -> list[str]:
         "'Vivaldi' and 'Antonio Vivaldi' are two classes where a question does not ask who. In"
         f" {apart} of {questions} TriviaQA questions with 20 draws the right answers lie in several"
         " classes. A rule could join a name with the only longer answer that begins or ends with"
-        " it. Two answers that are graded differently cannot mean the same, so the share of joined"
-        " pairs with differing grades bounds the error of such a rule from below.",
+        " it. Two answers that are graded differently do not mean the same, unless the grader"
+        " slips. So the share of joined pairs with differing grades tells how often a rule errs.",
         "",
         *table,
         "",
