@@ -50,6 +50,8 @@ def test_from_the_plan_to_the_labels_by_typing_what_comes_next(pool, monkeypatch
     filled = pl.read_csv(batch, infer_schema=False).with_columns(pl.lit("1").alias("correct"))
     filled.write_csv(batch)
     assert "label add pool.csv batch.csv" in typed(again, pool.parent, monkeypatch)
+    planned = calibrant.plan(pool, claim="ece<0.2", **read).to_dict()
+    assert "calibrant audit pool.csv" in typed(planned, pool.parent, monkeypatch)
     audited = calibrant.audit(pool, **read)
     labels = audited.to_dict()["results"][0]["n"]
     assert labels == filled.height

@@ -22,6 +22,7 @@ _EXPORT = (
     "Take the labels out, with their weights",
     "calibrant label export {input} --out labels.csv",
 )
+_AT_HAND = ("See what the labels at hand show already", "calibrant audit {input}")
 _STEPS: dict[str, Step] = {
     "audit": _DECIDE,
     "groups": _DECIDE,
@@ -111,11 +112,19 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
     if kind_of(document) == "plan" and not document.get("source"):
         # A plan by formula is about no answers that could be labelled.
         return None
+    if kind_of(document) == "plan" and _labels_at_hand(document):
+        return _AT_HAND[0], _AT_HAND[1].format(input=_read_again(document))
     found = decision_step(document, _input(document))
     if found is not None:
         return found
     step = _STEPS.get(kind_of(document))
     return None if step is None else (step[0], step[1].format(input=_read_again(document)))
+
+
+def _labels_at_hand(document: Mapping[str, Any]) -> bool:
+    """Whether a claim was planned for a pool of which a part is labelled already."""
+    made = sum(block["verification"]["labels"] for block in document.get("measured") or ())
+    return 0 < made < sum(plan["items"] for plan in document.get("plans") or ())
 
 
 def _filled(document: Mapping[str, Any], batch: str) -> Step:

@@ -101,7 +101,7 @@ def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
         rows,
         title=f"What {count(shows['labels'], 'label')} can show",
         note=(
-            f"The smallest error that can be shown not to be reached, with a chance of "
+            f"The smallest limit that the error can be shown to be below, with a chance of "
             f"{percent(shows['power'])}, by the test that label and audit use."
         ),
     )
