@@ -230,3 +230,10 @@ def test_an_unknown_way_to_choose_questions_is_refused(tmp_path):
     done = run(app, ["bench", "mace", "--out", out, "--per-k", "1", "--strata", "kmeans"])
     assert isinstance(done.exception, InputError)
     assert "ngrams, sentence, random" in str(done.exception)
+
+
+def test_an_option_whose_value_was_forgotten_does_not_take_the_next_option():
+    words = ["plan", "scores.csv", "--rank", "--on-invalid", "drop"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2
+    assert "Option '--rank' needs a value: --rank METRIC" in done.output

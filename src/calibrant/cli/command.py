@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -70,6 +71,21 @@ class VerbCommand(click.Command):
         if self.verb.example:
             with formatter.section("Example"):
                 formatter.write_text(self.verb.example)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the words apart; an option whose value was forgotten does not take the next one."""
+        options = {
+            flag: param
+            for param in self.get_params(ctx)
+            if isinstance(param, click.Option)
+            for flag in param.opts
+        }
+        for word, after in pairwise(args):
+            if word in options and not options[word].is_flag and after in options:
+                param = options[word]
+                example = param.metavar or param.make_metavar(ctx)
+                raise click.UsageError(f"Option {word!r} needs a value: {word} {example}", ctx)
+        return super().parse_args(ctx, args)
 
     def _run(self, **texts: Any) -> None:
         try:

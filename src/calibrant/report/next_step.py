@@ -124,7 +124,7 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
 def _labels_at_hand(document: Mapping[str, Any]) -> bool:
     """Whether a claim was planned for a pool of which a part is labelled already."""
     made = sum(block["verification"]["labels"] for block in document.get("measured") or ())
-    return 0 < made < sum(plan["items"] for plan in document.get("plans") or ())
+    return bool(0 < made < sum(plan["items"] for plan in document.get("plans") or ()))
 
 
 def _filled(document: Mapping[str, Any], batch: str) -> Step:
