@@ -90,7 +90,7 @@ EXHIBITS = (
         "Answers of one question that mean the same are one class; the frequency of the most "
         "frequent class is the confidence.",
         ["calibrant audit deepseek_meanings.parquet --json meanings.json"],
-        ["convergence-1", "margins-1"],
+        ["meaning-reliability-1", "convergence-1", "margins-1"],
         prepare=inputs.deepseek,
     ),
     Exhibit(

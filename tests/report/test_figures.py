@@ -7,6 +7,7 @@ import pytest
 
 from calibrant.core.document import plain
 from calibrant.report.figures import figure_svg, figures_of
+from calibrant.report.figures.semantic import pooled_figures
 from documents import KINDS, document_of
 from support import ROOT
 
@@ -176,3 +177,14 @@ def test_pale_colours_of_an_exported_picture_are_those_of_the_page(tmp_path):
     assert Image.open(path).convert("RGB").getpixel((20, 20)) == pytest.approx(
         (244, 223, 215), abs=3
     )
+
+
+def test_draws_of_several_models_have_a_diagram_each_and_one_for_all():
+    bins = [{"confidence": 0.9, "rate": 0.6, "low": 0.5, "high": 0.7, "n": 40}]
+    shown = {"sem1": bins, "sem2": bins}
+    (one,) = pooled_figures({"models": 2, "reliability": shown}, 2)
+    assert one.name == "meaning-reliability-3"
+    assert one.title.startswith("All 2 models")
+    assert {row["estimator"] for row in one.spec["data"]["values"]} == {"Sem1", "Sem2"}
+    assert pooled_figures({"models": 1, "reliability": shown}, 1) == []
+    assert pooled_figures(None, 1) == []

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.report.answers import told
 from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import SHARE, tips
-from calibrant.report.figures.semantic import semantic_figures
+from calibrant.report.figures.semantic import pooled_figures, semantic_figures
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, frame
 from calibrant.report.figures.verification import floor_figure
 
@@ -26,7 +26,9 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
         _reliability(entry, number, several=several)
         for number, entry in enumerate(blocks[:_DIAGRAMS_SHOWN])
     ]
-    for number, block in enumerate(document.get("sem_ece") or []):
+    meanings = document.get("sem_ece") or []
+    found += pooled_figures(document.get("sem_ece_pooled"), len(meanings))
+    for number, block in enumerate(meanings):
         found.extend(semantic_figures(block, number))
     return [*found, *_floors(results)]
 

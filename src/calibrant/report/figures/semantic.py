@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.figures.figure import Figure
-from calibrant.report.figures.marks import tips
+from calibrant.report.figures.marks import SHARE, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, TEXT, frame
 
-__all__ = ["semantic_figures"]
+__all__ = ["pooled_figures", "semantic_figures"]
 
 _COLOURS = {"domain": ["Sem1-ECE", "Sem2-ECE"], "range": [SECOND, FIRST]}
 _COLOUR = {
@@ -22,12 +22,85 @@ _COLOUR = {
 
 
 def semantic_figures(block: Mapping[str, Any], number: int) -> list[Figure]:
-    """Return the convergence curve (where there are draws enough) and the margin strata."""
+    """Return the reliability diagram, the convergence curve (with draws enough) and the strata."""
     found = []
+    if block.get("reliability"):
+        found.append(_reliability(block["reliability"], _name(block), number))
     if block.get("convergence"):
         found.append(_convergence(block, number))
     found.append(_strata(block, number))
     return found
+
+
+def pooled_figures(pooled: Mapping[str, Any] | None, number: int) -> list[Figure]:
+    """Return the reliability diagram over all models, where there are several."""
+    if not pooled or pooled["models"] < 2 or not pooled.get("reliability"):
+        return []
+    return [_reliability(pooled["reliability"], f"All {pooled['models']} models", number)]
+
+
+def _reliability(bins: Mapping[str, Any], name: str, number: int) -> Figure:
+    rows = [
+        {
+            "estimator": kind,
+            **{key: part[key] for key in ("confidence", "rate", "low", "high", "n")},
+        }
+        for kind, key in (("Sem1", "sem1"), ("Sem2", "sem2"))
+        for part in bins[key]
+    ]
+    x = {"field": "confidence", **SHARE, "title": "share of draws with the leading meaning"}
+    y = {"field": "rate", **SHARE, "title": "share right"}
+    scale = {"domain": ["Sem1", "Sem2"], "range": _COLOURS["range"]}
+    colour = {"field": "estimator", "type": "nominal", "scale": scale, "title": None}
+    spec = frame(
+        {
+            "data": {"values": rows},
+            "layer": [
+                {
+                    "data": {
+                        "values": [{"confidence": 0, "rate": 0}, {"confidence": 1, "rate": 1}]
+                    },
+                    "mark": {"type": "line", "color": GREY, "strokeDash": [4, 3]},
+                    "encoding": {"x": x, "y": y},
+                },
+                {
+                    "mark": {"type": "rule", "opacity": 0.6},
+                    "encoding": {
+                        "x": x,
+                        "y": {**y, "field": "low"},
+                        "y2": {"field": "high"},
+                        "color": colour,
+                    },
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "opacity": 0.9},
+                    "encoding": {
+                        "x": x,
+                        "y": y,
+                        "color": colour,
+                        "size": {"field": "n", "type": "quantitative", "legend": None},
+                        "tooltip": tips(
+                            "estimator",
+                            confidence=".3f",
+                            rate=".3f",
+                            low=".3f",
+                            high=".3f",
+                            n=",",
+                        ),
+                    },
+                },
+            ],
+        },
+        height=240,
+    )
+    return Figure(
+        f"meaning-reliability-{number + 1}",
+        f"{name}: share right against the share of the leading meaning",
+        "On the dashed line the share of draws is the share of right answers; below it the model "
+        "is over-confident. Larger points have more questions; bars are 95 % intervals. Sem1 "
+        "counts all draws, Sem2 only those that did not choose the leading meaning.",
+        spec,
+    )
 
 
 def _convergence(block: Mapping[str, Any], number: int) -> Figure:
