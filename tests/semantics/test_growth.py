@@ -5,7 +5,18 @@ import time
 import pytest
 from simulations.text_storm import PUMPS, readers
 
-READERS = readers()
+from calibrant.clients.answers.spelling import spells
+from calibrant.clients.endpoints.secrets import KeyFinder
+from calibrant.confidence.longform.claims import split_claims
+from calibrant.records.convert.stated_in_text import stated_percent
+
+# What reads long answers, logs and the answers of endpoints beside the readers of the storm.
+READERS = readers() | {
+    "KeyFinder": KeyFinder("sk-Very/Secret+Key-0123456789").found_in,
+    "spells": lambda text: spells([text], text + "x"),
+    "split_claims": split_claims,
+    "stated_percent": stated_percent,
+}
 SIZE = 3000
 
 
@@ -55,6 +66,7 @@ def test_time_grows_with_the_length(name):
         ("grade", "hundred " * 5_000),
         ("grade", "5 " + "second " * 5_000),
         ("cluster_answers", "a" * 40_000 + " (" + " " * 40_000),
+        ("split_claims", "Mr. " * 10_000),
     ],
 )
 def test_texts_that_once_took_seconds_or_minutes(name, text):

@@ -186,8 +186,8 @@ def shrunk_variance(stats: BinStats, shrink: float) -> FloatArray:
     return np.maximum(stats.spread + moved * (2 * stats.confidence - 1) - moved**2, 0.0)
 
 
-def bin_statistics(data: Checked, *, bins: int, strategy: str) -> BinStats:
-    """Return the sums over bins of checked data."""
+def bin_statistics(data: Checked, *, bins: int, strategy: str, counted: bool = False) -> BinStats:
+    """Return the sums over bins of checked data; see `reliability_bins` for `counted`."""
     place, edges = placement(data, bins, strategy)
     y, w = data.correct, data.weights
     columns = [_ones, _column(data, 1), _column(data, 2), lambda rows: _times(y, w, rows)]
@@ -207,18 +207,13 @@ def bin_statistics(data: Checked, *, bins: int, strategy: str) -> BinStats:
         confidence=mean,
         rate=outcome[held] / weight,
         spread=np.maximum(mean - square, 0.0),
-        effective=weight if w is None or _whole(w) else weight**2 / squares[held],
+        # What counts of importance weights is their effective number (Kish).
+        effective=weight if w is None or counted else weight**2 / squares[held],
     )
 
 
 def _ones(rows: slice) -> None:
     """Stand for a column of ones in `sum_by_bin`."""
-
-
-def _whole(weights: Any) -> bool:
-    # Whole weights are repetitions, so they are counted as rows; other weights are importance
-    # weights, and what counts is their effective number (Kish).
-    return bool((weights == np.floor(weights)).all())
 
 
 def _times(y: Any, w: Any, rows: slice) -> Any:
@@ -289,6 +284,7 @@ def reliability_bins(
     strategy: str = "width",
     level: float = 0.95,
     weights: ArrayLike | None = None,
+    counted: bool = False,
 ) -> ReliabilityBins:
     """Return the bins of a reliability diagram with intervals and a consistency band.
 
@@ -298,6 +294,9 @@ def reliability_bins(
         As for `ece`.
     level
         Level of the intervals and of the band.
+    counted
+        Whether weights are numbers of equal rows, as of a table summed over cells. Otherwise a
+        row is one draw whatever its weight, and only the ratios of weights matter.
 
     Examples
     --------
@@ -307,7 +306,7 @@ def reliability_bins(
     """
     check_level(level)
     data = check(confidence, correct, weights)
-    stats = bin_statistics(data, bins=bins, strategy=strategy)
+    stats = bin_statistics(data, bins=bins, strategy=strategy, counted=counted)
     low, high = wilson_interval(stats.rate, stats.effective, level)
     reach = special.ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
     return ReliabilityBins(

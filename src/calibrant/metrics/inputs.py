@@ -30,6 +30,8 @@ Array: TypeAlias = NDArray[Any]
 PIECE = 65_536
 # Weights between these can be squared and summed as they are.
 _SMALL, _LARGE = 1e-100, 1e100
+# A share of the largest weight below which a row changes no digit of any sum.
+_NOTHING = 1e-60
 
 
 class Checked(NamedTuple):
@@ -76,7 +78,7 @@ def check(
     correct
         Outcomes in [0, 1]; exactly 0 or 1 (or false, true) where `binary`.
     weights
-        Finite, not negative, not all zero. A weight of 2 counts as two equal rows.
+        Finite, not negative, not all zero. A weight of 2 counts as two equal rows in a value.
 
     Raises
     ------
@@ -117,7 +119,9 @@ def check_weights(weights: ArrayLike | None, rows: int) -> Array | None:
     if high == 0:
         raise InputError("weights are not all zero")
     # Only their ratios count; squares of such numbers would leave the range of a float.
-    return values if _SMALL < high < _LARGE else values / high
+    if not _SMALL < high < _LARGE:
+        values, low, high = values / high, low / high, 1.0
+    return values if low >= high * _NOTHING else np.where(values < high * _NOTHING, 0.0, values)
 
 
 def check_bins(bins: int) -> int:

@@ -56,7 +56,7 @@ def spiegelhalter_z(
     correct
         Outcomes 0 or 1, shape (n,).
     weights
-        A weight of 2 counts as two equal rows.
+        Importance of each row, which is one draw whatever its weight; only ratios matter.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def spiegelhalter_z(
         w = np.ones(1) if data.weights is None else data.weights[piece]
         tilt = 1 - 2 * c
         score += float(((data.correct[piece] - c) * tilt * w).sum())
-        variance += float((tilt * tilt * c * (1 - c) * w).sum())
+        variance += float((tilt * tilt * c * (1 - c) * w * w).sum())
     if variance <= 0:
         return undefined("spiegelhalter_z", "every confidence is 0, 0.5 or 1")
     return score / math.sqrt(variance)
@@ -112,7 +112,7 @@ class CalibrationTest:
 class _Bins(NamedTuple):
     """The bins that hold rows, and the cells of nearly equal confidences inside them.
 
-    `variance` is None where the weights are whole numbers: counts have a law of their own.
+    `variance` is None where trials are numbers of rows: counts have a law of their own.
     """
 
     home: np.ndarray
@@ -131,6 +131,7 @@ def calibration_test(
     strategy: str = "width",
     norm: str = "l1",
     weights: ArrayLike | None = None,
+    counted: bool = False,
     simulations: int | None = None,
     rng: RngLike = 0,
 ) -> CalibrationTest:
@@ -145,8 +146,10 @@ def calibration_test(
     Parameters
     ----------
     confidence, bins, norm, weights
-        As for `ece`. Weights that are not whole numbers are taken as importance weights, with
-        normal errors.
+        As for `ece`. A row is one draw whatever its weight, so only the ratios of weights
+        matter; errors are normal where weights differ.
+    counted
+        Whether weights are numbers of equal rows instead, as of a table summed over cells.
     correct
         Outcomes 0 or 1, shape (n,).
     strategy
@@ -175,13 +178,15 @@ def calibration_test(
     if simulations is not None and simulations < 20:
         raise InputError(f"simulations is at least 20, got {simulations!r}")
     data = check(confidence, correct, weights, binary=True).present()
-    held = _held_bins(data, bins, strategy)
+    if not counted and data.weights is not None and data.weights.min() == data.weights.max():
+        data = data._replace(weights=None)
+    held = _held_bins(data, bins, strategy, counted=counted)
     if simulations is None and held.mass.size <= MOST_BINS:
         return _computed(held, norm, data.rows)
     return _simulated(held, norm, data.rows, simulations or DEFAULT_SIMULATIONS, as_generator(rng))
 
 
-def _held_bins(data: Checked, bins: int, strategy: str) -> _Bins:
+def _held_bins(data: Checked, bins: int, strategy: str, *, counted: bool) -> _Bins:
     """Return the rows summed over bins and cells."""
     place, edges = placement(data, bins, strategy)
     bin_of = np.empty(data.rows, np.intp)
@@ -192,7 +197,7 @@ def _held_bins(data: Checked, bins: int, strategy: str) -> _Bins:
     pair = bin_of + (c * CELLS).astype(np.intp)
     weights = data.weights
     heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
-    whole = weights is None or bool((weights == np.floor(weights)).all())
+    whole = weights is None or counted
     trials = _sums(pair, heavy)
     used = np.flatnonzero(trials)
     of_pair = np.zeros(trials.size, np.intp)

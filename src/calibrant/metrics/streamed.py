@@ -333,17 +333,24 @@ class CellBlock(MetricBlock):
     # Evidence beside the metrics.
 
     def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:
-        """Return the test of perfect calibration; whole weights are repeated rows."""
+        """Return the test of perfect calibration."""
         confidence, correct, _ = self.data
         own = rng if isinstance(rng, np.random.Generator) else 0
-        found = calibration_test(confidence, correct, bins=bins, weights=self.counts, rng=own)
+        found = calibration_test(
+            confidence, correct, bins=bins, weights=self.counts, counted=True, rng=own
+        )
         return replace(found, n=self.n)
 
     def reliability_bins(self) -> ReliabilityBins:
         """Return the bins of the reliability diagram."""
         confidence, correct, _ = self.data
         found = reliability_bins(
-            confidence, correct, bins=self.bins, level=self.level, weights=self.counts
+            confidence,
+            correct,
+            bins=self.bins,
+            level=self.level,
+            weights=self.counts,
+            counted=True,
         )
         return replace(found, n=self.gaps.stats.rows)
 

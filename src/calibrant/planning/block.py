@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike
+from calibrant.metrics.inputs import check_weights
 from calibrant.planning.refusal import require_labels
 from calibrant.stats import floors
 from calibrant.stats.binning import width_index
@@ -195,11 +196,15 @@ def _checked(
             row = int(np.argmax(bad))
             limit = "at least 0" if upper is None else "in [0, 1]"
             raise InputError(f"{name} is {limit}, got {values[row]}", row=row + 1)
-    if not w.sum() > 0.0:
-        raise InputError("the weights add up to 0")
+    units = None if units is None else np.asarray(units)
+    w = np.asarray(check_weights(w, p.size), dtype=np.float64)
+    held = w > 0.0
+    if not held.all():
+        # A resample of rows without weight would have nothing to divide by.
+        p, y, w, units = p[held], y[held], w[held], None if units is None else units[held]
     if units is None:
         return p, y, w, None
-    names, index = np.unique(np.asarray(units), return_inverse=True)
+    names, index = np.unique(units, return_inverse=True)
     return p, y, w, None if names.size == p.size else index.astype(np.intp)
 
 

@@ -9,6 +9,8 @@ __all__ = ["split_claims", "split_sentences"]
 _ABBREVIATION = re.compile(
     r"\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|etc|approx|No|Fig|e\.g|i\.e|U\.S|Jr|Sr|Inc|Ltd|[A-Z])\.$"
 )
+# Letters that are looked at before a full stop: more than any abbreviation has.
+_LONGEST_ABBREVIATION = 24
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9])")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _VERBS = (
@@ -40,7 +42,8 @@ def split_sentences(text: str) -> list[str]:
         whole = _BULLET.sub("", line).strip()
         start = 0
         for match in _END.finditer(whole):
-            if _ABBREVIATION.search(whole[: match.start()].rstrip("\"')]")):
+            before = whole[max(0, match.start() - _LONGEST_ABBREVIATION) : match.start()]
+            if _ABBREVIATION.search(before.rstrip("\"')]")):
                 continue
             found.append(whole[start : match.start()].strip())
             start = match.end()
