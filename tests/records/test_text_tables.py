@@ -95,6 +95,75 @@ def test_ids_with_leading_zeros_stay_apart(tmp_path):
     assert [entry["model"] for entry in cal.audit(path)["results"]] == ["1", "01"]
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        ["1", "1.0", "1.00"],
+        ["4.1", "4.10", "3.5"],
+        ["1e3", "1000", "0.5"],
+        ["9007199254740993", "9007199254740992", "1.5"],
+        ["1" * 48, "1" * 47 + "2", "3"],
+        ["true", "True", "false"],
+    ],
+    ids=lambda ids: ids[0][:6] + ids[1][:6],
+)
+@pytest.mark.parametrize("column", ["question_id", "model", "Model Name", "version"])
+def test_names_that_look_like_numbers_are_kept_as_they_are_written(tmp_path, ids, column):
+    path = tmp_path / "table.csv"
+    path.write_text(f"{column},confidence,correct\n" + "".join(f"{one},0.5,1\n" for one in ids))
+    own = {"version": {"model": "version"}}.get(column, {})
+    role = "question_id" if column == "question_id" else "model"
+    assert load_scores(path, **own).frame[role].to_list() == ids
+
+
+def test_blanks_and_marks_around_names_of_columns_are_no_part_of_them(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("\ufeff\ufeffquestion_id , confidence,correct \na,0.5,1\na,0.7,0\n")
+    with pytest.raises(InputError, match="appears more than once"):
+        load_scores(path)
+    path.write_text("confidence, confidence,correct\n0.5,0.9,1\n")
+    with pytest.raises(InputError, match="'confidence' 2 times"):
+        load_scores(path)
+    path.write_text('"a\nb","a\nb",confidence,correct\n1,2,0.5,1\n')
+    with pytest.raises(InputError, match="2 times"):
+        load_scores(path)
+
+
+@pytest.mark.parametrize(
+    ("raw", "row", "why"),
+    [
+        (b"confidence,correct\n0.5,1\n0.6,1,9\n", 2, "it has 3 cells, and the header 2"),
+        (b"a,confidence,correct\nx,0.5,1\n\xe9,0.6,1\n", 2, "byte 0xe9 is no UTF-8"),
+        (b'{"confidence": 0.5, "correct": 1}\n{"confidence": NaN}\n', 2, "NaN is no number"),
+        (b'{"confidence": 0.5, "correct": 1}\n{"confidence": 0.\n', 2, "no JSON object"),
+        (b'{"confidence": 1, "correct": 1, "confidence": 0}\n', 1, "'confidence' more than once"),
+        (b'[{"correct": 1}, {"correct": 1, "correct": 0}]', 2, "'correct' more than once"),
+    ],
+    ids=["more cells", "latin-1", "NaN", "cut line", "key twice", "key twice in a list"],
+)
+def test_a_row_that_cannot_be_read_is_named(tmp_path, raw, row, why):
+    path = tmp_path / "table"
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match=why) as caught:
+        cal.audit(path)
+    assert caught.value.row == row
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("text", ['{"correct": 1}\r\n{"correct": 0}\r\n', '[{"correct": 1}]'])
+def test_json_with_a_mark_of_its_encoding_is_read(tmp_path, encoding, text):
+    path = tmp_path / "table.json"
+    path.write_bytes(text.encode(encoding))
+    assert read_table(path)["correct"].to_list()[0] == 1
+
+
+def test_utf_32_is_refused_by_name(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(text_of().encode("utf-32"))
+    with pytest.raises(InputError, match="UTF-32"):
+        read_table(path)
+
+
 def test_numbers_stay_numbers(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("question_id,confidence,correct,year\n1,0.05,0,2026\n2,00.5,1,2027\n")

@@ -11,10 +11,13 @@ from calibrant.core.errors import InputError
 from calibrant.records.limits import limit, limit_hint
 
 __all__ = [
+    "MARKED",
     "column_separator",
     "file_format",
+    "first_bytes",
     "is_study",
     "is_url",
+    "plain_text",
     "read_bytes",
     "require_unpackable",
     "separator_of",
@@ -22,6 +25,10 @@ __all__ = [
 ]
 
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+_UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+MARKED = (_UTF8, *_UTF16, *_UTF32)
+"""First bytes of a text that say how it is written."""
 _PIECE = 1 << 20
 
 
@@ -49,6 +56,38 @@ def read_bytes(path: Path) -> bytes:
         if file.read(2) != _GZIP:
             return path.read_bytes()
     return b"".join(_pieces(path))
+
+
+def first_bytes(path: Path, most: int) -> bytes:
+    """Return the start of a file, unpacked where it is gzipped."""
+    with path.open("rb") as file:
+        if file.read(2) != _GZIP:
+            file.seek(0)
+            return file.read(most)
+    try:
+        with gzip.open(path) as unpacked:
+            return unpacked.read(most)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
+
+
+def plain_text(path: Path) -> bytes:
+    """Return a text as UTF-8 without marks at its start, also where it is UTF-16 or gzipped."""
+    raw = read_bytes(path)
+    if raw.startswith(_UTF32):
+        raise InputError("the text is UTF-32", source=str(path), hint="save the table as UTF-8")
+    if raw.startswith(_UTF16):
+        try:
+            raw = raw.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"the UTF-16 text cannot be read: {error}",
+                source=str(path),
+                hint="save the table as UTF-8",
+            ) from None
+    while raw.startswith(_UTF8):
+        raw = raw.removeprefix(_UTF8)
+    return raw
 
 
 def require_unpackable(path: Path) -> None:
@@ -92,7 +131,7 @@ def column_separator(path: Path) -> str:
 
 def _as_utf8(head: bytes) -> bytes:
     """Return the start of a text in UTF-8, also where its first two bytes say UTF-16."""
-    if head[:2] not in (b"\xff\xfe", b"\xfe\xff"):
+    if not head.startswith(_UTF16):
         return head
     return head[: len(head) // 2 * 2].decode("utf-16", "replace").encode()
 

@@ -151,7 +151,7 @@ on_invalid="drop" to leave such rows out and have them counted
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     name = source_name(source)
-    lazy = scan_table(source)
+    lazy = scan_table(source, names=_named_columns(model, method, question))
     asked = (confidence, correct, model, method, question, answer, weights, *(features or ()))
     lazy = with_fields(lazy, asked)
     names = column_names(lazy, source)
@@ -229,6 +229,11 @@ def _named_after_file(scores: Scores, source: Any) -> Scores:
         return scores
     frame = scores.frame.with_columns(model=pl.lit(Path(source).name.split(".")[0]))
     return replace(scores, frame=frame)
+
+
+def _named_columns(*wanted: str | None) -> list[str]:
+    """Return the columns that are asked for: a list of them, or one whose name has a comma."""
+    return [name for text in wanted if text for name in (text, *map(str.strip, text.split(",")))]
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
@@ -364,6 +369,14 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.drop(hidden if weighted else [*hidden, "weights"])
 
 
+def _weights(frame: pl.DataFrame) -> npt.NDArray[np.float64] | None:
+    """Return the weights of rows; such as are all alike weigh nothing."""
+    if "weights" not in frame.columns:
+        return None
+    weights = frame["weights"].to_numpy()
+    return None if weights.min() == weights.max() > 0 else weights
+
+
 def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBlock:
     first = frame.row(0, named=True)
     keys = {name: str(first[name]) for name in ("model", "method", *by)}
@@ -373,7 +386,7 @@ def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBloc
         keys=keys,
         confidence=frame["confidence"].to_numpy(),
         correct=frame["correct"].to_numpy(),
-        weights=frame["weights"].to_numpy() if "weights" in frame.columns else None,
+        weights=_weights(frame),
         units=ids.rank("dense").cast(pl.Int64).to_numpy() - 1 if repeated else None,
         frame=frame,
     )

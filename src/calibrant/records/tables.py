@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
 from calibrant.records.formats import file_format, require_unpackable
 from calibrant.records.text_tables import scan_text_table
+from calibrant.records.texts.bad_rows import bad_row
+from calibrant.records.texts.json_tables import scan_json_lines, scan_json_list
 
 __all__ = [
     "UNREADABLE",
@@ -26,6 +28,7 @@ __all__ = [
     "scan_table",
     "scan_text_table",
     "source_name",
+    "unreadable",
 ]
 
 # Damaged pages of a parquet file make polars panic, which is no error of its own.
@@ -47,7 +50,7 @@ def source_name(source: Any) -> str:
     return ", ".join([*paths, tables] if nameless else paths)
 
 
-def scan_table(source: Any) -> pl.LazyFrame:
+def scan_table(source: Any, *, names: Collection[str] = ()) -> pl.LazyFrame:
     """Return a lazy view of a table, so that only the columns in use are ever loaded.
 
     Parameters
@@ -55,9 +58,11 @@ def scan_table(source: Any) -> pl.LazyFrame:
     source
         Path of a csv, jsonl, json or parquet file (csv and jsonl may be gzipped), a folder or
         glob of parquet files, any dataframe that narwhals knows, or a mapping of columns.
+    names
+        Columns of a text table that hold names; see `scan_text_table`.
     """
     if isinstance(source, str | Path):
-        return _scan_path(Path(source))
+        return _scan_path(Path(source), names)
     if isinstance(source, pl.LazyFrame):
         return source
     if isinstance(source, pl.DataFrame):
@@ -139,11 +144,25 @@ def collect(lazy: pl.LazyFrame, source: Any) -> pl.DataFrame:
     try:
         return lazy.collect(engine="streaming")
     except UNREADABLE as error:
-        raise InputError(
+        raise unreadable(error, source) from None
+
+
+def unreadable(error: BaseException, source: Any) -> InputError:
+    """Return what to say of a table that cannot be read: which row, where that can be told."""
+    found = bad_row(Path(source)) if isinstance(source, str | Path) else None
+    if found is None:
+        return InputError(
             f"the table cannot be read: {reason_of(error)}",
             source=source_name(source),
-            hint="mend the row that is named, or save the table as parquet",
-        ) from None
+            hint="save the table again, as parquet if you can",
+        )
+    row, why = found
+    return InputError(
+        f"the row cannot be read: {why}",
+        source=source_name(source),
+        row=row,
+        hint="mend the row, or save the table as parquet",
+    )
 
 
 def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
@@ -151,16 +170,12 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
     try:
         return lazy.collect_schema().names()
     except UNREADABLE as error:
-        raise InputError(
-            f"the table cannot be read: {reason_of(error)}",
-            source=source_name(source),
-            hint="a table has a header and rows of equal length",
-        ) from None
+        raise unreadable(error, source) from None
 
 
-def _scan_path(path: Path) -> pl.LazyFrame:
+def _scan_path(path: Path, names: Collection[str] = ()) -> pl.LazyFrame:
     if any(mark in str(path) for mark in "*?[") and not path.exists():
-        return _scan_pattern(path)
+        return _scan_pattern(path, names)
     if not path.exists():
         raise InputError("there is no such file", source=str(path), hint="check the path")
     if path.is_dir():
@@ -173,22 +188,18 @@ def _scan_path(path: Path) -> pl.LazyFrame:
     require_unpackable(path)
     try:
         if kind == "csv":
-            return scan_text_table(path)
-        if kind == "json":
-            return pl.read_json(path, infer_schema_length=None).lazy()
-        return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
+            return scan_text_table(path, names=names)
+        return scan_json_list(path) if kind == "json" else scan_json_lines(path)
     except UNREADABLE as error:
-        raise InputError(
-            f"the table cannot be read: {reason_of(error)}", source=str(path)
-        ) from None
+        raise unreadable(error, path) from None
 
 
-def _scan_pattern(path: Path) -> pl.LazyFrame:
+def _scan_pattern(path: Path, names: Collection[str]) -> pl.LazyFrame:
     found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
     if not found:
         raise InputError("no file matches this pattern", source=str(path), hint="check the path")
     if all(file.is_file() and file_format(file) != "parquet" for file in found):
-        return pl.concat([_scan_path(file) for file in found], how="diagonal_relaxed")
+        return pl.concat([_scan_path(file, names) for file in found], how="diagonal_relaxed")
     return _scan_parquet(path)
 
 

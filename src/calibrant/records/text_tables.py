@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,41 +17,71 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.formats import read_bytes, separator_of
+from calibrant.records.columns import guessed_column
+from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
 
 __all__ = ["scan_text_table"]
 
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
+_NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
 _HEAD = 65_536
 _CHUNK = 1 << 26
 _QUOTE = ord('"')
 
 
-def scan_text_table(path: Path) -> pl.LazyFrame:
+def scan_text_table(path: Path, *, names: Collection[str] = ()) -> pl.LazyFrame:
     """Return a lazy view of a text table; all rows are looked at before a type is chosen.
 
     UTF-16 and the line ends of old Macintosh files are read as well. Columns with numbers such as
     `01` stay text, because `1` and `01` are two ids. Refused are two columns of one name and
     quotes that join several rows into one.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        Columns that hold names of questions, models or methods, besides those whose own name says
+        so: they are read as they are written, whatever number or truth value they look like.
     """
     stat = path.stat()
     kind = _looked_at(path, stat.st_mtime_ns, stat.st_size)
-    options: dict[str, Any] = {
-        "separator": kind.separator,
-        "infer_schema_length": None,
-        "schema_overrides": dict.fromkeys(kind.text_columns, pl.String()) or None,
-    }
+    options: dict[str, Any] = {"separator": kind.separator}
+    if kind.schema is None:
+        options |= {"infer_schema_length": None}  # reading says what is wrong
+    else:
+        own = {name: name.strip() or name for name in kind.schema}
+        named = {*names, *_NAMES, guessed_column("model", [*own.values()])}
+        options |= {
+            "schema": {
+                name: pl.String() if own[name] in named and _rewritten(dtype) else dtype
+                for name, dtype in kind.schema.items()
+            }
+        }
     if kind.as_is:
-        return pl.scan_csv(path, glob=False, **options)
-    return pl.read_csv(io.BytesIO(_plain(path)), **options).lazy()
+        table = pl.scan_csv(path, glob=False, **options)
+    else:
+        table = pl.read_csv(io.BytesIO(_plain(path)), **options).lazy()
+    return table.rename(own) if kind.schema is not None and any(map(_padded, own)) else table
+
+
+def _padded(name: str) -> bool:
+    return name != name.strip()
+
+
+def _rewritten(dtype: pl.DataType) -> bool:
+    """Return whether a name of this type would be written in another way than it was read."""
+    return dtype.is_float() or dtype == pl.Boolean()
 
 
 class _Kind:
-    """What a look at a text table has shown."""
+    """What a look at a text table has shown; `schema` is None where it cannot be read."""
 
-    def __init__(self, separator: str, text_columns: Sequence[str], *, as_is: bool) -> None:
+    def __init__(
+        self, separator: str, schema: Mapping[str, pl.DataType] | None, *, as_is: bool
+    ) -> None:
         self.separator = separator
-        self.text_columns = text_columns
+        self.schema = schema
         self.as_is = as_is
 
 
@@ -61,13 +90,10 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     """Look at a table once; time and size of the file tell whether it is still the same."""
     del changed, size
     with path.open("rb") as file:
-        head = file.read(_HEAD)
-    zipped = head[:2] == b"\x1f\x8b"
-    if zipped:
-        with gzip.open(path) as unpacked:
-            head = unpacked.read(_HEAD)
-    as_is = head[:2] not in _UTF16 and (b"\r" not in head or b"\n" in head)
-    if head[:2] not in _UTF16 and b"\x00" in head:
+        zipped = file.read(2) == b"\x1f\x8b"
+    head = first_bytes(path, _HEAD)
+    as_is = not head.startswith(MARKED) and (b"\r" not in head or b"\n" in head)
+    if not head.startswith(MARKED) and b"\x00" in head:
         raise InputError(
             "the text holds zero bytes: it is no UTF-8 table",
             source=str(path),
@@ -75,9 +101,8 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
         )
     if not as_is:
         head = _plain(path)[:_HEAD]
-    header = _first_line(head)
-    separator = separator_of(header)
-    _check_names(header, separator, path)
+    separator = separator_of(_first_line(head))
+    _check_names(head, separator, path)
     if not zipped and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             _check_quotes(data, separator, path)
@@ -86,33 +111,28 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
         raw = _plain(path)
         _check_quotes(raw, separator, path)
         zeros = _has_leading_zero(raw, separator)
-    text = _columns_with_zeros(path, separator, as_is=as_is) if zeros else ()
-    return _Kind(separator, text, as_is=as_is)
+    schema = _schema(path, separator, as_is=as_is, zeros=zeros)
+    return _Kind(separator, schema, as_is=as_is)
 
 
 def _plain(path: Path) -> bytes:
     """Return the table as UTF-8 with the usual line ends."""
-    raw = read_bytes(path)
-    if raw[:2] in _UTF16:
-        try:
-            raw = raw.decode("utf-16").encode()
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"the UTF-16 text cannot be read: {error}",
-                source=str(path),
-                hint="save the table as UTF-8",
-            ) from None
-    return raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return plain_text(path).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def _first_line(head: bytes) -> str:
-    line = re.split(rb"[\r\n]", head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n"), maxsplit=1)[0]
+    line = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
     return line.decode("utf-8", "replace")
 
 
-def _check_names(header: str, separator: str, path: Path) -> None:
-    names = next(csv.reader([header], delimiter=separator), [])
-    for name, count in Counter(names).items():
+def _check_names(head: bytes, separator: str, path: Path) -> None:
+    # A quoted name may hold a line end: the header is what a reader of rows takes for one.
+    text = io.StringIO(head.decode("utf-8", "replace").lstrip("\r\n"), newline="")
+    try:
+        names = next(csv.reader(text, delimiter=separator), [])
+    except csv.Error:
+        names = _first_line(head).split(separator)
+    for name, count in Counter(map(str.strip, names)).items():
         if name and count > 1:
             raise InputError(
                 f"the header names the column {name!r} {count} times",
@@ -174,20 +194,29 @@ def _unbalanced(data: bytes | mmap.mmap, place: int, path: Path) -> InputError:
 
 
 def _has_leading_zero(data: bytes | mmap.mmap, separator: str) -> bool:
+    """Return whether a number may begin with 0, or be longer than a number can be."""
     marks = re.escape(separator.encode())
-    return re.search(rb'(?:^|[\r\n"' + marks + rb"])0\d", data) is not None
+    return re.search(rb'(?:^|[\r\n"' + marks + rb"])\s*[+-]?(?:0\d|\d{19})", data) is not None
 
 
-def _columns_with_zeros(path: Path, separator: str, *, as_is: bool) -> tuple[str, ...]:
-    """Return the columns of whole numbers in which a number begins with 0."""
-    source = path if as_is else io.BytesIO(_plain(path))
+def _schema(
+    path: Path, separator: str, *, as_is: bool, zeros: bool
+) -> dict[str, pl.DataType] | None:
+    """Return the type of every column, or None where they cannot be read.
+
+    Whole numbers of which one begins with 0, or has more digits than a number holds, are text.
+    """
+
+    def lazy(**options: Any) -> pl.LazyFrame:
+        if as_is:
+            return pl.scan_csv(path, separator=separator, glob=False, **options)
+        return pl.read_csv(io.BytesIO(_plain(path)), separator=separator, **options).lazy()
+
     try:
-        typed = pl.read_csv(source, separator=separator, infer_schema_length=None, glob=False)
-        whole = [name for name, kind in typed.schema.items() if kind.is_integer()]
-        source = path if as_is else io.BytesIO(_plain(path))
-        texts = pl.read_csv(
-            source, separator=separator, infer_schema=False, columns=whole, glob=False
-        )
+        schema = dict(lazy(infer_schema_length=None).collect_schema())
+        whole = [name for name, dtype in schema.items() if dtype.is_integer()] if zeros else []
+        odd = pl.col(whole).str.contains(r"^\s*[+-]?(?:0\d|\d{19})").any()
+        texts = lazy(infer_schema=False).select(odd).collect().to_dicts() if whole else [{}]
     except pl.exceptions.PolarsError:
-        return ()  # reading the table itself says what is wrong
-    return tuple(name for name in whole if texts[name].str.contains(r"^\s*0\d").any())
+        return None
+    return {name: pl.String() if texts[0].get(name) else dtype for name, dtype in schema.items()}

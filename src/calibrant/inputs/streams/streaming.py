@@ -38,21 +38,14 @@ def as_parquet(source: str) -> Iterator[str]:
     kind = file_format(path)
     if kind == "json":
         raise InputError("a json array cannot be streamed", source=source, hint="save it as jsonl")
-    import polars as pl
-    from polars.exceptions import PolarsError
-
-    from calibrant.records.tables import scan_text_table
+    from calibrant.records.tables import UNREADABLE, scan_table, unreadable
 
     with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
         copy = Path(folder) / "table.parquet"
         try:
-            if kind == "csv":
-                table = scan_text_table(path)
-            else:
-                table = pl.scan_ndjson(path, infer_schema_length=None)
-            table.sink_parquet(copy, compression="lz4")
-        except PolarsError as error:
-            raise InputError(f"the table cannot be read: {error}", source=source) from None
+            scan_table(path).sink_parquet(copy, compression="lz4")
+        except UNREADABLE as error:
+            raise unreadable(error, source) from None
         yield str(copy)
 
 

@@ -1,0 +1,1 @@
+"""Text files as tables: JSON as people save it, and the row that cannot be read."""
