@@ -69,8 +69,8 @@ def judge_limit_warning(semantics: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 693})[0]["text"]
-    'The judge was asked 7 questions, the limit. Rules decided 693 more that it was not asked.'
+    >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 693})[0]["text"][:82]
+    'The judge was asked 7 questions, the limit. Rules decided 693 more that it was not'
     >>> judge_limit_warning({"judge_calls": 7, "judge_calls_refused": 0})
     []
     """
@@ -79,7 +79,8 @@ def judge_limit_warning(semantics: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
     text = (
         f"The judge was asked {count(semantics['judge_calls'], 'question')}, the limit. Rules "
-        f"decided {left:,} more that it was not asked."
+        f"decided {left:,} more that it was not asked. With a larger limit it is asked these too; "
+        "no reply is paid for twice."
     )
     return [{"id": "data.judge_limit", "subject": {"models": []}, "text": text}]
 
