@@ -141,7 +141,10 @@ By: TypeAlias = Annotated[
            kind="several"),
 ]  # fmt: skip
 ConfidenceColumn: TypeAlias = Annotated[
-    str | None, Option("Column of the confidence.", metavar="COL", group=INPUT)
+    str | None,
+    Option(
+        "Column of the confidence; several, as A,B, become methods.", metavar="COL", group=INPUT
+    ),
 ]
 _OUTCOME = Option("Column of the outcome, 0 or 1.", metavar="COL", group=INPUT)
 CorrectColumn: TypeAlias = Annotated[str | None, _OUTCOME]
