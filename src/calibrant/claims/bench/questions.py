@@ -25,8 +25,21 @@ def _first(facts: Facts) -> str:
     return f" First: {facts['first']}" if facts["first"] else ""
 
 
-def _people(facts: Facts) -> str:
-    return f", {facts['called_wrong']:,} called wrong by people" if facts["called_wrong"] else ""
+_PROBLEMS = (
+    ("findings", "with other answers than listed"),
+    ("duplicates", "twice"),
+    ("shared", "in two domains"),
+    ("contradicted", "contradicted by a second source"),
+    ("called_wrong", "called wrong by people"),
+)
+
+
+def _problems(facts: Facts) -> str:
+    numbers = {name: f"{facts[name]:,}" for name, _ in _PROBLEMS}
+    numbers["shared"] = count(facts["shared"], "answer")
+    found = [f"{numbers[name]} {words}" for name, words in _PROBLEMS if facts[name]]
+    whole = f"{count(facts['problems'], 'problem')} in {count(facts['questions'], 'question')}"
+    return f"{whole}: {', '.join(found)}"
 
 
 HOLD = declare(
@@ -56,12 +69,7 @@ BROKEN = declare(
         "as for `bench.questions_hold`: every question is looked at, no sampling is involved",
         "none needed: every question is looked at",
         {
-            "shown": lambda facts: (
-                f"{facts['problems']:,} problems in {count(facts['questions'], 'question')}: "
-                f"{facts['findings']:,} with other answers than listed, {facts['duplicates']:,} "
-                f"twice, {facts['shared']:,} answers in two domains, {facts['contradicted']:,} "
-                f"contradicted by a second source{_people(facts)}.{_first(facts)}"
-            ),
+            "shown": lambda facts: f"{_problems(facts)}.{_first(facts)}",
         },
     )
 )
