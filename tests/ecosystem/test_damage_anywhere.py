@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import struct
 
@@ -15,6 +16,23 @@ from ecosystem import table_of_logs
 FILES = table_of_logs.own_files()
 FIXTURES = table_of_logs.HERE / "fixtures"
 COPIES = 8
+# Copies of each file that are only read: bytes, lines and single values go wrong.
+MUTATIONS = 20
+VALUE = re.compile(
+    rb'(?<=[:\[,])\s*(?:"[^"\\\n]{0,200}"|-?\d[\d.eE+-]*|true|false|null)(?=\s*[,\]}])'
+)
+OTHER_VALUES = [
+    b"null",
+    b"[]",
+    b"{}",
+    b'"x"',
+    b"-1",
+    b"1e999",
+    b"9" * 40,
+    b"true",
+    b'{"a": [1]}',
+    b'""',
+]
 
 
 def damaged(data, rng):
@@ -34,7 +52,21 @@ def damaged(data, rng):
     )
 
 
-def copied(source, folder, rng):
+def mutated(data, rng):
+    """Return bytes with damage, lines in another order, or a value of another type."""
+    kind = rng.randrange(3)
+    if kind == 1:
+        lines = data.splitlines(keepends=True)
+        first, second = rng.randrange(len(lines)), rng.randrange(len(lines))
+        lines[first], lines[second] = lines[second], lines[first]
+        return b"".join(lines)
+    if kind == 2 and (values := list(VALUE.finditer(data))):
+        place = rng.choice(values)
+        return data[: place.start()] + rng.choice(OTHER_VALUES) + data[place.end() :]
+    return damaged(data, rng)
+
+
+def copied(source, folder, rng, change=damaged):
     target = folder / source.name
     if source.is_dir():
         shutil.copytree(source, target)
@@ -42,7 +74,7 @@ def copied(source, folder, rng):
     else:
         folder.mkdir()
         file = shutil.copy(source, target)
-    file.write_bytes(damaged(file.read_bytes(), rng))
+    file.write_bytes(change(file.read_bytes(), rng))
     return target
 
 
@@ -62,6 +94,19 @@ def test_damage_is_told_or_read_around(source, tmp_path):
                 assert len(rule) - len(str(path)) < 400, rule
                 assert len(hints) <= 1
     assert told + read == 2 * COPIES
+
+
+@pytest.mark.parametrize("source", FILES, ids=lambda path: path.name[:24])
+def test_mutations_are_told_or_read_around(source, tmp_path):
+    rng = random.Random(f"mutations of {source.name}")
+    told = []
+    for number in range(MUTATIONS):
+        path = copied(source, tmp_path / str(number), rng, mutated)
+        try:
+            read_log(path)
+        except CalibrantError as error:
+            told.append(str(error))
+    assert all(len(text.splitlines()) <= 2 for text in told)
 
 
 def test_a_sample_of_inspect_with_text_for_scores_costs_itself(tmp_path):

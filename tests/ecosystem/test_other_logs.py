@@ -98,6 +98,32 @@ def test_openai_batch_output(tmp_path):
         cal.audit(path)
 
 
+@pytest.mark.parametrize(
+    ("tokens", "why"),
+    [
+        ([("Lon", -0.1), ("don", -0.2)], "do not spell the answer"),
+        ([("Par", -0.1), ("is", -9999.0)], "no log-probability"),
+        ([("Par", 0.3), ("is", -0.2)], "no log-probability"),
+        ([("Par", -0.1), ("is", None)], "no log-probability"),
+        ([("Par", -0.1), ("is", -0.2)], None),
+    ],
+    ids=["another text", "placeholder", "above 0", "missing", "sound"],
+)
+def test_log_probs_of_a_batch_are_believed_only_where_they_can_be_the_answers(
+    tmp_path, tokens, why
+):
+    row = batch_row("a", ["Paris"])
+    content = [{"token": text, "logprob": value} for text, value in tokens]
+    row["response"]["body"]["choices"][0]["logprobs"] = {"content": content}
+    path = tmp_path / "output.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    log = read_log(path)
+    assert log.draws["answer"].to_list() == ["Paris"]
+    assert log.draws["token_logprobs"].to_list() == [None if why else [-0.1, -0.2]]
+    assert log.scores.height == (0 if why else 1)
+    assert any(why in note for note in log.notes) if why else len(log.notes) == 1
+
+
 def test_judged_answers_state_percentages(tmp_path):
     def entry(correct, confidence):
         judged = {"model_answer": "7", "correct_answer": "7", "correct": correct}

@@ -5,10 +5,10 @@ import time
 import pytest
 from simulations.text_storm import PUMPS, readers
 
-from calibrant.clients.answers.spelling import spells
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.confidence.longform.claims import split_claims
 from calibrant.records.convert.stated_in_text import stated_percent
+from calibrant.records.texts.spelling import spells
 
 # What reads long answers, logs and the answers of endpoints beside the readers of the storm.
 READERS = readers() | {

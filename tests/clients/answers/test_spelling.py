@@ -5,7 +5,7 @@ import time
 import pytest
 from aiohttp import web
 
-from calibrant.clients.answers.spelling import MISSPELT, spells
+from calibrant.records.texts.spelling import MISSPELT, spells
 from clients.sessions import questions
 
 

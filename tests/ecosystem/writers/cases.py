@@ -9,3 +9,10 @@ WITH_TOKENS = [
     ("9+3", "12", "12", None, [-0.3, -0.1]),
 ]
 CASES = [case[:4] for case in WITH_TOKENS]
+
+
+def tokens_of(text, logs):
+    """Return the tokens of a text as OpenAI writes them: as many equal parts as there are logs."""
+    size = -(-len(text) // len(logs))
+    parts = [text[place * size : (place + 1) * size] for place in range(len(logs))]
+    return [{"token": part, "logprob": one} for part, one in zip(parts, logs, strict=True)]

@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from cases import WITH_TOKENS
+from cases import WITH_TOKENS, tokens_of
 from langfuse.api.resources.commons.types import TraceWithFullDetails
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -27,7 +27,7 @@ def trace(number, asked, said, right, sure, logs):
     reply = {
         "role": "assistant",
         "content": said,
-        "logprobs": {"content": [{"token": "t", "logprob": one} for one in logs]},
+        "logprobs": {"content": tokens_of(said, logs)},
     }
     scores = [score(name, "correctness", said == right, "BOOLEAN")]
     if sure is not None:

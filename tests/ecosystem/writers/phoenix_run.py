@@ -13,7 +13,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from cases import WITH_TOKENS
+from cases import WITH_TOKENS, tokens_of
 
 PORT = "6899"
 BASE = f"http://127.0.0.1:{PORT}"
@@ -71,7 +71,7 @@ def spans(client):
                 {
                     "index": 0,
                     "message": {"role": "assistant", "content": text},
-                    "logprobs": {"content": [{"token": "t", "logprob": one} for one in logs]},
+                    "logprobs": {"content": tokens_of(text, logs)},
                 }
             ],
         }

@@ -18,12 +18,12 @@ from calibrant.clients.answers.odd import (
     text_of,
     token_count,
 )
-from calibrant.clients.answers.spelling import MISSPELT, spells
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.protocol import Completion, Request, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.records.limits import limit
+from calibrant.records.texts.spelling import MISSPELT, spells
 
 __all__ = [
     "Answer",

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from calibrant.clients.answers.logprobs import refusal
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
-from calibrant.clients.answers.spelling import MISSPELT, spells
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
+from calibrant.records.texts.spelling import MISSPELT, spells
 
 __all__ = ["GeminiClient"]
 

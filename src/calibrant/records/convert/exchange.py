@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.json_text import load_json
 from calibrant.records.convert.log import LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
@@ -53,7 +54,7 @@ class Exchange:
     confidence
         What the model is said to have stated, as logged.
     tokens
-        Log-probabilities of the tokens of the answer.
+        Log-probabilities of the tokens of the answer, each with its text where that is known.
     question_id, task, references, choices
         Where the log has them.
     """
@@ -65,7 +66,7 @@ class Exchange:
     reason: str | None = None
     grader: str | None = None
     confidence: Any = None
-    tokens: Sequence[float] | None = None
+    tokens: Sequence[Any] | None = None
     question_id: str | None = None
     task: str | None = None
     references: Sequence[str] = ()
@@ -92,6 +93,7 @@ def add_exchange(
         choices=list(one.choices) or None,
         domain=one.task,
     )
+    tokens = believed_tokens(builder, one.tokens or (), one.answer)
     builder.draw(
         **key,
         text=one.answer if options.texts else None,
@@ -99,11 +101,11 @@ def add_exchange(
         correct=one.correct,
         reason=one.reason,
         grader=one.grader,
-        token_logprobs=list(one.tokens) if one.tokens else None,
+        token_logprobs=tokens,
     )
     score = {**key, "answer": one.answer, "correct": one.correct}
-    if one.tokens and max(one.tokens) <= 0.0:
-        mean = math.fsum(one.tokens) / len(one.tokens)
+    if tokens:
+        mean = math.fsum(tokens) / len(tokens)
         builder.score(**score, method="perplexity", confidence=math.exp(mean))
     if one.confidence is None:
         return
@@ -221,14 +223,14 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
 
-def response_logprobs(value: Any) -> list[float] | None:
-    """Return the log-probabilities of the tokens in a reply in the manner of OpenAI.
+def response_logprobs(value: Any) -> list[Any] | None:
+    """Return the tokens of a reply in the manner of OpenAI, or their log-probabilities alone.
 
     Examples
     --------
     >>> reply = {"choices": [{"logprobs": {"content": [{"token": "4", "logprob": -0.1}]}}]}
     >>> response_logprobs(reply), response_logprobs("4")
-    ([-0.1], None)
+    ([{'token': '4', 'logprob': -0.1}], None)
     """
     found = _parsed(value) if isinstance(value, str) else value
     if not isinstance(found, Mapping):
@@ -239,9 +241,4 @@ def response_logprobs(value: Any) -> list[float] | None:
     held = found.get("logprobs")
     if isinstance(held, Mapping):
         held = held.get("content") or held.get("token_logprobs")
-    if not isinstance(held, list) or not held:
-        return None
-    tokens = [
-        finite_number(item.get("logprob") if isinstance(item, Mapping) else item) for item in held
-    ]
-    return None if None in tokens else [token for token in tokens if token is not None]
+    return held if isinstance(held, list) and held else None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
@@ -153,11 +154,11 @@ def _add_request(
             "answer": mapping.get(text.strip(), text.strip()),
             "correct": correct,
         }
-        tokens = [float(token["logprob"]) for token in completion.get("tokens") or []]
+        tokens = believed_tokens(builder, completion.get("tokens") or [], text)
         reason = None if correct is not None else FILTERED_ONLY if place else "not graded"
-        builder.draw(**row, text=text, reason=reason, grader=grader, token_logprobs=tokens or None)
-        total = math.fsum(tokens)
-        if tokens and max(tokens) <= 0.0 and math.isfinite(total):
+        builder.draw(**row, text=text, reason=reason, grader=grader, token_logprobs=tokens)
+        if tokens:
+            total = math.fsum(tokens)
             builder.score(**row, method="perplexity", confidence=math.exp(total / len(tokens)))
             builder.score(**row, method="sequence_probability", confidence=math.exp(total))
     return key

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.log import LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
 
@@ -96,7 +97,7 @@ def add_sample(
     answer = _resolved(answer, attachments) if answer is not None else text
     usage = output.get("usage") or {}
     logprobs = (choice.get("logprobs") or {}).get("content") or []
-    tokens = [entry["logprob"] for entry in logprobs] or None
+    tokens = believed_tokens(builder, logprobs, text)
     key = {"question_id": question, "model": context["model"], "task": context["task"]}
     draw = {
         "text": text if options.texts else None,
@@ -106,7 +107,7 @@ def add_sample(
         "grader": scorer,
         "finish_reason": choice.get("stop_reason"),
         "token_logprobs": tokens,
-        "first_token_top_logprobs": _first_tokens(logprobs),
+        "first_token_top_logprobs": None if tokens is None else _first_tokens(logprobs),
         "temperature": finite_number(context["temperature"]),
         "prompt_tokens": usage.get("input_tokens"),
         "completion_tokens": usage.get("output_tokens"),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.json_text import json_lines
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.convert.options import ReadOptions
@@ -45,8 +46,8 @@ def _add(builder: LogBuilder, row: Mapping[str, Any], options: ReadOptions) -> N
     builder.question(question_id=question, text="", kind="open")
     for choice in body["choices"]:
         content = (choice.get("logprobs") or {}).get("content") or []
-        tokens = [float(token["logprob"]) for token in content]
         text = choice["message"].get("content") or ""
+        tokens = believed_tokens(builder, content, text)
         key = {"question_id": question, "model": str(body["model"]), "draw": int(choice["index"])}
         builder.draw(
             **key,
@@ -54,10 +55,10 @@ def _add(builder: LogBuilder, row: Mapping[str, Any], options: ReadOptions) -> N
             answer=text,
             reason="a batch output holds no grades",
             finish_reason=choice.get("finish_reason"),
-            token_logprobs=tokens or None,
+            token_logprobs=tokens,
             prompt_tokens=usage.get("prompt_tokens"),
             completion_tokens=usage.get("completion_tokens"),
         )
-        if tokens and max(tokens) <= 0.0:
+        if tokens:
             mean = math.fsum(tokens) / len(tokens)
             builder.score(**key, method="perplexity", answer=text, confidence=math.exp(mean))

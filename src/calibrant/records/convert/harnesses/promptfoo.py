@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.json_text import json_lines, load_json
 from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
@@ -106,7 +107,7 @@ def _add(
         return
     correct, reason = _grade(row, options.grade)
     said = as_text(response.get("output")) or ""
-    tokens = _token_logprobs(response)
+    tokens = believed_tokens(builder, _token_logprobs(response), None)
     usage = response.get("tokenUsage") or {}
     builder.draw(
         **key,
@@ -122,7 +123,7 @@ def _add(
     if response.get("cached"):
         builder.note("some replies come from promptfoo's cache: repeats of those are copies")
     score = {**key, "answer": said, "correct": correct}
-    if tokens and max(tokens) <= 0.0:
+    if tokens:
         mean = math.fsum(tokens) / len(tokens)
         builder.score(**score, method="perplexity", confidence=math.exp(mean))
     stated = finite_number((response.get("metadata") or {}).get("confidence"))
@@ -145,9 +146,6 @@ def _grade(row: Mapping[str, Any], name: str | None) -> tuple[float | None, str 
     return float(bool(row["success"])), None
 
 
-def _token_logprobs(response: Mapping[str, Any]) -> list[float] | None:
+def _token_logprobs(response: Mapping[str, Any]) -> list[Any]:
     values = response.get("logProbs")
-    if not isinstance(values, list) or not values:
-        return None
-    numbers = [finite_number(value) for value in values]
-    return None if None in numbers else [float(value) for value in numbers if value is not None]
+    return values if isinstance(values, list) else []
