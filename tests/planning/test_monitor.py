@@ -96,6 +96,9 @@ def test_a_saved_state_goes_on_as_if_never_stopped(tmp_path):
     state.write_text('{"schema": "other"}')
     with pytest.raises(InputError, match="no state of a monitor"):
         monitor(rows, state=state, **options)
+    state.write_text('{"schema": ' + "[" * 100_000)
+    with pytest.raises(InputError, match="cannot be read"):
+        monitor(rows, state=state, **options)
 
 
 def test_the_watch_goes_on_after_an_alarm():

@@ -46,3 +46,10 @@ def test_bad_toml_names_the_file(tmp_path):
     (tmp_path / "study.toml").write_text("a = = 1")
     with pytest.raises(InputError, match=r"study\.toml"):
         _ = Study(tmp_path).config
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 20_000, "a = [", "a = '\\u00e9"])
+def test_settings_that_are_no_toml_are_refused_in_one_line(tmp_path, text):
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(InputError, match="not valid TOML"):
+        _ = Study(tmp_path).config

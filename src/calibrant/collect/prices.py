@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib import resources
 from pathlib import Path
 
 from calibrant.clients.asks import Price
 from calibrant.collect.config import ModelConfig, StudyConfig
 from calibrant.collect.settings import Settings
+from calibrant.core.document import load_toml
 from calibrant.core.errors import BudgetError, InputError
 
 __all__ = ["load_prices", "price_of", "study_prices"]
@@ -56,12 +56,8 @@ def study_prices(config: StudyConfig) -> dict[str, Price | None]:
 
 
 def _parse(text: str, *, source: str) -> dict[str, Price]:
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not valid TOML: {error}", source=source) from None
     prices = {}
-    for name, entry in values.items():
+    for name, entry in load_toml(text, source=source).items():
         table = Settings(entry, source=source, path=name)
         prices[name] = Price(
             table.real("prompt"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -13,6 +12,7 @@ from typing import Any
 from calibrant.clients.protocol import Message
 from calibrant.collect.config import Example, PromptsConfig
 from calibrant.collect.settings import Settings
+from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
@@ -141,14 +141,11 @@ def load_prompt(name: str, *, folder: Path) -> Prompt:
             f"there is no prompt {name!r}: neither a shipped one nor the file {path}",
             hint=did_you_mean(name, shipped_prompts()),
         )
-    return _parse(path.read_text(encoding="utf-8"), name=name, source=str(path))
+    return _parse(path.read_bytes(), name=name, source=str(path))
 
 
-def _parse(text: str, *, name: str, source: str) -> Prompt:
-    try:
-        table = Settings(tomllib.loads(text), source=source)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not valid TOML: {error}", source=source) from None
+def _parse(text: bytes | str, *, name: str, source: str) -> Prompt:
+    table = Settings(load_toml(text, source=source), source=source)
     examples = table.raw("examples", [])
     table.raw("about", "")
     prompt = Prompt(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import orjson
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
 
-__all__ = ["dump_document", "kind_of", "load_document", "newest_version", "plain"]
+__all__ = ["dump_document", "kind_of", "load_document", "load_toml", "newest_version", "plain"]
 
 # Documents that have grown since their first version.
 _VERSIONS = {"monitor": 2}
@@ -81,6 +82,22 @@ def load_document(path: str | Path) -> dict[str, Any]:
             "a result document has a 'schema' such as calibrant.audit/1", source=str(path)
         )
     return document
+
+
+def load_toml(text: bytes | str, *, source: str) -> dict[str, Any]:
+    """Return the settings that a TOML text holds; one that holds none is refused by name.
+
+    Examples
+    --------
+    >>> load_toml("bins = 15", source="study.toml")
+    {'bins': 15}
+    """
+    try:
+        return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"not valid TOML: {error}", source=source) from None
+    except RecursionError:
+        raise InputError("not valid TOML: it is nested too deeply", source=source) from None
 
 
 def kind_of(document: Mapping[str, Any]) -> str:

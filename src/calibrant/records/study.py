@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from calibrant.core.document import dump_document, kind_of, load_document
+from calibrant.core.document import dump_document, kind_of, load_document, load_toml
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.records.formats import is_study
 from calibrant.records.schemas import TABLES, check_table
@@ -61,10 +60,7 @@ class Study:
                 source=str(self.path),
                 hint=f"create one with `calibrant init {self.path}`",
             )
-        try:
-            return tomllib.loads(self.config_path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"not valid TOML: {error}", source=str(self.config_path)) from None
+        return load_toml(self.config_path.read_bytes(), source=str(self.config_path))
 
     def table_path(self, name: str) -> Path:
         """Path of a table."""

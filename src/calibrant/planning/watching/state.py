@@ -28,7 +28,7 @@ def load_state(path: str | Path | None) -> dict[tuple[str, str], CalibrationWatc
                 hint="name another file: it is created at the end",
             )
         watches = [CalibrationWatch.from_dict(entry) for entry in state["watches"]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(

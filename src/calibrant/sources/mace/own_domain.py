@@ -21,12 +21,12 @@ question.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
@@ -88,10 +88,7 @@ def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
 def _settings(place: Path) -> Mapping[str, Any]:
     if not place.is_file():
         raise InputError("the domain file does not exist", source=str(place))
-    try:
-        settings = tomllib.loads(place.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"not valid TOML: {error}", source=str(place)) from None
+    settings = load_toml(place.read_bytes(), source=str(place))
     for key in settings:
         if key not in _KEYS:
             raise InputError(
