@@ -12,7 +12,17 @@ from calibrant.semantics.text.encoding import squeeze
 
 __all__ = ["Masked", "check_code", "mask_instructions", "quote"]
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|[\r\n]+")
+# The marks of a chat's turns end a sentence too: what stands before one is an answer of its own.
+_MARK = (
+    r"<\|[^|]{0,80}\|>(?:(?:system|assistant|user|developer)\b)?|\[/?INST\]"
+    r"|</?(?:answer|assistant)>"
+)
+_MARKS = re.compile(_MARK, re.IGNORECASE)
+_SENTENCE = re.compile(rf"(?<=[.!?])\s+|[\r\n]+|(?i:{_MARK})")
+# A short text in quotes is the name of something, whatever it says.
+_QUOTED = re.compile(
+    r"(?<!\w)(?:'([^'\"\n]{1,60})'|\"([^\"\n]{1,60})\"|[“‘]([^”’\n]{1,60})[”’])(?!\w)"
+)
 _ROLE = r"(?:grader|judge|evaluator|assistant|examiner|teacher|model|ai|system)"
 _GRADED = r"(?:correct|right|true|acceptable|the\s+same)"
 # Runs of blanks are one blank when this is used, so blanks need no repetition.
@@ -78,20 +88,32 @@ def mask_instructions(text: str) -> Masked:
     ('The Verdict', 'Pretend You Love Me')
     """
     sentences = [squeeze(part).strip() for part in _SENTENCE.split(text)]
-    spoken = [bool(_INSTRUCTION.search(part)) for part in sentences]
+    spoken = [_speaks(part) for part in sentences]
     joined = " ".join(part for part in sentences if part)
-    if not any(spoken) and not _INSTRUCTION.search(joined):
-        return Masked(text)
-    if len(joined.split()) <= _TITLE_WORDS and not _MACHINERY.search(joined):
-        return Masked(text)
+    title = len(joined.split()) <= _TITLE_WORDS and not _MACHINERY.search(joined)
+    if title or (not any(spoken) and not _speaks(joined)):
+        return Masked(joined if _MARKS.search(text) else text)
     pairs = list(zip(sentences, spoken, strict=True))
     removed = tuple(part for part, bad in pairs if bad and part)
     # Trimmed as extraction trims, so that a removed sentence leaves no trace.
     left = " ".join(part for part, bad in pairs if part and not bad).strip(" .\"'{}")
-    if _INSTRUCTION.search(left):
+    if _speaks(left):
         # An instruction spread over sentences: nothing of the text can be shown.
         return Masked("", (*removed, left))
     return Masked(left, removed)
+
+
+def _speaks(sentence: str) -> bool:
+    """Return whether a sentence speaks to a judge; the titles that it quotes say nothing."""
+    # Quotes inside braces are those of JSON.
+    plain = sentence if "{" in sentence else _QUOTED.sub(_without_title, sentence)
+    return _INSTRUCTION.search(plain) is not None
+
+
+def _without_title(quoted: re.Match[str]) -> str:
+    inside = next(part for part in quoted.groups() if part is not None)
+    named = len(inside.split()) <= _TITLE_WORDS and not _MACHINERY.search(inside)
+    return "a title" if named else quoted[0]
 
 
 def check_code(*parts: str) -> str:
