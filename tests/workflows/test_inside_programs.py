@@ -145,6 +145,10 @@ def twice_named():
         lambda path: cal.audit(twice_named()),
         lambda path: cal.audit({0.1, 0.7, 0.9}, [0, 1, 1]),
         lambda path: cal.audit([0.1, 0.7, 0.9], {0, 1}),
+        lambda path: cal.audit(CONFIDENCE, CORRECT, weights=np.ones(60)),
+        lambda path: cal.audit({"confidence": CONFIDENCE, "correct": CORRECT}, confidence=3),
+        lambda path: cal.audit(CONFIDENCE, CORRECT, model=b"x"),
+        lambda path: cal.audit(CONFIDENCE, CORRECT, scale=np.ones(3)),
     ],
     ids=[
         "cut parquet",
@@ -156,6 +160,10 @@ def twice_named():
         "two columns of one name",
         "a set has no order",
         "a set of outcomes",
+        "values for the name of a column",
+        "a number for the name of a column",
+        "bytes for the name of a column",
+        "values for a choice",
     ],
 )
 def test_wrong_calls_are_input_errors(tmp_path, call):

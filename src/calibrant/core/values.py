@@ -24,6 +24,7 @@ __all__ = ["LARGEST", "checked", "parsed"]
 
 LARGEST = 1e15
 """The largest number in a map of numbers by name."""
+_LONGEST_SHOWN = 60
 
 
 def checked(option: Option, name: str, value: Any, base: Any) -> Any:
@@ -53,8 +54,19 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
     elif base in (int, float) or (option.kind == "name or number" and isinstance(value, Real)):
         return _check_number(option, name, value, base)
     elif base is bool and type(value).__name__ not in ("bool", "bool_"):
-        raise InputError(_about(name, "is True or False, got {0}", repr(value)))
+        raise InputError(_about(name, "is True or False, got {0}", _shown(value)))
+    elif base is str and not isinstance(value, str):
+        raise InputError(
+            _about(name, "is a text, got {0}", _shown(value)),
+            hint="values belong into the table; name their column here",
+        )
     return value
+
+
+def _shown(value: Any) -> str:
+    """Return a value in a few signs, on one line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + ".."
 
 
 def parsed(option: Option, name: str, text: str, base: Any) -> Any:
@@ -163,10 +175,10 @@ def _told(number: float) -> str:
 
 
 def _check_choice(option: Option, name: str, value: Any) -> None:
-    if value not in option.choices:
+    if not isinstance(value, str) or value not in option.choices:
         *most, last = option.choices
         words = f"{most[0]} or {last}" if len(most) == 1 else f"one of {', '.join(option.choices)}"
-        raise InputError(_about(name, "is {0}, got {1}", words, repr(value)))
+        raise InputError(_about(name, "is {0}, got {1}", words, _shown(value)))
 
 
 def _names(name: str, value: Any) -> list[str]:
