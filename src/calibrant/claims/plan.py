@@ -16,7 +16,8 @@ def _started(facts: Mapping[str, Any], text: str) -> str:
 
 
 def _rounded(labels: int) -> str:
-    unit = 10 if labels < 1000 else 100
+    # Coarser rounding would make it look like another number of the table beside it.
+    unit = 10 if labels < 10_000 else 100
     return f"{-(-labels // unit) * unit:,}"
 
 

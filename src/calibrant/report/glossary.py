@@ -180,6 +180,14 @@ GLOSSARY: dict[str, Term] = {
     # -- groups and decisions
     "Brier score": Term("Part of the Brier score, in its own unit.", page="groups"),
     "gap": Term("Mean confidence minus share of right answers; above 0 is over-confident."),
+    "gap, points": Term(
+        "Mean over the models of the gap at equal confidence: how far the group is off against "
+        "other answers of equal confidence; above 0 is over-confident.",
+        page="groups",
+    ),
+    "over-confident": Term(
+        "Models among them for which the group is over-confident.", page="groups"
+    ),
     "gap at equal confidence": Term(
         "Points by which the group is off against other answers of equal confidence; above 0 is "
         "over-confident.",
@@ -196,6 +204,9 @@ GLOSSARY: dict[str, Term] = {
     "points against": Term(
         "Right answers of the setting minus that of the largest model alone; above 0 is better.",
         page="cascade",
+    ),
+    "echo of": Term(
+        "Flagged group that explains this one: the rows outside of it show nothing.", page="groups"
     ),
     "flag": Term(
         "Says 'over' or 'under' where the gap is shown after the correction for the number of "

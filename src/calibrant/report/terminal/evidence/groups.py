@@ -81,6 +81,8 @@ def _losses(entry: Mapping[str, Any]) -> Table:
 
 
 def _groups(entry: Mapping[str, Any]) -> Table:
+    shown = entry["groups"][:_ROWS]
+    echoes = any(group.get("echo_of") for group in shown)
     rows = [
         (
             group["rule"],
@@ -90,8 +92,9 @@ def _groups(entry: Mapping[str, Any]) -> Table:
             f"{100 * group['gap']:+.1f}",
             points_cell(group["beyond"]),
             _mark(group),
+            *([group.get("echo_of") or ""] if echoes else []),
         )
-        for group in entry["groups"][:_ROWS]
+        for group in shown
     ]
     more = len(entry["groups"]) - len(rows) + entry["groups_not_shown"]
     note = (
@@ -102,7 +105,10 @@ def _groups(entry: Mapping[str, Any]) -> Table:
     if more > 0:
         note += f" {more} more in the JSON."
     return Table(
-        ("group", "rows", "says", "right", "gap", "gap at equal confidence", "flag"),
+        (
+            *("group", "rows", "says", "right", "gap", "gap at equal confidence", "flag"),
+            *(["echo of"] if echoes else []),
+        ),
         tuple(rows),
         title=f"{entry['model']} / {entry['method']}: groups",
         note=note,
@@ -113,7 +119,7 @@ def _groups(entry: Mapping[str, Any]) -> Table:
 def _mark(group: Mapping[str, Any]) -> str:
     if group["flagged"]:
         return str(group["direction"]).removesuffix("-confident")
-    return f"echo of {group['echo_of']}" if group.get("echo_of") else ""
+    return "echo" if group.get("echo_of") else ""
 
 
 def _differences(entry: Mapping[str, Any]) -> Table:

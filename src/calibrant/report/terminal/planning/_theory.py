@@ -38,6 +38,7 @@ def theory_tables(found: Mapping[str, Any]) -> list[Table]:
                 computed,
                 title="What the numbers themselves say",
                 note="Correlations are between ranks of bins of confidence, tested by permutation.",
+                labels=2,
             ),
         )
         if table.rows
