@@ -124,7 +124,9 @@ def published(page: StudyPage) -> None:
             f"Answers of both {' and '.join(pair['domains'])}: {pair['number']} "
             f"({', '.join(pair['entities'][:6])}{', ..' if pair['number'] > 6 else ''})."
         )
-    kinds = pl.DataFrame(found["findings"]["listed"]).unique(["domain", "detail"])
+    kinds = pl.DataFrame(found["findings"]["listed"]).unique(
+        ["domain", "detail"], keep="first", maintain_order=True
+    )
     page.text("Disagreements, one per kind of disagreement:")
     page.table(
         ["question", "finding"],

@@ -65,6 +65,17 @@ def test_wrong_questions_are_found(text, names, problem):
     assert problems(river(text, *names)) == [problem]
 
 
+def test_missing_answers_come_in_the_order_of_the_facts():
+    names = [f"Person {letter}" for letter in "HDBFGACE"]
+    years = enumerate(names, start=2000)
+    held = tuple(Fact("Keeper", name, float(year), float(year)) for year, name in years)
+    office = FactSet("office", "held_by", "test", {"Keeper": held})
+    text = office.wording.window_text("Keeper", (2000.0, 2007.0))
+    question = Question(text, (("Person Z",),), "office", "held_by", "test")
+    found = check_questions([question], {"office": [office]})["findings"]["listed"]
+    assert found[0]["detail"] == f"not an answer: person z; missing: {', '.join(names)}"
+
+
 def test_overlapping_subjects_are_counted():
     text = "Name one country that the Inn or the Isar flows through."
     document = check_questions([river(text, "Austria", "Germany")], {"river": [RIVERS]})

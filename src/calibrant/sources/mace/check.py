@@ -193,8 +193,8 @@ def _window(facts: FactSet, subject: str, bounds: Bounds) -> _Derived:
     keys = inside(facts.facts[subject], bounds, touching=touching)
     if keys is None:
         return _Derived(None, "value across a bound")
-    names = facts.answers(subject)
-    return _Derived({key: names[key] for key in keys})
+    answers = facts.answers(subject)
+    return _Derived({key: names for key, names in answers.items() if key in keys})
 
 
 def _parse(question: Question, facts: FactSet) -> Parsed | None:
