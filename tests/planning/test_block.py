@@ -8,7 +8,8 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.errors import UnavailableError
-from calibrant.planning import block, require_labels, verification_block
+from calibrant.planning import require_labels, verification_block
+from calibrant.planning.cells import cell_of
 from calibrant.stats.binning import width_edges
 from calibrant.stats.lipschitz import lipschitz_slope
 
@@ -96,9 +97,9 @@ def test_cells_follow_the_rule_of_edges():
     """An edge and its neighbours fall where every other metric puts them, 1.0 into the last."""
     edges = width_edges(60)
     below = np.nextafter(edges[1:], 0)
-    assert block._cell_of(edges).tolist() == [*range(60), 59]
-    assert block._cell_of(below).tolist() == list(range(60))
-    assert block._cell_of(np.nextafter(edges[:-1], 1)).tolist() == list(range(60))
+    assert cell_of(edges).tolist() == [*range(60), 59]
+    assert cell_of(below).tolist() == list(range(60))
+    assert cell_of(np.nextafter(edges[:-1], 1)).tolist() == list(range(60))
 
 
 @pytest.mark.parametrize("bend", [0.0, 0.1])

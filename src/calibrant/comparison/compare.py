@@ -34,12 +34,7 @@ from calibrant.comparison.pipeline import (
     pair_views,
     surveys,
 )
-from calibrant.comparison.questions import (
-    BLOCK_QUESTIONS,
-    QuestionBlock,
-    align_models,
-    deal_blocks,
-)
+from calibrant.comparison.questions import BLOCK_QUESTIONS, QuestionBlock, align_models, deal_blocks
 from calibrant.comparison.resampled import Resamples
 from calibrant.comparison.reversal import (
     accuracy_gap_bins,

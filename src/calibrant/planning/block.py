@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,9 +12,16 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike
 from calibrant.metrics.inputs import check_weights
+from calibrant.planning.cells import (
+    CELLS,
+    Cells,
+    cell_of,
+    observed_cells,
+    resample_cells,
+    resample_rows,
+)
 from calibrant.planning.refusal import require_labels
 from calibrant.stats import floors
-from calibrant.stats.binning import width_index
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import CommonDraws, Stream, as_stream
 from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
@@ -29,9 +35,6 @@ __all__ = ["verification_block", "verification_of"]
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
-# 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so
-# that one resampling serves all of them.
-_CELLS = 60
 _SLOPE_BINS = (20, 10)
 _ECE_BINS = 15
 _NULL_DRAWS = 400
@@ -39,24 +42,6 @@ _NULL_DRAWS = 400
 # standard error the interval covers in at least 95 % of simulated data sets.
 _UPWARDS = 0.5
 _Z = float(ndtri(0.975))
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """Weighted sums per cell, axis 0 over resamples: weight, right answers, confidence."""
-
-    weight: Floats
-    hits: Floats
-    confidence: Floats
-
-    def merged(self, bins: int) -> _Cells:
-        width = _CELLS // bins
-
-        def summed(values: Floats) -> Floats:
-            # Column by column: a sum over three or four neighbours at a time is ten times slower.
-            return np.asarray(sum(values[:, place::width] for place in range(width)))
-
-        return _Cells(summed(self.weight), summed(self.hits), summed(self.confidence))
 
 
 def verification_block(
@@ -103,12 +88,12 @@ def verification_block(
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
     generator = as_stream(rng)
-    observed = _observed(p, y, w)
+    observed = observed_cells(p, y, w)
     plain = u is None and bool(np.all(w == 1.0)) and bool(np.isin(y, (0.0, 1.0)).all())
     draws = (
-        _resample_cells(observed, len(p), resamples, generator)
+        resample_cells(observed, len(p), resamples, generator)
         if plain
-        else _resample_rows(p, y, w, u, resamples, generator)
+        else resample_rows(p, y, w, u, resamples, generator)
     )
     return _found(observed, draws, _label_count(w, u), plain, (p, w), generator)
 
@@ -148,14 +133,14 @@ def _from_cells(
         As for `verification_block`.
     """
     n, generator = int(rows.sum()), as_stream(rng)
-    observed = _Cells(rows[None], hits[None], confidence[None])
-    draws = _resample_cells(observed, n, resamples, generator)
+    observed = Cells(rows[None], hits[None], confidence[None])
+    draws = resample_cells(observed, n, resamples, generator)
     return _found(observed, draws, n, True, (means, counts), generator)
 
 
 def _found(
-    observed: _Cells,
-    draws: _Cells,
+    observed: Cells,
+    draws: Cells,
     labels: int,
     plain: bool,
     rows: tuple[Floats, Floats],
@@ -214,80 +199,7 @@ def _label_count(w: Floats, u: Indices | None) -> int:
     return max(1, round(float(w.sum() ** 2 / (w**2).sum())))
 
 
-def _cell_of(p: Floats) -> NDArray[np.intp]:
-    """Return the cell of every confidence, by the one rule of edges that all metrics share."""
-    cell = np.empty(p.size, np.intp)
-    width_index(_CELLS)(p, cell, np.empty(p.size))
-    return np.minimum(cell, _CELLS - 1)
-
-
-def _observed(p: Floats, y: Floats, w: Floats) -> _Cells:
-    cell = _cell_of(p)
-    sums = [np.bincount(cell, weights=v, minlength=_CELLS)[None] for v in (w, w * y, w * p)]
-    return _Cells(*(np.asarray(values, dtype=np.float64) for values in sums))
-
-
-def _resample_cells(observed: _Cells, n: int, resamples: int, generator: Stream) -> _Cells:
-    """Resample (cell, outcome) counts: exact for the counts, cell means held fixed."""
-    weight, hits = observed.weight[0], observed.hits[0]
-    share = np.concatenate([hits, weight - hits]) / n
-    if isinstance(generator, CommonDraws):
-        draws = _redrawn(np.rint(share * n).astype(np.intp), resamples, generator)
-    else:
-        draws = _multinomial(n, share / share.sum(), resamples, generator)
-    count = draws[:, :_CELLS] + draws[:, _CELLS:]
-    mean = np.divide(observed.confidence[0], weight, out=np.zeros(_CELLS), where=weight > 0)
-    return _Cells(count, draws[:, :_CELLS], count * mean)
-
-
-def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generator) -> Floats:
-    """Return multinomial numbers; kinds that cannot be drawn cost nothing and change nothing."""
-    kinds = np.flatnonzero(share)
-    if kinds[-1] + 1 < share.size:
-        # The last kind takes the rest without a draw: the last of all stays the last.
-        kinds = np.append(kinds, share.size - 1)
-    out = np.zeros((draws, share.size))
-    out[:, kinds] = generator.multinomial(n, share[kinds], size=draws)
-    return out
-
-
-def _redrawn(counts: NDArray[np.intp], draws: int, common: CommonDraws) -> Floats:
-    """Return how often each kind is drawn again, from draws of rows."""
-    kind = np.repeat(np.arange(counts.size), counts)
-    place = kind[common.resampled(kind.size, draws)] + counts.size * np.arange(draws)[:, None]
-    found = np.bincount(place.ravel(), minlength=draws * counts.size)
-    return found.reshape(draws, counts.size).astype(np.float64)
-
-
-def _resample_rows(
-    p: Floats,
-    y: Floats,
-    w: Floats,
-    u: Indices | None,
-    resamples: int,
-    generator: Stream,
-) -> _Cells:
-    """Resample whole units, with their weights; cell means of confidence held fixed."""
-    index = np.arange(p.size) if u is None else u
-    size, cell = int(index.max()) + 1, _cell_of(p)
-    means = _observed(p, y, w)
-    mean = np.divide(
-        means.confidence[0], means.weight[0], out=np.zeros(_CELLS), where=means.weight[0] > 0
-    )
-    weight, hits = np.empty((resamples, _CELLS)), np.empty((resamples, _CELLS))
-    if isinstance(generator, CommonDraws):
-        drawn = iter(generator.resampled(size, resamples))
-    else:
-        own = generator
-        drawn = (own.integers(0, size, size=size) for _ in range(resamples))
-    for draw, rows in enumerate(drawn):
-        times = np.bincount(rows, minlength=size)[index] * w
-        weight[draw] = np.bincount(cell, weights=times, minlength=_CELLS)
-        hits[draw] = np.bincount(cell, weights=times * y, minlength=_CELLS)
-    return _Cells(weight, hits, weight * mean)
-
-
-def _error_rate(observed: _Cells, draws: _Cells, labels: int, plain: bool) -> Estimate:
+def _error_rate(observed: Cells, draws: Cells, labels: int, plain: bool) -> Estimate:
     value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
     value = min(max(value, 0.0), 1.0)
     if plain or value in (0.0, 1.0):
@@ -303,7 +215,7 @@ def _error_rate(observed: _Cells, draws: _Cells, labels: int, plain: bool) -> Es
     return Estimate(value, float(low), float(high), n=labels)
 
 
-def _lipschitz(observed: _Cells, draws: _Cells, labels: int) -> tuple[dict[str, Any], str | None]:
+def _lipschitz(observed: Cells, draws: Cells, labels: int) -> tuple[dict[str, Any], str | None]:
     entries = []
     scale = labels / observed.weight.sum()
     for bins in _SLOPE_BINS:
@@ -339,7 +251,7 @@ def _lipschitz(observed: _Cells, draws: _Cells, labels: int) -> tuple[dict[str, 
 
 
 def _slope_ends(
-    seen: _Cells, drawn: _Cells, usable: NDArray[np.bool_], bins: int
+    seen: Cells, drawn: Cells, usable: NDArray[np.bool_], bins: int
 ) -> tuple[float, float]:
     """Return both ends of the steepness: the percentile of the slopes' own lower and upper ends.
 
@@ -393,7 +305,7 @@ def _ends(estimate: Estimate) -> Floats:
     return np.array([estimate.value, estimate.low, estimate.high])
 
 
-def _ece(cells: _Cells) -> Floats:
+def _ece(cells: Cells) -> Floats:
     binned = cells.merged(_ECE_BINS)
     gap = np.abs(binned.hits - binned.confidence).sum(axis=1)
     return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
@@ -402,8 +314,8 @@ def _ece(cells: _Cells) -> Floats:
 def _resolution(
     p: Floats,
     w: Floats,
-    observed: _Cells,
-    draws: _Cells,
+    observed: Cells,
+    draws: Cells,
     error_rate: Estimate,
     generator: Stream,
 ) -> dict[str, Any]:
@@ -417,7 +329,7 @@ def _resolution(
         low, high = value - slack, value + slack
     # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
     # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
-    cell = _cell_of(p) // (_CELLS // _ECE_BINS)
+    cell = cell_of(p) // (CELLS // _ECE_BINS)
     sums = np.bincount(cell, weights=w * p * (1 - p), minlength=_ECE_BINS)
     variance: Floats = sums * (labels / w.sum())
     # A bin that cannot err draws nothing.
