@@ -170,7 +170,7 @@ def main() -> None:
 def beside(page: Page, window: Any) -> None:
     """Compare with the page of before, on the same document, in turns."""
     document = audit(
-        MMLU, confidence=COLUMNS, correct="correct", on_invalid="drop", resamples=50
+        MMLU, confidence=",".join(COLUMNS), correct="correct", on_invalid="drop", resamples=50
     ).to_dict()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from rich.console import Console
 
@@ -117,3 +118,13 @@ def test_print_of_a_result_names_python_and_no_option():
     text = str(result)
     assert "--full" not in text
     assert ".to_html(" in text
+
+
+def test_a_long_command_to_copy_is_not_broken_inside_a_word():
+    kinds = ("verbal", "logit", "other")
+    columns = ",".join(f"{kind}_confidence_of_the_model_itself" for kind in kinds)
+    rows = {"question": range(100), "right": [1, 0] * 50}
+    rows |= dict.fromkeys(columns.split(","), [0.9, 0.8, 0.7, 0.6] * 25)
+    named = {"confidence": columns, "correct": "right", "question": "question"}
+    found = cal.audit(pl.DataFrame(rows), **named, resamples=20)
+    assert columns in render_text(found, width=80)

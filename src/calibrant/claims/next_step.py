@@ -75,6 +75,8 @@ def as_call(command: str) -> str:
     'calibrant.label_next(table, out="batch.csv")'
     >>> as_call("calibrant decide TABLE --costs wrong=10,ask=1 --features topic")
     'calibrant.decide(table, costs={"wrong": 10, "ask": 1}, features=["topic"])'
+    >>> as_call("calibrant audit TABLE --confidence verbal,logit")
+    'calibrant.audit(table, confidence="verbal,logit")'
     >>> as_call("calibrant decide scores.csv --max-error 0.10")
     'calibrant decide scores.csv --max-error 0.10'
     """
@@ -96,9 +98,9 @@ def _literal(text: str, *, several: bool) -> str:
     if all(len(pair) == 2 for pair in pairs):
         inside = (f"{json.dumps(key)}: {_literal(value, several=False)}" for key, value in pairs)
         return "{" + ", ".join(inside) + "}"
-    parts = [part if _is_number(part) else json.dumps(part, ensure_ascii=False)
-             for part in text.split(",")]  # fmt: skip
-    return f"[{', '.join(parts)}]" if several or len(parts) > 1 else parts[0]
+    if several:
+        return f"[{', '.join(_literal(part, several=False) for part in text.split(','))}]"
+    return text if _is_number(text) else json.dumps(text, ensure_ascii=False)
 
 
 def _is_number(text: str) -> bool:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from calibrant.claims.checks import failed_checks, parse_check
 from calibrant.core.document import dump_document
-from calibrant.report import terminal_blocks
+from calibrant.report import print_block, terminal_blocks
 from calibrant.report.result import Result
 
 __all__ = ["emit", "failures_of"]
@@ -57,7 +57,7 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
     view = {name: outputs[name] for name in _VIEW if name in outputs}
     more = "   ".join(words for name, words in _MORE.items() if name in available)
     for block in terminal_blocks(result.to_dict(), width=console.width, more=more, **view):
-        console.print(block)
+        print_block(console, block)
     for path in (json, html):
         if path is not None:
             console.print(f"written: {path}", highlight=False)

@@ -8,15 +8,20 @@ from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from calibrant.report.page import render_html
-    from calibrant.report.terminal import render_markdown, render_text, terminal_blocks
+    from calibrant.report.terminal import (
+        print_block,
+        render_markdown,
+        render_text,
+        terminal_blocks,
+    )
 else:
     # What draws and fills a page is not loaded for a table in a terminal.
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             ".page": ("render_html",),
-            ".terminal": ("render_markdown", "render_text", "terminal_blocks"),
+            ".terminal": ("print_block", "render_markdown", "render_text", "terminal_blocks"),
         },
     )
 
-__all__ = ["render_html", "render_markdown", "render_text", "terminal_blocks"]
+__all__ = ["print_block", "render_html", "render_markdown", "render_text", "terminal_blocks"]

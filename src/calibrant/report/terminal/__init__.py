@@ -19,7 +19,14 @@ from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.terminal._fit import fitted, safe_text
 from calibrant.report.terminal.compact import LISTS, MORE, compact_lines
 
-__all__ = ["document_blocks", "kinds", "render_markdown", "render_text", "terminal_blocks"]
+__all__ = [
+    "document_blocks",
+    "kinds",
+    "print_block",
+    "render_markdown",
+    "render_text",
+    "terminal_blocks",
+]
 
 
 _TOPICS = ("evidence", "planning", "collection")
@@ -94,8 +101,13 @@ def render_text(
         for block in terminal_blocks(
             document, width=width, full=full, top=top, sort=sort, more=more
         ):
-            console.print(block)
+            print_block(console, block)
     return capture.get().rstrip("\n")
+
+
+def print_block(console: Console, block: RenderableType) -> None:
+    """Print a block; a command to copy is never broken inside a word, however long it is."""
+    console.print(block, soft_wrap=isinstance(block, Text) and bool(block.no_wrap))
 
 
 def render_markdown(document: Mapping[str, Any]) -> str:
