@@ -56,3 +56,12 @@ def test_from_the_plan_to_the_labels_by_typing_what_comes_next(pool, monkeypatch
     labels = audited.to_dict()["results"][0]["n"]
     assert labels == filled.height
     assert f"{labels} labels of 390 answers" in str(audited)
+
+
+def test_a_terminal_names_the_file_where_it_lies_and_a_page_by_its_name_alone(pool, monkeypatch):
+    monkeypatch.chdir(pool.parent.parent)
+    place = f"{pool.parent.name}/{pool.name}"
+    planned = calibrant.plan(place, labels=100, confidence="p", on_invalid="drop")
+    words = str(planned).replace("\\", " ").split()
+    assert f"calibrant label next {place} --confidence p" in " ".join(words)
+    assert place not in planned.to_html()

@@ -40,8 +40,9 @@ def lines_of(document, **options):
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def all_views(name, document):
-    check(f"{name}.txt", lines_of(document, width=SHORT))
+def all_views(name, document, folder="no folder"):
+    # The command in the short view names the folder of the test.
+    check(f"{name}.txt", lines_of(document, width=SHORT).replace(f"{folder}/", "", 1))
     check(f"{name}.full.txt", lines_of(document, width=WIDTH, full=True))
     check(f"{name}.md", render_markdown(plain(document)))
 
@@ -53,7 +54,7 @@ def test_terminal_and_markdown(kind):
 
 @pytest.mark.parametrize("kind", sorted(WITH_FOLDER))
 def test_terminal_and_markdown_of_what_needs_a_folder(kind, tmp_path):
-    all_views(kind, WITH_FOLDER[kind](tmp_path))
+    all_views(kind, WITH_FOLDER[kind](tmp_path), tmp_path)
 
 
 def test_every_kind_of_document_has_a_snapshot():

@@ -12,7 +12,7 @@ from calibrant.claims.next_step import TABLE, as_call, read_as
 from calibrant.core.document import kind_of
 from calibrant.report.next_decision import decision_step
 
-__all__ = ["Step", "broken_command", "next_step"]
+__all__ = ["Step", "broken_command", "next_step", "with_folders"]
 
 Step = tuple[str, str]
 """Words, and the command."""
@@ -66,6 +66,31 @@ def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] =
         later = (_DECIDE[0], _DECIDE[1].format(input=_read_again(document)))
         step = _own_step(done["decide"]) if "decide" in done else later
     return None if step is None else (step[0], as_call(step[1]))
+
+
+def with_folders(command: str, document: Mapping[str, Any]) -> str:
+    """Return the command with its files where they lie, for the terminal that they were named in.
+
+    Examples
+    --------
+    >>> with_folders("calibrant audit s.csv", {"source": "runs/s.csv"})
+    'calibrant audit runs/s.csv'
+    """
+    entries = document.get("results") or ()
+    entries = [entry for entry in entries if isinstance(entry, Mapping)]
+    written = [entry.get("policy") or entry for entry in entries]
+    given = document.get("source") or document.get("study")
+    batch = document.get("batch") or {}
+    known = [
+        *(given if isinstance(given, list) else [given]),
+        *(part.get("path") for part in (batch, *written) if isinstance(part, Mapping)),
+    ]
+    places = {PurePath(str(p).replace("\\", "/")).name: str(p) for p in known if p}
+    for name, place in places.items():
+        if name != place:
+            bare, whole = re.escape(shlex.quote(name)), shlex.quote(place)
+            command = re.sub(rf"(?<= ){bare}(?= |$)", whole.replace("\\", r"\\"), command)
+    return command
 
 
 def broken_command(command: str, width: int) -> list[str]:
