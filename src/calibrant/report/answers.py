@@ -290,6 +290,8 @@ def source_name(document: Mapping[str, Any]) -> str:
     --------
     >>> source_name({"source": "/home/me/runs/mmlu_pro.parquet"})
     'mmlu_pro'
+    >>> source_name({"source": "draws.jsonl.gz"})
+    'draws'
     >>> source_name({"source": "a table in memory"})
     ''
     """
@@ -301,7 +303,9 @@ def source_name(document: Mapping[str, Any]) -> str:
     if not text or text.endswith(" in memory"):
         return ""
     path = PurePath(text.replace("\\", "/"))
-    return path.stem if path.suffix.lower() in _SUFFIXES else path.name
+    while path.suffix.lower() in _SUFFIXES:
+        path = path.with_suffix("")
+    return path.name
 
 
 _SUFFIXES = {".csv", ".parquet", ".json", ".jsonl", ".ndjson", ".eval", ".tsv", ".gz", ".zst"}
