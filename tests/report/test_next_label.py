@@ -64,4 +64,6 @@ def test_a_terminal_names_the_file_where_it_lies_and_a_page_by_its_name_alone(po
     planned = calibrant.plan(place, labels=100, confidence="p", on_invalid="drop")
     words = str(planned).replace("\\", " ").split()
     assert f"calibrant label next {place} --confidence p" in " ".join(words)
-    assert place not in planned.to_html()
+    page = planned.to_html()
+    assert f"calibrant label next {pool.name} --confidence p" in page
+    assert f"calibrant label next {place}" not in page
