@@ -233,6 +233,17 @@ def test_without_time_rows_are_counted():
     assert result["drift_per_day"] is None
 
 
+def test_names_in_a_stream_are_kept_as_they_are_written(tmp_path):
+    path = tmp_path / "stream.csv"
+    path.write_text("question_id,model,confidence,correct\n01,4.10,0.5,1\n1,4.1,0.7,0\n")
+    (table,) = row_streams.follow_file(path, 10, 0.01)
+    assert table["question_id"].to_list() == ["01", "1"]
+    assert table["model"].to_list() == ["4.10", "4.1"]
+    path.write_text("confidence,confidence,correct\n0.1,0.9,1\n")
+    with pytest.raises(InputError, match="'confidence' 2 times"):
+        list(row_streams.follow_file(path, 10, 0.01))
+
+
 def test_standard_input_and_growing_file(tmp_path, monkeypatch):
     frame = stream(days=10).drop("time")
     monkeypatch.setattr(sys, "stdin", io.StringIO(frame.write_ndjson()))

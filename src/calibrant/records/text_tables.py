@@ -20,7 +20,7 @@ from calibrant.core.errors import InputError
 from calibrant.records.columns import guessed_column
 from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
 
-__all__ = ["scan_text_table"]
+__all__ = ["check_names", "name_columns", "scan_text_table"]
 
 # Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
@@ -51,7 +51,7 @@ def scan_text_table(path: Path, *, names: Collection[str] = ()) -> pl.LazyFrame:
         options |= {"infer_schema_length": None}  # reading says what is wrong
     else:
         own = {name: name.strip() or name for name in kind.schema}
-        named = {*names, *_NAMES, guessed_column("model", [*own.values()])}
+        named = {*names, *name_columns([*own.values()])}
         options |= {
             "schema": {
                 name: pl.String() if own[name] in named and _rewritten(dtype) else dtype
@@ -63,6 +63,18 @@ def scan_text_table(path: Path, *, names: Collection[str] = ()) -> pl.LazyFrame:
     else:
         table = pl.read_csv(io.BytesIO(_plain(path)), **options).lazy()
     return table.rename(own) if kind.schema is not None and any(map(_padded, own)) else table
+
+
+def name_columns(columns: list[str]) -> list[str]:
+    """Return the columns that hold names of questions, models or methods, told by their own.
+
+    Examples
+    --------
+    >>> name_columns(["question_id", "Model Name", "confidence"])
+    ['question_id', 'Model Name']
+    """
+    model = guessed_column("model", columns)
+    return [column for column in columns if column in _NAMES or column == model]
 
 
 def _padded(name: str) -> bool:
@@ -102,7 +114,7 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     if not as_is:
         head = _plain(path)[:_HEAD]
     separator = separator_of(_first_line(head))
-    _check_names(head, separator, path)
+    check_names(head, separator, str(path))
     if not zipped and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             _check_quotes(data, separator, path)
@@ -125,7 +137,8 @@ def _first_line(head: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
-def _check_names(head: bytes, separator: str, path: Path) -> None:
+def check_names(head: bytes, separator: str, source: str) -> None:
+    """Refuse a header that gives two columns one name."""
     # A quoted name may hold a line end: the header is what a reader of rows takes for one.
     text = io.StringIO(head.decode("utf-8", "replace").lstrip("\r\n"), newline="")
     try:
@@ -136,7 +149,7 @@ def _check_names(head: bytes, separator: str, path: Path) -> None:
         if name and count > 1:
             raise InputError(
                 f"the header names the column {name!r} {count} times",
-                source=str(path),
+                source=source,
                 hint="give each column a name of its own, so that nobody guesses which is meant",
             )
 

@@ -13,6 +13,7 @@ from polars.exceptions import PolarsError
 
 from calibrant.core.errors import InputError
 from calibrant.records.formats import separator_of
+from calibrant.records.text_tables import check_names, name_columns
 
 __all__ = ["follow_file", "read_stdin"]
 
@@ -86,7 +87,13 @@ def _parse(header: str, lines: list[str], source: str) -> pl.DataFrame:
     try:
         if header:
             mark = separator_of(header)
-            return pl.read_csv(io.BytesIO(text), separator=mark, infer_schema_length=None)
+            check_names(header.encode(), mark, source)
+            columns = [name.strip().strip('"') for name in header.split(mark)]
+            # A batch has few rows: what looks like a number in one is a name in the next.
+            names = dict.fromkeys(name_columns(columns), pl.String())
+            return pl.read_csv(
+                io.BytesIO(text), separator=mark, infer_schema_length=None, schema_overrides=names
+            )
         return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None)
     except PolarsError as error:
         raise InputError(f"the rows cannot be read: {error}", source=source) from None
