@@ -23,7 +23,7 @@ def correction_sentence(document: Mapping[str, Any]) -> str:
     ...         "groups": {"confidences": 0, "tests": 0}}
     >>> print(correction_sentence({"multiplicity": rule, "results": []}))
     Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected by \
-Holm's rule for 4 tests: the chance of any false verdict is at most 5%.
+Holm's rule for 4 tests: the chance of any false verdict is at most 5 %.
     """
     rule = document.get("multiplicity")
     if rule is None:
@@ -50,7 +50,7 @@ def pairs_rule(document: Mapping[str, Any]) -> str:
     >>> rule = {"control": "holm", "alpha": 0.05, "whole": {"pairs": 26}, "groups": {"pairs": 0}}
     >>> print(pairs_rule({"multiplicity": rule}))
     Which model is better is corrected by Holm's rule for 26 pairs: in each view the chance of any \
-false claim is at most 5%.
+false claim is at most 5 %.
     """
     rule = document["multiplicity"]
     whole, groups = rule["whole"]["pairs"], rule["groups"]["pairs"]
