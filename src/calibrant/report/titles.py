@@ -69,6 +69,8 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         models = len({entry["model"] for entry in results})
         questions = max(entry["accuracy"]["n"] for entry in results)
         return [f"{models} models", f"{questions:,} questions"]
+    if kind == "label" and results:
+        return [f"{results[0]['labelled']:,} labels of {results[0]['n']:,} answers"]
     if results and isinstance(results[0], Mapping) and isinstance(results[0].get("n"), int):
         return [f"{results[0]['n']:,} rows"]
     return []
