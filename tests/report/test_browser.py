@@ -1,12 +1,14 @@
 """The page in a real browser: seen in five seconds, nothing requested, hostile text inert."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from axe import serious_violations
 from hostile import MARK, TEXTS, hostile_document, hostile_questions
 from pages import open_charts, open_page, page_with_table, wait_for
+from selenium.common.exceptions import WebDriverException
 
 import calibrant as cal
 from calibrant.core.document import plain
@@ -63,8 +65,9 @@ def screen(browser):
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
     yield put
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    with suppress(WebDriverException):  # A crashed tab is replaced.
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +112,8 @@ def test_axe_finds_nothing_serious(browser, screen, tmp_path, kind, scheme):
         assert serious_violations(browser) == []
         assert errors_of(browser) == []
     finally:
-        browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
+        with suppress(WebDriverException):
+            browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
 
 
 def test_all_diagrams_are_there_and_drawn_as_they_come_near(browser, many, tmp_path):
