@@ -102,6 +102,20 @@ def test_the_answer_is_on_the_first_screen(browser, screen, tmp_path, kind, name
 
 
 @pytest.mark.parametrize("kind", PICTURED)
+def test_every_chart_has_a_size_that_a_reader_can_see(browser, screen, tmp_path, kind):
+    """A legend without entries once made a chart of 1.8e308 px, and the browser crashed."""
+    screen(1400, 900)
+    open_page(browser, render_html([plain(document_of(kind))]), tmp_path)
+    open_charts(browser)
+    sizes = browser.execute_script(
+        "return [...document.querySelectorAll('main svg')].map(s => s.getBoundingClientRect())"
+        ".filter(r => r.width || r.height).map(r => [r.width, r.height])"
+    )
+    assert sizes
+    assert all(width <= 1400 and height <= 4000 for width, height in sizes)
+
+
+@pytest.mark.parametrize("kind", PICTURED)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(browser, screen, tmp_path, kind, scheme):
     screen(1400, 900, scheme)

@@ -22,8 +22,8 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
         found.append(_decomposition(entry, number))
         if entry["groups"]:
             found.append(_groups(entry, number))
-        if entry.get("reliability"):
-            found.append(_corrections(entry, number))
+        if regions := _region_curves(entry.get("reliability")):
+            found.append(_corrections(entry, number, regions))
     return found
 
 
@@ -140,20 +140,25 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
     )
 
 
-def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
-    curve = entry["reliability"]
-    whole = [
-        {"confidence": said, "corrected": value, "rule": "everyone, recalibrated"}
-        for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
-    ]
-    # The groups that differ most; with more curves than colours none could be told.
+def _region_curves(curve: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the curves of the groups that differ most: with more, no colour could be told."""
+    if not curve:
+        return []
     told = sorted(curve["regions"], key=lambda region: -abs(region["shift"]))[:_MOST_CURVES]
-    regions = [
+    return [
         {"confidence": said, "corrected": value + region["shift"], "rule": region["rule"]}
         for region in told
         for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
         if region["confidence_low"] <= said <= region["confidence_high"]
         and 0 <= value + region["shift"] <= 1
+    ]
+
+
+def _corrections(entry: Mapping[str, Any], number: int, regions: list[dict[str, Any]]) -> Figure:
+    curve = entry["reliability"]
+    whole = [
+        {"confidence": said, "corrected": value, "rule": "everyone, recalibrated"}
+        for said, value in zip(curve["confidence"], curve["recalibrated"], strict=True)
     ]
     x = {"field": "confidence", "type": "quantitative", "scale": {"domain": [0, 1]}}
     y = {
@@ -202,7 +207,7 @@ def _corrections(entry: Mapping[str, Any], number: int) -> Figure:
     )
     return Figure(
         f"corrections-{number}",
-        f"{_place(entry)}: one curve does not fit all",
+        f"{_place(entry)}: recalibration for everyone and by group",
         "Grey: recalibration for everyone. Coloured: what the groups that differ most would need "
         "on top, over the confidences that occur there. Curves apart from the grey one are "
         "grouping loss.",
