@@ -14,11 +14,13 @@ import polars as pl
 import pytest
 from simulations._planning_monitor import WORLDS, watch
 
+from calibrant.cli.alarms import announce
 from calibrant.core import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.inputs.streams import row_streams
 from calibrant.planning import CalibrationMonitor, ChangeDetector, perfect_region, verified_region
 from calibrant.planning.watching.batch import batch_estimates, drift_rate
+from calibrant.verbs.decide import decide
 from calibrant.verbs.monitor import monitor
 
 
@@ -296,6 +298,11 @@ def test_command_line_follows_standard_input():
     "options",
     [
         {"every": "fortnight"},
+        {"every": 0},
+        {"every": -5},
+        {"every": math.nan},
+        {"every": "0 days"},
+        {"every": ""},
         {"time": "clock"},
         {"baseline_rows": 10**6},
         {"baseline_rows": 10, "baseline": {"confidence": [0.5], "correct": [1]}},
@@ -305,6 +312,84 @@ def test_command_line_follows_standard_input():
 def test_impossible_requests_are_refused(options):
     with pytest.raises(InputError):
         monitor(stream(days=3), **options)
+
+
+def test_a_refused_length_of_batches_says_what_to_give():
+    with pytest.raises(InputError) as refused:
+        monitor(stream(days=3), every=0)
+    assert "got 0" in str(refused.value)
+    assert refused.value.hint == (
+        "give hour, day, week, month, or a whole number of rows from 1 on"
+    )
+
+
+def parts_with_a_late_change():
+    """Five batches of baseline and seven more in one table, then a drop in the next ones."""
+    rows = stream(days=20, change=11, size=0.2).drop("time")
+    hidden = rows[1200:1300].with_columns(pl.lit(None, dtype=pl.Int64).alias("correct"))
+    return [rows[:1200], hidden, rows[1300:1450], rows[1450:]]
+
+
+def test_batches_are_counted_through_all_tables():
+    """The baseline and batches without labels count too, so that no number comes twice."""
+    found = monitor(parts_with_a_late_change(), every=100, baseline_rows=500)["results"][0]
+    numbers = [int(row["when"].split()[1]) for row in found["history"]]
+    assert numbers == [*range(6, 13), *range(14, 22)]
+    alarm = found["alarms"][0]
+    assert (alarm["since"], alarm["when"]) == ("batch 12", "batch 14")
+
+
+def test_a_saved_state_counts_on(tmp_path):
+    first, *rest = parts_with_a_late_change()
+    state = tmp_path / "state.json"
+    monitor(first, every=100, baseline_rows=500, state=state)
+    found = monitor(rest, every=100, state=state)["results"][0]
+    assert [row["when"] for row in found["history"][-2:]] == ["batch 20", "batch 21"]
+
+
+def test_no_change_begins_after_its_alarm():
+    """Tables in the wrong order are refused; rows that keep coming count when they come."""
+    rows = stream(days=40, change=20, size=0.3)
+    late = [rows[2000:3000], rows[:2000]]
+    with pytest.raises(InputError, match="rows of 2026-01-01 come after rows of 2026-01-30"):
+        monitor(late, time="time")
+    coming = [rows[:1900], rows[2000:2100], rows[1900:2000], rows[2100:]]
+    found = monitor(iter(coming), time="time")["results"][0]
+    days = [row["when"] for row in found["history"]]
+    assert days == sorted(days)
+    assert len(days) == 40
+    assert all(alarm["since"] <= alarm["when"] for alarm in found["alarms"])
+
+
+def test_a_broken_promise_is_said_at_once(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1.0, 3000)
+    policy = tmp_path / "policy.json"
+    decide(
+        {"confidence": sure, "correct": (rng.random(3000) < sure).astype(int)},
+        max_error=0.1,
+        save=policy,
+    )
+    worse = {"confidence": sure, "correct": (rng.random(3000) < sure - 0.3).astype(int)}
+    rows = iter(pl.DataFrame(worse).iter_rows(named=True))
+    monitor(rows, every=100, policy=policy, on_alarm=announce, stream="live rows")
+    said = capsys.readouterr().err.splitlines()
+    assert any("the promise has expired. Since about batch 1, " in line for line in said)
+    assert any("calibration has changed. Since about batch 1, " in line for line in said)
+    assert all(line.startswith("ALARM at batch ") for line in said)
+
+
+def test_the_sign_of_a_difference_is_what_its_sentence_says():
+    """Fewer right answers than said: a difference below 0, in the table and in the sentence."""
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.3, 0.7, 2000)
+    for moved, word, sign in ((-0.25, "fewer", -1), (0.25, "more", 1)):
+        right = (rng.random(2000) < sure + moved).astype(int)
+        found = monitor({"confidence": sure, "correct": right}, every=100)
+        entry = found["results"][0]
+        assert f"points {word} right answers" in found["claims"][0]["text"]
+        assert entry["alarm"]["shift"] * sign > 0.2
+        assert all(row["gap"]["value"] * sign > 0 for row in entry["history"])
 
 
 def test_bad_times_name_the_row():

@@ -8,7 +8,10 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, declare
 from calibrant.claims.words import count, percent, point_number, subject_name
 
-__all__ = ["monitor_claims"]
+__all__ = ["announcement", "monitor_claims"]
+
+# What a table without columns of models and methods holds.
+_UNNAMED = ("model", "confidence")
 
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
@@ -25,7 +28,7 @@ def _where(facts: Mapping[str, Any]) -> str:
 def _moved(facts: Mapping[str, Any]) -> str:
     fewer = "fewer" if facts["shift"] < 0 else "more"
     size = point_number(abs(facts["shift"]))
-    return f"{size} points {fewer} right answers{_where(facts)} than {facts['before']}"
+    return f"{size} points {fewer} right answers{_where(facts)}"
 
 
 ALARM = declare(
@@ -39,8 +42,8 @@ ALARM = declare(
         {
             "shown": lambda facts: _started(
                 facts,
-                f"calibration has changed: since about {facts['since']}, {_moved(facts)}. Verify "
-                "it again.",
+                f"calibration has changed: since about {facts['since']}, {_moved(facts)} than "
+                f"{facts['before']}. Verify it again.",
             ),
             "undecided": lambda facts: _started(
                 facts,
@@ -128,3 +131,18 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
         if entry.get("promise") is not None:
             claims.append(_promise_claim(entry["promise"], subject, shared))
     return claims
+
+
+def announcement(told: Mapping[str, Any]) -> str:
+    """Return the line about a batch that decides: an alarm, or a promise that is broken."""
+    whose = "" if (told["model"], told["method"]) == _UNNAMED else f" ({subject_name(told)})"
+    broken = told.get("promise")
+    if broken is not None:
+        return (
+            f"ALARM at {broken['when']}{whose}: the promise has expired. Since about "
+            f"{broken['since']}, {percent(broken['error'])} of the answers given alone are wrong."
+        )
+    return (
+        f"ALARM at {told['when']}{whose}: calibration has changed. Since about {told['since']}, "
+        f"{_moved(told)}."
+    )

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from calibrant.claims.monitor import announcement
+
 __all__ = ["announce"]
 
 
 def announce(alarm: dict[str, Any]) -> None:
-    """Say on standard error that calibration has changed."""
-    where = "overall" if alarm["bin"] is None else f"confidence {alarm['bin']}"
-    sys.stderr.write(
-        f"ALARM {alarm['model']} / {alarm['method']} at {alarm['when']}: {alarm['direction']} "
-        f"({where}), since about {alarm['since']}\n"
-    )
+    """Say on standard error that calibration has changed, or that a promise is broken."""
+    sys.stderr.write(announcement(alarm) + "\n")
     sys.stderr.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +31,8 @@ from calibrant.verbs._options import (
 )
 from calibrant.verbs.monitoring.batches import (
     MOST_ROWS,
-    STREAM_ROWS,
+    batch_length,
+    in_order,
     open_stream,
     stream_batches,
     tables_of,
@@ -205,8 +206,9 @@ def monitor(
     """
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question, "on_invalid": on_invalid}
-    every = every or ("day" if time else STREAM_ROWS)
+    every = batch_length(every, time)
     sources, stream = open_stream(sources, every, follow, stream)
+    coming = isinstance(sources, Iterator)
     known = None
     if baseline is not None:
         with error_source(source_name(baseline)):
@@ -238,14 +240,15 @@ def monitor(
             watch = watches[key]
             marked = marked_rows(promise, watch, rows)
             named = "question_id" not in scores.assumed
-            for batch in stream_batches(
+            batches = stream_batches(
                 marked, time, every, stream or scores.source, watch, named=named
-            ):
+            )
+            for batch in batches:
                 if batch.time <= resumed.get(key, -np.inf):
                     repeated += batch.confidence.size + batch.unlabelled
                     continue
-                if watch.update(batch) and on_alarm is not None and stream is not None:
-                    on_alarm({**watch.keys, **watch.last_word})
+                watch.update(in_order(batch, watch, coming, scores.source))
+                _tell(watch, on_alarm if stream is not None else None)
     # A day written as text has become a date where options are checked.
     known_day = verified if isinstance(verified, dt.date) else None
     if not watches:
@@ -279,6 +282,12 @@ def monitor(
     return MonitorResult(
         {**head, "claims": claims, "results": results, "repeated": repeated, "dropped": dropped}
     )
+
+
+def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:
+    if on_alarm is not None:
+        for told in watch.last_words:
+            on_alarm({**watch.keys, **told})
 
 
 def _refuse_without_labels(results: list[dict[str, Any]], source: str) -> None:

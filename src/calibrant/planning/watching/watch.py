@@ -113,6 +113,10 @@ class CalibrationWatch:
         self.left_out = 0
         self.alarms: list[dict[str, Any]] = []
         self.rows = self.unlabelled = 0
+        # Batches taken so far, those of the baseline and those without labels included.
+        self.taken, self.last_label = 0, ""
+        # What the last batch decided: a broken promise, an alarm.
+        self.last_words: list[dict[str, Any]] = []
         self.verified_at: float = math.nan
         self._waiting = baseline_rows
         self._held: list[StreamBatch] = []
@@ -129,13 +133,16 @@ class CalibrationWatch:
         self._waiting = 0
 
     def update(self, batch: StreamBatch) -> bool:
-        """Take a batch; return whether this very batch set off the alarm."""
+        """Take a batch; return whether this very batch set off an alarm, see `last_words`."""
+        self.taken, self.last_label = self.taken + 1, batch.label
         self.unlabelled += batch.unlabelled
         broken = self._keep_promise(batch)
+        self.last_words = [{"promise": self.promise.broken}] if self.promise and broken else []
         if self._waiting:
-            return self._collect_baseline(batch)
+            self._collect_baseline(batch)
+            return broken
         if not batch.confidence.size:
-            return False
+            return broken
         found = self.detector.update(batch.confidence, batch.correct, batch.question)
         self.rows += int(batch.confidence.size)
         self.history.append(
@@ -151,10 +158,11 @@ class CalibrationWatch:
         )
         if found is not None:
             self.alarms.append(self._told(found))
+            self.last_words.append(self.alarms[-1])
         if len(self.history) > _ROWS_SHOWN:
             self.history.pop(0)
             self.left_out += 1
-        return found is not None or broken
+        return bool(self.last_words)
 
     def _keep_promise(self, batch: StreamBatch) -> bool:
         """Hold the answers given alone against the policy's promise."""
@@ -176,11 +184,11 @@ class CalibrationWatch:
             "p_value": min(1.0, 1.0 / found.evidence),
         }
 
-    def _collect_baseline(self, batch: StreamBatch) -> bool:
+    def _collect_baseline(self, batch: StreamBatch) -> None:
         self._held.append(batch)
         have = sum(held.confidence.size for held in self._held)
         if have < self._waiting:
-            return False
+            return
         # Whole batches: a question is never split between the baseline and the stream.
         named = all(held.question is not None for held in self._held)
         self._begin(
@@ -194,7 +202,6 @@ class CalibrationWatch:
         )
         self.verified_at = batch.time
         self._held = []
-        return False
 
     def document(
         self,
@@ -246,6 +253,8 @@ class CalibrationWatch:
             "left_out": self.left_out,
             "alarms": self.alarms,
             "rows": self.rows,
+            "taken": self.taken,
+            "last_label": self.last_label,
             "unlabelled": self.unlabelled,
             "verified_at": None if math.isnan(self.verified_at) else self.verified_at,
             "waiting": self._waiting,
@@ -280,6 +289,10 @@ class CalibrationWatch:
         watch.rows, watch.unlabelled = state["rows"], state["unlabelled"]
         watch.verified_at = _number(state["verified_at"])
         watch._waiting = state["waiting"]
+        # A state of version 0.2 counts only the batches that it shows.
+        shown = len(watch.history) + watch.left_out + len(state["held"])
+        watch.taken = state.get("taken", shown)
+        watch.last_label = state.get("last_label", "an earlier time")
         if state.get("promise") is not None:
             watch.promise = PromiseWatch.from_dict(state["promise"])
         watch._held = [
@@ -293,20 +306,6 @@ class CalibrationWatch:
             for label, time, confidence, correct, question in state["held"]
         ]
         return watch
-
-    @property
-    def last_word(self) -> dict[str, Any]:
-        """What the last batch that decided something said: an alarm, or a broken promise."""
-        if self.promise is not None and self.promise.broken is not None:
-            told = self.promise.broken
-            if not self.alarms or self.alarms[-1]["when"] != self.history[-1]["when"]:
-                return {"promise": told}
-        return self.alarms[-1]
-
-    @property
-    def taken(self) -> int:
-        """Batches taken so far, those of the baseline included."""
-        return self.left_out + len(self.history) + len(self._held)
 
     @property
     def last_time(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,35 @@ from calibrant.inputs.streams.row_streams import follow_file, read_stdin
 from calibrant.planning.watching.times import days_since_1970, instants
 from calibrant.planning.watching.watch import CalibrationWatch, StreamBatch
 
-__all__ = ["ALONE", "MOST_ROWS", "STREAM_ROWS", "open_stream", "stream_batches", "tables_of"]
+__all__ = [
+    "ALONE",
+    "MOST_ROWS",
+    "batch_length",
+    "in_order",
+    "open_stream",
+    "stream_batches",
+    "tables_of",
+]
 
-STREAM_ROWS = 100
+_STREAM_ROWS = 100
 MOST_ROWS = 10**12
 # Column that says which rows a policy answers alone.
 ALONE = "policy_answers_alone"
 _UNITS = {"hour": "1h", "day": "1d", "week": "1w", "month": "1mo"}
 
 
+def batch_length(every: str | int | None, time: str | None) -> str | int:
+    """Return the length of a batch: by default a day where there is a time, else 100 rows."""
+    if every is None:
+        return "day" if time else _STREAM_ROWS
+    return every
+
+
 def open_stream(
     sources: Any, every: str | int, follow: float | None, stream: str | None
 ) -> tuple[Any, str | None]:
     """Return the tables, and how messages call them where rows keep coming."""
-    rows = _size(every) or STREAM_ROWS
+    rows = _size(every) or _STREAM_ROWS
     if isinstance(sources, Iterator):
         return _gathered(sources, rows), stream
     inputs = [sources] if isinstance(sources, str | Path) else sources
@@ -107,13 +123,34 @@ def stream_batches(
         yield _batch(label, days_since_1970(stamp), part, named=named)
 
 
+def in_order(batch: StreamBatch, watch: CalibrationWatch, coming: bool, source: str) -> StreamBatch:
+    """Return a batch that is not older than the last one.
+
+    Rows that keep coming may come late: they count when they come. Files in the wrong order are
+    refused, as a change would seem to begin after its alarm.
+    """
+    if not batch.time < watch.last_time:
+        return batch
+    if coming:
+        return dataclasses.replace(batch, label=watch.last_label, time=watch.last_time)
+    raise InputError(
+        f"rows of {batch.label} come after rows of {watch.last_label}, and a change is found in "
+        "the order of time alone",
+        source=source,
+        hint="give the tables in the order of their times",
+    )
+
+
 def _size(every: str | int) -> int | None:
     text = str(every)
     if text.isdigit() and 0 < int(text) <= MOST_ROWS:
         return int(text)
     if text not in _UNITS:
         words = ", ".join(_UNITS)
-        raise InputError(Hint("{every} is an {0} or a number of rows, got {1}", words, repr(every)))
+        raise InputError(
+            Hint("{every} is the length of a batch, got {0}", repr(every)),
+            hint=Hint("give {0}, or a whole number of rows from 1 on", words),
+        )
     return None
 
 
