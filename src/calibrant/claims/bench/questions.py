@@ -10,7 +10,7 @@ from scipy.stats import beta
 from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, declare
 from calibrant.claims.words import count, percent
 
-__all__ = ["most_wrong", "question_claims"]
+__all__ = ["fewer_questions", "most_wrong", "question_claims"]
 
 
 def _second_source(facts: Facts) -> str:
@@ -25,6 +25,8 @@ def _first(facts: Facts) -> str:
     return f" First: {facts['first']}" if facts["first"] else ""
 
 
+# Places with fewer questions than asked for that a sentence names.
+_SHORT_SHOWN = 2
 _PROBLEMS = (
     ("findings", "with other answers than listed"),
     ("duplicates", "twice"),
@@ -118,6 +120,33 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
     made = [rule.claim("shown", facts, subject=subject, n=document["questions"])]
     return [*made, *_spot(document.get("spot_check"))]
+
+
+def fewer_questions(document: Mapping[str, Any]) -> str:
+    """Return where a new benchmark has fewer questions than were asked for; empty where nowhere.
+
+    Examples
+    --------
+    >>> parts = [{"k": 1, "questions": 9, "short_by": 0}, {"k": 6, "questions": 2, "short_by": 7}]
+    >>> fewer_questions({"results": [{"domain": "river", "by_k": parts}]})
+    'It is 7 questions short of the 18 asked for: river has 2 of 9 with 6 right answers.'
+    """
+    parts = [(entry["domain"], part) for entry in document["results"] for part in entry["by_k"]]
+    short = [(domain, part) for domain, part in parts if part["short_by"]]
+    if not short:
+        return ""
+    asked = sum(part["questions"] + part["short_by"] for _, part in parts)
+    missing = sum(part["short_by"] for _, part in short)
+    told = [
+        f"{domain} has {part['questions']:,} of {part['questions'] + part['short_by']:,} with "
+        f"{count(part['k'], 'right answer')}"
+        for domain, part in short[:_SHORT_SHOWN]
+    ]
+    more = len(short) - len(told)
+    told += [f"and so in {more:,} more places"] if more else []
+    return (
+        f"It is {count(missing, 'question')} short of the {asked:,} asked for: {'; '.join(told)}."
+    )
 
 
 def most_wrong(wrong: int, n: int) -> float:

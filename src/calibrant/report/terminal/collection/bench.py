@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from calibrant.claims.bench import fewer_questions
 from calibrant.report.blocks import Paragraph, Table, number_cell
 
 __all__ = ["blocks"]
@@ -14,18 +15,11 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the statistics of a benchmark as neutral blocks."""
     found: list[Paragraph | Table] = [
         Paragraph(f"{document['questions']:,} questions with exactly k right answers", strong=True),
-        _statistics(document),
     ]
-    short = [
-        f"{entry['domain']} k={part['k']}: {part['questions']} ({part['short_by']} fewer)"
-        for entry in document["results"]
-        for part in entry["by_k"]
-        if part["short_by"]
-    ]
-    if short:
-        found.append(
-            Paragraph("The facts give fewer questions than asked for: " + "; ".join(short))
-        )
+    fewer = fewer_questions(document)
+    if fewer:
+        found.append(Paragraph(fewer, strong=True))
+    found.append(_statistics(document))
     if document["filters"]:
         found.append(_filters(document["filters"]))
     if document["page_views"]:
