@@ -213,3 +213,16 @@ def test_a_claim_about_all_answers_takes_more_labels_than_one_about_the_pool():
         for target in ("pool", "population")
     )
     assert wide["calibrated"]["one_look"] > pool["calibrated"]["one_look"]
+
+
+def test_a_labelled_table_says_that_its_labels_answer():
+    """Nothing is left to label; a pool of which some rows are open is planned for as it is."""
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1.0, 300)
+    table = {"confidence": sure, "correct": (rng.random(300) < sure).astype(int)}
+    found = plan(table, claim="ece<0.1")
+    text = "All 300 rows have a label already. An audit says what they show"
+    assert found["data"]["warnings"][0]["text"].startswith(text)
+    assert text in str(found)
+    assert plan({"confidence": sure}, claim="ece<0.1")["data"]["warnings"] == []
+    assert plan(precision=0.1, error_rate=0.2)["data"]["warnings"] == []

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, declare
 from calibrant.claims.words import count, joined, percent, points, points_range, subject_name
 
-__all__ = ["leaderboard_claims", "plan_claims"]
+__all__ = ["labelled_warning", "leaderboard_claims", "plan_claims"]
 
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
@@ -211,3 +211,18 @@ def _entry_claims(entry: Mapping[str, Any], *, named: bool) -> Iterable[Claim]:
             subject=subject,
             estimate={"value": reach, "low": reach, "high": half, "n": shows["labels"]},
         )
+
+
+def labelled_warning(rows: int) -> dict[str, Any]:
+    """Say that nothing is left to label, so that the labels themselves answer.
+
+    Examples
+    --------
+    >>> labelled_warning(1200)["text"]
+    'All 1,200 rows have a label already. An audit says what they show; this plan is for more rows.'
+    """
+    text = (
+        f"All {count(rows, 'row')} have a label already. An audit says what they show; this plan "
+        "is for more rows."
+    )
+    return {"id": "data.all_labelled", "subject": {}, "text": text}

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from calibrant.claims.plan import leaderboard_claims, plan_claims
+from calibrant.claims.plan import labelled_warning, leaderboard_claims, plan_claims
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -24,7 +24,7 @@ from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.planning.plan import parse_stages
 from calibrant.planning.subjects import subject_rankings
 from calibrant.planning.theory import Theory, theory_document
-from calibrant.records import source_name
+from calibrant.records import Scores, source_name
 from calibrant.report.typed import PlanResult
 from calibrant.verbs._options import (
     By,
@@ -259,6 +259,7 @@ def plan(
     document["dropped"] = {} if table is None else dict(table.dropped)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
+    document["data"] = {"warnings": _known(table, labelled)}
     with error_source(source):
         document["leaderboard"] = ranked_models(labelled, rank, seed) if labelled and rank else None
         document["subjects"] = (
@@ -305,6 +306,14 @@ def _refuse_without_table(options: dict[str, Any]) -> None:
             Hint(rule, repr(options[given[0]])),
             hint="give a table of scores, or leave the option out",
         )
+
+
+def _known(table: Scores | None, labelled: Scores | None) -> list[dict[str, Any]]:
+    """Return the warning that no row is left to label, where that is so."""
+    if table is None or labelled is None:
+        return []
+    missing = table.frame.height - labelled.frame["correct"].is_not_null().sum()
+    return [] if missing else [labelled_warning(table.frame.height)]
 
 
 def _stages(given: str | Sequence[float]) -> tuple[float, ...]:

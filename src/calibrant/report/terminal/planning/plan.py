@@ -18,7 +18,8 @@ _ALPHA = 0.05
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.plan/1`` document."""
     entry = document["results"][0]
-    parts: list[Paragraph | Table] = []
+    known = (document.get("data") or {}).get("warnings") or ()
+    parts: list[Paragraph | Table] = [Paragraph(str(warning["text"])) for warning in known]
     plans = document["plans"] or []
     if any(plan.get("needed") for plan in plans):
         parts.append(_labels_for_claim([plan for plan in plans if plan.get("needed")], entry))
