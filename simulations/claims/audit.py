@@ -56,6 +56,15 @@ TRUTHS = {
     "constant confidence, right": (constant, lambda c, _: c),
 }
 SIZES = (30, 200, 2_000)
+# With weights that have nothing to do with the answers, the truth is the same.
+WEIGHED = (
+    "calibrated",
+    "calibrated, heavy ties",
+    "calibrated, rare errors",
+    "over by 2 points (the margin)",
+    "wavy: right on average, wrong along the scale",
+    "confidence is noise",
+)
 
 
 def cells(c):
@@ -81,9 +90,17 @@ def said_of(parts, seed_rng, margin=ERROR_MARGIN):
     """Return the claims of an audit of these models, without what no claim rests on."""
     blocks = (
         RowBlock(
-            c, y, None, units, probability=True, bins=BINS, level=0.95, resamples=200, rng=seed_rng
+            c,
+            y,
+            weights[0] if weights else None,
+            units,
+            probability=True,
+            bins=BINS,
+            level=0.95,
+            resamples=200,
+            rng=seed_rng,
         )
-        for c, y, units in parts
+        for c, y, units, *weights in parts
     )
     return claims_of_blocks(blocks, seed_rng, margin)
 
@@ -129,11 +146,20 @@ def judged(claims, truths, margin=ERROR_MARGIN):
         yield Said(claim.id, claim.outcome != "undecided", false)
 
 
-def one_model(rng, *, name, n, truth):
+def one_to_five(rng, n):
+    return rng.integers(1, 6, n).astype(float)
+
+
+def lognormal(rng, n):
+    return rng.lognormal(0, 1, n)
+
+
+def one_model(rng, *, name, n, truth, weighed=None):
     said, chance = TRUTHS[name]
     c = said(rng, n)
     y = (rng.random(n) < chance(c, rng)).astype(float)
-    return judged(said_of([(c, y, None)], rng), [truth])
+    weights = () if weighed is None else (weighed(rng, n),)
+    return judged(said_of([(c, y, None, *weights)], rng), [truth])
 
 
 def repeated(rng, *, sizes, truth):
@@ -189,6 +215,14 @@ def worlds():
             yield World(
                 f"{name}, n = {n:,}", partial(one_model, name=name, n=n, truth=truth), power
             )
+    for name in WEIGHED:
+        truth = truth_of(name)
+        for label, weighed in (("1 to 5", one_to_five), ("lognormal", lognormal)):
+            for n in (200, 2_000):
+                yield World(
+                    f"{name}, weights {label}, n = {n:,}",
+                    partial(one_model, name=name, n=n, truth=truth, weighed=weighed),
+                )
     zero = (0.0, 0.0, False)
     for label, sizes in (
         ("5 rows for each of 200 questions", [5] * 200),

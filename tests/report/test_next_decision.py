@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from calibrant.cli.main import app
-from calibrant.report.next_step import next_step
+from calibrant.report.next_step import next_step, without_folders
+from calibrant.verbs.audit import audit
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide
@@ -33,7 +34,7 @@ def scores(tmp_path_factory):
 
 
 def taken(document, folder, monkeypatch, *, ends=0):
-    """Run the step as it stands, from the folder of the input."""
+    """Run the step as it stands, from any folder; what it saves goes to `folder`."""
     _, command = next_step(document)
     monkeypatch.chdir(folder)
     words = shlex.split(command)
@@ -59,7 +60,8 @@ def test_a_certified_limit_is_saved_then_watched(scores, monkeypatch, tmp_path):
     found = decide(one, confidence="p", max_error=0.4).to_dict()
     assert "--save policy.json" in taken(found, scores.parent, monkeypatch)
     saved = decide(one, confidence="p", max_error=0.4, save=tmp_path / "p.json").to_dict()
-    assert next_step(saved)[1].endswith("--policy p.json --time COLUMN")
+    policy = shlex.quote(str(tmp_path / "p.json"))
+    assert next_step(saved)[1].endswith(f"--policy {policy} --time COLUMN")
 
 
 def test_several_models_lead_to_the_one_that_answers_most(scores, monkeypatch):
@@ -83,6 +85,26 @@ def test_a_comparison_leads_to_a_cascade_and_that_to_its_policy(scores, monkeypa
         random_splits=2,
         save=scores.parent / "c.json",
     ).to_dict()
-    assert next_step(saved)[1] == (
-        "calibrant serve c.json --endpoint small=URL --endpoint 'large one=URL'"
-    )
+    place = shlex.quote(str(scores.parent / "c.json"))
+    command = next_step(saved)[1]
+    assert command == f"calibrant serve {place} --endpoint small=URL --endpoint 'large one=URL'"
+    assert without_folders(command, saved) == command.replace(place, "c.json")
+
+
+def test_files_given_together_stay_together(scores, monkeypatch, tmp_path):
+    """Each step used to name the first file alone, or both as one name."""
+    files = []
+    for number, (_, part) in enumerate(pl.read_csv(scores).group_by("model", maintain_order=True)):
+        files.append(tmp_path / f"my {number}.csv")
+        part.write_csv(files[-1])
+    both = shlex.join(map(str, files))
+    audited = audit(files, confidence="p").to_dict()
+    assert f"calibrant compare {both} --confidence p" in taken(audited, tmp_path, monkeypatch)
+    compared = compare(files, confidence="p", resamples=100).to_dict()
+    command = taken(compared, tmp_path, monkeypatch)
+    assert f"calibrant cascade {both} --confidence p" in command
+    assert "cascade 'my 0.csv' 'my 1.csv'" in without_folders(command, compared)
+    decided = decide(files, confidence="p", max_error=0.4).to_dict()
+    assert f"calibrant decide {both} --confidence p" in taken(decided, tmp_path, monkeypatch)
+    result = decide(files, confidence="p", max_error=0.4)
+    assert "Threshold for my 0 and my 1 · 1,200 rows" in str(result)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -29,9 +30,8 @@ def pool(tmp_path):
     return tmp_path / "pool.csv"
 
 
-def typed(document, folder, monkeypatch):
+def typed(document):
     _, command = next_step(document)
-    monkeypatch.chdir(folder)
     words = shlex.split(command)
     assert words[0] == "calibrant"
     run = CliRunner().invoke(app, words[1:])
@@ -41,8 +41,10 @@ def typed(document, folder, monkeypatch):
 
 def test_from_the_plan_to_the_labels_by_typing_what_comes_next(pool, monkeypatch):
     read = {"confidence": "p", "on_invalid": "drop"}
+    monkeypatch.chdir(pool.parent)
+    pool = Path(pool.name)
     plan = calibrant.plan(pool, claim="ece<0.2", **read).to_dict()
-    command = typed(plan, pool.parent, monkeypatch)
+    command = typed(plan)
     assert command == (
         "calibrant label next pool.csv --confidence p --on-invalid drop --out batch.csv"
     )
@@ -50,13 +52,13 @@ def test_from_the_plan_to_the_labels_by_typing_what_comes_next(pool, monkeypatch
     again = calibrant.label_next(pool, out=batch, **read).to_dict()
     filled = pl.read_csv(batch, infer_schema=False).with_columns(pl.lit("1").alias("correct"))
     filled.write_csv(batch)
-    assert "label add pool.csv batch.csv" in typed(again, pool.parent, monkeypatch)
+    assert "label add pool.csv batch.csv" in typed(again)
     planned = calibrant.plan(pool, claim="ece<0.2", **read).to_dict()
-    assert "calibrant audit pool.csv" in typed(planned, pool.parent, monkeypatch)
+    assert "calibrant audit pool.csv" in typed(planned)
     audited = calibrant.audit(pool, **read)
     labels = audited.to_dict()["results"][0]["n"]
     assert labels == filled.height
-    assert f"{labels} labels of 390 answers" in str(audited)
+    assert f"{labels} of 390 rows labelled" in str(audited)
 
 
 def test_a_terminal_names_the_file_where_it_lies_and_a_page_by_its_name_alone(pool, monkeypatch):

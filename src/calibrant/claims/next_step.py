@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.claim import Claim
+from calibrant.core.document import given_places
 
-__all__ = ["TABLE", "as_call", "next_step", "read_as"]
+__all__ = ["TABLE", "as_call", "input_words", "next_step", "read_as"]
 
 _LISTS = frozenset({"features", "models", "price"})
 TABLE = "TABLE"
@@ -37,20 +38,19 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
     if columns:
         command, why = _graded(head, columns)
     else:
-        command, why = _step(verb, _place(head), claims)
+        source = input_words(head) + read_as(head.get("settings") or {})
+        command, why = _step(verb, source, claims)
     return {"command": as_call(command), "why": why}
 
 
 def _graded(head: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str]:
     """Return how sampled answers become a study, which every other verb reads."""
-    files = head.get("input") or []
-    source = shlex.quote(str(head.get("source") or "")) if files else TABLE
     named = [
         f"--{role} {shlex.quote(columns[role])}"
         for role in ("samples", "reference")
         if role in columns
     ]
-    command = " ".join(["calibrant grade", source, *named, "--out study"])
+    command = " ".join(["calibrant grade", input_words(head), *named, "--out study"])
     return command, "Keep the grades: decide, compare and groups read them"
 
 
@@ -125,8 +125,13 @@ def read_as(settings: Mapping[str, Any]) -> str:
     return given + (" --on-invalid drop" if settings.get("on_invalid") == "drop" else "")
 
 
-def _place(head: Mapping[str, Any]) -> str:
-    """Return the input with the columns that it was read by, as a command takes them."""
-    source = str(head.get("source") or "")
-    named = shlex.quote(source) if head.get("input") and source else TABLE
-    return named + read_as(head.get("settings") or {})
+def input_words(head: Mapping[str, Any]) -> str:
+    """Return the input as a command takes it: each place that was given, quoted.
+
+    Examples
+    --------
+    >>> files = [{"path": "runs/a.csv"}, {"path": "runs/my b.csv"}]
+    >>> input_words({"source": "runs/a.csv, runs/my b.csv", "input": files})
+    "runs/a.csv 'runs/my b.csv'"
+    """
+    return shlex.join(given_places(head)) or TABLE

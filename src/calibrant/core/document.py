@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,15 @@ import orjson
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
 
-__all__ = ["dump_document", "kind_of", "load_document", "load_toml", "newest_version", "plain"]
+__all__ = [
+    "dump_document",
+    "given_places",
+    "kind_of",
+    "load_document",
+    "load_toml",
+    "newest_version",
+    "plain",
+]
 
 # Documents that have grown since their first version.
 _VERSIONS = {"monitor": 2}
@@ -55,6 +64,39 @@ def plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return value
+
+
+def given_places(document: Mapping[str, Any]) -> list[str]:
+    """Return the paths that a document's input was given by; none for data in memory.
+
+    Examples
+    --------
+    >>> given_places({"source": "s, t", "input": [{"path": "s/a.csv"}, {"path": "t/a.csv"}]})
+    ['s', 't']
+    >>> given_places({"source": "s, t.csv", "input": [{"path": "s, t.csv"}]})
+    ['s, t.csv']
+    >>> given_places({"source": "a table in memory", "input": []})
+    []
+    """
+    source = document.get("source") or document.get("study") or ""
+    if isinstance(source, list):
+        return [str(place) for place in source]
+    source = str(source)
+    if source == "standard input":
+        return ["-"]
+    if not source or source.endswith((" in memory", "a stream of tables")):
+        return []
+    paths = [str(entry["path"]) for entry in document.get("input") or ()]
+    parts = source.split(", ")
+    if len(parts) > 1 and ", ".join(paths) == source:
+        return paths
+    # A study or a pattern stands for several files; a comma may belong to a name.
+    apart = paths and all(any(_stands_for(part, path) for part in parts) for path in paths)
+    return parts if apart else [source]
+
+
+def _stands_for(place: str, path: str) -> bool:
+    return path == place or Path(place) in Path(path).parents or fnmatch(path, place)
 
 
 def dump_document(document: Mapping[str, Any]) -> bytes:

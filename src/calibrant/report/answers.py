@@ -10,7 +10,7 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
-from calibrant.core.document import kind_of
+from calibrant.core.document import given_places, kind_of
 from calibrant.report.openings import opening_claims
 
 __all__ = [
@@ -292,17 +292,19 @@ def source_name(document: Mapping[str, Any]) -> str:
     'mmlu_pro'
     >>> source_name({"source": "draws.jsonl.gz"})
     'draws'
+    >>> source_name({"source": ["runs/a.csv", "runs/b.csv"]})
+    'a and b'
     >>> source_name({"source": "a table in memory"})
     ''
     """
-    source = document.get("source") or document.get("study") or ""
-    if isinstance(source, list):
-        source = source[0] if len(source) == 1 else f"{len(source)} inputs"
-    # Of several files named together the first holds what was looked at.
-    text = str(source).split(", ")[0]
-    if not text or text.endswith(" in memory"):
-        return ""
-    path = PurePath(text.replace("\\", "/"))
+    places = given_places(document)
+    if len(places) > 2:
+        return f"{len(places)} inputs"
+    return " and ".join(_bare_name(place) for place in places if place != "-")
+
+
+def _bare_name(place: str) -> str:
+    path = PurePath(place.replace("\\", "/"))
     while path.suffix.lower() in _SUFFIXES:
         path = path.with_suffix("")
     return path.name

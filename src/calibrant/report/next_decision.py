@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.next_step import read_as
@@ -56,7 +55,7 @@ def _decided(document: Mapping[str, Any], entries: Any, table: str) -> tuple[str
         limit = _reachable(entry, settings["max_error"])
         return "See what a higher limit allows", f"{again} --max-error {limit:.2f}"
     if entry.get("path"):
-        place = shlex.quote(PurePath(str(entry["path"]).replace("\\", "/")).name)
+        place = shlex.quote(str(entry["path"]))
         watched = f"calibrant monitor {table} --policy {place} --time COLUMN"
         return "Watch whether the promise still holds", watched
     return "Save this threshold for your program", f"{again}{_goal(settings)} --save policy.json"
@@ -89,7 +88,7 @@ def _reachable(entry: Mapping[str, Any], limit: float) -> float:
 def _cascaded(document: Mapping[str, Any], entries: Any, table: str) -> tuple[str, str]:
     settings, policy = document.get("settings") or {}, entries[0].get("policy") or {}
     if policy.get("path"):
-        place = shlex.quote(PurePath(str(policy["path"]).replace("\\", "/")).name)
+        place = shlex.quote(str(policy["path"]))
         ends = " ".join(f"--endpoint {shlex.quote(f'{m}=URL')}" for m in settings["models"])
         return "Put it in front of the models", f"calibrant serve {place} {ends}"
     models, price = settings.get("models") or (), settings.get("price") or {}

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from calibrant.claims.next_step import TABLE, as_call, read_as
-from calibrant.core.document import kind_of
+from calibrant.claims.next_step import as_call, input_words, read_as
+from calibrant.core.document import given_places, kind_of
 from calibrant.report.next_decision import decision_step
 
-__all__ = ["Step", "broken_command", "next_step", "with_folders"]
+__all__ = ["Step", "broken_command", "next_step", "without_folders"]
 
 Step = tuple[str, str]
 """Words, and the command."""
@@ -56,8 +56,8 @@ def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] =
 
     Examples
     --------
-    >>> next_step({"schema": "calibrant.audit/1", "source": "/data/my scores.csv"})[1]
-    "calibrant decide 'my scores.csv' --max-error 0.10"
+    >>> next_step({"schema": "calibrant.audit/1", "source": "runs/my scores.csv"})[1]
+    "calibrant decide 'runs/my scores.csv' --max-error 0.10"
     """
     step = _own_step(document)
     done = {kind_of(other): other for other in beside}
@@ -68,28 +68,20 @@ def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] =
     return None if step is None else (step[0], as_call(step[1]))
 
 
-def with_folders(command: str, document: Mapping[str, Any]) -> str:
-    """Return the command with its files where they lie, for the terminal that they were named in.
+def without_folders(command: str, document: Mapping[str, Any]) -> str:
+    """Return the command with the bare names of its files: a page shows no place of a machine.
 
     Examples
     --------
-    >>> with_folders("calibrant audit s.csv", {"source": "runs/s.csv"})
-    'calibrant audit runs/s.csv'
+    >>> without_folders("calibrant audit '/me/my s.csv' --by a/b", {"source": "/me/my s.csv"})
+    "calibrant audit 'my s.csv' --by a/b"
     """
-    entries = document.get("results") or ()
-    entries = [entry for entry in entries if isinstance(entry, Mapping)]
-    written = [entry.get("policy") or entry for entry in entries]
-    given = document.get("source") or document.get("study")
-    batch = document.get("batch") or {}
-    known = [
-        *(given if isinstance(given, list) else [given]),
-        *(part.get("path") for part in (batch, *written) if isinstance(part, Mapping)),
-    ]
-    places = {PurePath(str(p).replace("\\", "/")).name: str(p) for p in known if p}
-    for name, place in places.items():
-        if name != place:
-            bare, whole = re.escape(shlex.quote(name)), shlex.quote(place)
-            command = re.sub(rf"(?<= ){bare}(?= |$)", whole.replace("\\", r"\\"), command)
+    entries = [e for e in document.get("results") or () if isinstance(e, Mapping)]
+    written = [document.get("batch") or {}, *(entry.get("policy") or entry for entry in entries)]
+    known = [*given_places(document), *(part.get("path") for part in written)]
+    for place in filter(None, map(str, filter(None, known))):
+        bare = PurePath(place.replace("\\", "/")).name
+        command = command.replace(shlex.quote(place), shlex.quote(bare))
     return command
 
 
@@ -131,7 +123,7 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
     if kind_of(document) == "label" and document.get("batch"):
         return _filled(document, str(document["batch"]["path"]))
     if isinstance(own, Mapping):
-        return str(own["why"]), _without_folder(str(own["command"]), document)
+        return str(own["why"]), str(own["command"])
     if own:
         return "Look closer", str(own[0])
     if kind_of(document) == "plan" and not document.get("source"):
@@ -139,7 +131,7 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
         return None
     if kind_of(document) == "plan" and _labels_at_hand(document):
         return _AT_HAND[0], _AT_HAND[1].format(input=_read_again(document))
-    found = decision_step(document, _input(document))
+    found = decision_step(document, input_words(document))
     if found is not None:
         return found
     step = _STEPS.get(kind_of(document))
@@ -154,9 +146,8 @@ def _labels_at_hand(document: Mapping[str, Any]) -> bool:
 
 def _filled(document: Mapping[str, Any], batch: str) -> Step:
     """Return how a batch comes back once its labels are filled in."""
-    place = shlex.quote(PurePath(batch.replace("\\", "/")).name)
     read = read_as(document.get("settings") or {})
-    command = f"calibrant label add {_input(document)} {place}{read}"
+    command = f"calibrant label add {input_words(document)} {shlex.quote(batch)}{read}"
     return "Take it back when it is filled in", command
 
 
@@ -165,29 +156,9 @@ def _may_stop(document: Mapping[str, Any]) -> bool:
     return bool(entries) and all((entry.get("stop") or {}).get("stop") for entry in entries)
 
 
-def _without_folder(command: str, document: Mapping[str, Any]) -> str:
-    """Return the command with the bare name of the input: a page shows no place of a machine."""
-    source = str(document.get("source") or "")
-    name = PurePath(source.replace("\\", "/")).name
-    for shown in (shlex.quote(source), source):
-        if source and shown in command:
-            return command.replace(shown, shlex.quote(name))
-    return command
-
-
 def _read_again(document: Mapping[str, Any]) -> str:
     """Return the input with the columns and the rule that it was read by, where a table was."""
-    named = _input(document)
+    named = input_words(document)
     if kind_of(document) in _OF_SCORES:
         named += read_as(document.get("settings") or {})
     return named
-
-
-def _input(document: Mapping[str, Any]) -> str:
-    source = document.get("source") or document.get("study")
-    if isinstance(source, list):
-        source = source[0] if source else None
-    if not source or str(source).endswith(" in memory"):
-        return TABLE
-    first = str(source).split(", ")[0]
-    return shlex.quote(PurePath(first.replace("\\", "/")).name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibrant.core.document import kind_of
@@ -70,9 +70,13 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         questions = max(entry["accuracy"]["n"] for entry in results)
         return [f"{models} models", f"{questions:,} questions"]
     if kind == "label" and results:
-        return [f"{results[0]['labelled']:,} labels of {results[0]['n']:,} answers"]
-    if results and isinstance(results[0], Mapping) and isinstance(results[0].get("n"), int):
-        return [f"{results[0]['n']:,} rows"]
+        return [_labelled((entry["labelled"] for entry in results), sum(e["n"] for e in results))]
+    if kind == "cascade" and results:
+        return [f"{results[0]['n']:,} questions"]
+    if kind == "multi_answer" and results:
+        return [f"{max(entry['n'] for entry in results):,} answers"]
+    if results and all(isinstance(entry.get("n"), int) for entry in results):
+        return [f"{sum(entry['n'] for entry in results):,} rows"]
     return []
 
 
@@ -85,8 +89,13 @@ def _audited(whole: list[Mapping[str, Any]], pool: int | None) -> list[str]:
     if len(models) > 1:
         found.append(f"{len(models)} models")
     if pool is not None:
-        return [*found, f"{sum(entry['n'] for entry in whole):,} labels of {pool:,} answers"]
+        return [*found, _labelled((entry["n"] for entry in whole), pool)]
     return [*found, f"{max(entry['questions'] for entry in whole):,} questions"]
+
+
+def _labelled(labels: Iterable[int], rows: int) -> str:
+    """Return how many rows are labelled; a label may stand in a row of each method."""
+    return f"{sum(labels):,} of {rows:,} rows labelled"
 
 
 def _confidence(method: str) -> str:

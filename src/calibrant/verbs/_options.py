@@ -75,9 +75,10 @@ ScoresData: TypeAlias = Annotated[
     Any,
     Option(
         "Study folder or table of scores.",
-        metavar="INPUT",
+        metavar="INPUT..",
         group=INPUT,
         argument=True,
+        kind="several",
         place="read",
     ),
 ]

@@ -15,7 +15,7 @@ from calibrant.report.answers import (
     warnings_of,
 )
 from calibrant.report.findings import Finding, findings
-from calibrant.report.next_step import Step, next_step
+from calibrant.report.next_step import Step, next_step, without_folders
 from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import Picture, picture_of
 from calibrant.report.titles import title_line
@@ -93,9 +93,19 @@ def first_screen(
         sentence=sentences[0] if sentences else (picture.title if picture else ""),
         more=sentences[1:],
         findings=found,
-        step=next_step(document, beside),
+        step=_step(document, beside),
         picture=picture,
     )
+
+
+def _step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]]) -> Step | None:
+    found = next_step(document, beside)
+    if found is None:
+        return None
+    command = found[1]
+    for other in (document, *beside):
+        command = without_folders(command, other)
+    return found[0], command
 
 
 def _fitting(warnings: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.names import cut_cells, short_names
-from calibrant.report.next_step import broken_command, next_step, with_folders
+from calibrant.report.next_step import broken_command, next_step
 from calibrant.report.terminal._fit import safe_text
 from calibrant.report.terminal.evidence.audit import NAMED_TITLE
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
@@ -80,8 +80,7 @@ def compact_lines(
     lines += [Text(), *table] if table else []
     step = next_step(document)
     if step is not None:
-        command = with_folders(step[1], document)
-        first, *rest = broken_command(command, width - len(_NEXT))
+        first, *rest = broken_command(step[1], width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in rest]
     lines.append(Text(f"More:  {more}", style="dim"))
