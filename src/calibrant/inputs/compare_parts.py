@@ -66,7 +66,7 @@ def streamed_source(
     come from other draws of the same bootstrap. The candidate-aligned view is left out.
     """
     runner = engine_named(engine)
-    with as_parquet(str(data)) as source:
+    with as_parquet(str(data), columns=columns, by=by) as source:
         streamed = sum_plan(
             source,
             bins=options["bins"],

@@ -142,7 +142,12 @@ def table_source(
     ranking = ranking_methods()
     with error_source(head["source"]):
         scores = load_scores(
-            given.table, **given.columns, **given.rules, non_probability=ranking, features=list(by)
+            given.table,
+            **given.columns,
+            **given.rules,
+            non_probability=ranking,
+            features=list(by),
+            by=by,
         )
     found, refused, taken_out = _comparisons(scores, by, models, ranking)
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-__all__ = ["guessed_column", "with_fields"]
+__all__ = ["guessed_column", "joined_id", "with_fields"]
 
 # Names that people use. Compared without case, spaces and underscores.
 _USUAL: dict[str, tuple[str, ...]] = {
@@ -82,3 +82,21 @@ def _field(name: str, schema: pl.Schema) -> pl.Expr | None:
             return None
         kind, expression = fields[part], expression.struct.field(part)
     return expression.alias(name)
+
+
+def joined_id(columns: Sequence[str]) -> pl.Expr:
+    r"""Return the id that columns make up together: different values give different ids.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"set": ["a|b", "a", "a"], "number": ["c", "b|c", "b"]})
+    >>> table.select(id=joined_id(["set", "number"]))["id"].to_list()
+    ['a\\|b|c', 'a|b\\|c', 'a|b']
+    """
+    parts = [pl.col(name).cast(pl.String) for name in columns]
+    if len(parts) == 1:
+        return parts[0]
+    # The mark between them is escaped within, and so is what escapes it.
+    escaped = [part.str.replace_all("\\", "\\\\", literal=True) for part in parts]
+    escaped = [part.str.replace_all("|", "\\|", literal=True) for part in escaped]
+    return pl.concat_str(escaped, separator="|")

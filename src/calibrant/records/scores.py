@@ -13,7 +13,7 @@ import polars as pl
 
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.records.columns import with_fields
+from calibrant.records.columns import joined_id, with_fields
 from calibrant.records.roles import ROLES, require_column, resolve_roles
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import RULES, broken_rule
@@ -103,6 +103,7 @@ def load_scores(
     repeats: bool = False,
     non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
+    by: Sequence[str] = (),
 ) -> Scores:
     """Read and check a scores table.
 
@@ -130,6 +131,8 @@ def load_scores(
         Methods whose score is not a probability: their range is not checked.
     features
         Further columns to keep; None keeps all.
+    by
+        Those of them whose values name groups: in a text table `1.1` and `1.10` are two.
 
     Examples
     --------
@@ -151,7 +154,7 @@ on_invalid="drop" to leave such rows out and have them counted
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     name = source_name(source)
-    lazy = scan_table(source, names=_named_columns(model, method, question))
+    lazy = scan_table(source, names=_named_columns(model, method, question), groups=by)
     asked = (confidence, correct, model, method, question, answer, weights, *(features or ()))
     lazy = with_fields(lazy, asked)
     names = column_names(lazy, source)
@@ -259,11 +262,12 @@ def _select(
         if name not in ROLES
     ]
     row = pl.col("_row")
-    ids = [pl.col(name).cast(pl.String) for name in roles["question_id"]]
     columns = [
         row.cast(pl.Int64),
         pl.col(roles["correct"][0]).alias("correct"),
-        (pl.concat_str(ids, separator="|") if ids else row.cast(pl.String)).alias("question_id"),
+        (joined_id(ids) if (ids := roles["question_id"]) else row.cast(pl.String)).alias(
+            "question_id"
+        ),
         (pl.col(roles["model"][0]).cast(pl.String) if roles["model"] else pl.lit("model")).alias(
             "model"
         ),

@@ -50,7 +50,9 @@ def source_name(source: Any) -> str:
     return ", ".join([*paths, tables] if nameless else paths)
 
 
-def scan_table(source: Any, *, names: Collection[str] = ()) -> pl.LazyFrame:
+def scan_table(
+    source: Any, *, names: Collection[str] = (), groups: Collection[str] = ()
+) -> pl.LazyFrame:
     """Return a lazy view of a table, so that only the columns in use are ever loaded.
 
     Parameters
@@ -58,11 +60,11 @@ def scan_table(source: Any, *, names: Collection[str] = ()) -> pl.LazyFrame:
     source
         Path of a csv, jsonl, json or parquet file (csv and jsonl may be gzipped), a folder or
         glob of parquet files, any dataframe that narwhals knows, or a mapping of columns.
-    names
+    names, groups
         Columns of a text table that hold names; see `scan_text_table`.
     """
     if isinstance(source, str | Path):
-        return _scan_path(Path(source), names)
+        return _scan_path(Path(source), names, groups)
     if isinstance(source, pl.LazyFrame):
         return source
     if isinstance(source, pl.DataFrame):
@@ -173,9 +175,11 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
         raise unreadable(error, source) from None
 
 
-def _scan_path(path: Path, names: Collection[str] = ()) -> pl.LazyFrame:
+def _scan_path(
+    path: Path, names: Collection[str] = (), groups: Collection[str] = ()
+) -> pl.LazyFrame:
     if any(mark in str(path) for mark in "*?[") and not path.exists():
-        return _scan_pattern(path, names)
+        return _scan_pattern(path, names, groups)
     if not path.exists():
         raise InputError("there is no such file", source=str(path), hint="check the path")
     if path.is_dir():
@@ -188,18 +192,20 @@ def _scan_path(path: Path, names: Collection[str] = ()) -> pl.LazyFrame:
     require_unpackable(path)
     try:
         if kind == "csv":
-            return scan_text_table(path, names=names)
+            return scan_text_table(path, names=names, groups=groups)
         return scan_json_list(path) if kind == "json" else scan_json_lines(path)
     except UNREADABLE as error:
         raise unreadable(error, path) from None
 
 
-def _scan_pattern(path: Path, names: Collection[str]) -> pl.LazyFrame:
+def _scan_pattern(path: Path, names: Collection[str], groups: Collection[str]) -> pl.LazyFrame:
     found = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]
     if not found:
         raise InputError("no file matches this pattern", source=str(path), hint="check the path")
     if all(file.is_file() and file_format(file) != "parquet" for file in found):
-        return pl.concat([_scan_path(file, names) for file in found], how="diagonal_relaxed")
+        return pl.concat(
+            [_scan_path(file, names, groups) for file in found], how="diagonal_relaxed"
+        )
     return _scan_parquet(path)
 
 

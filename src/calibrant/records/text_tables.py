@@ -29,7 +29,9 @@ _CHUNK = 1 << 26
 _QUOTE = ord('"')
 
 
-def scan_text_table(path: Path, *, names: Collection[str] = ()) -> pl.LazyFrame:
+def scan_text_table(
+    path: Path, *, names: Collection[str] = (), groups: Collection[str] = ()
+) -> pl.LazyFrame:
     """Return a lazy view of a text table; all rows are looked at before a type is chosen.
 
     UTF-16 and the line ends of old Macintosh files are read as well. Columns with numbers such as
@@ -43,6 +45,8 @@ def scan_text_table(path: Path, *, names: Collection[str] = ()) -> pl.LazyFrame:
     names
         Columns that hold names of questions, models or methods, besides those whose own name says
         so: they are read as they are written, whatever number or truth value they look like.
+    groups
+        Columns whose values name groups: decimal numbers in them are read as they are written.
     """
     stat = path.stat()
     kind = _looked_at(path, stat.st_mtime_ns, stat.st_size)
@@ -54,7 +58,10 @@ def scan_text_table(path: Path, *, names: Collection[str] = ()) -> pl.LazyFrame:
         named = {*names, *name_columns([*own.values()])}
         options |= {
             "schema": {
-                name: pl.String() if own[name] in named and _rewritten(dtype) else dtype
+                name: pl.String()
+                if (own[name] in named and _rewritten(dtype))
+                or (own[name] in groups and dtype.is_float())
+                else dtype
                 for name, dtype in kind.schema.items()
             }
         }

@@ -214,7 +214,7 @@ def plan(
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
-        table, labelled = pool_and_labels(scores, columns, ranked=rank is not None)
+        table, labelled = pool_and_labels(scores, columns, by=by, ranked=rank is not None)
         measured = measured_blocks(labelled, seed)
     if measured:
         found = max(measured, key=lambda block: block["need"])["verification"]

@@ -75,6 +75,7 @@ class Opened(ABC):
             **options.rules,
             "non_probability": non_probability,
             "features": list(options.by),
+            "by": list(options.by),
         }
         try:
             with error_source(self.error_name):

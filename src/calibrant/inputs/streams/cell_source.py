@@ -41,7 +41,7 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
     """
     options = replace(options, on_invalid=options.on_invalid or "error")
     runner = engine_named(options.engine)
-    with as_parquet(str(data)) as source:
+    with as_parquet(str(data), columns=options.columns, by=options.by) as source:
         streamed = sum_plan(
             source,
             bins=options.bins,

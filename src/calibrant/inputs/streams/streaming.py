@@ -29,8 +29,13 @@ class Streamed:
 
 
 @contextmanager
-def as_parquet(source: str) -> Iterator[str]:
-    """Yield the table as parquet: itself, or a text table rewritten to a temporary file."""
+def as_parquet(
+    source: str, *, columns: Mapping[str, str | None], by: tuple[str, ...]
+) -> Iterator[str]:
+    """Yield the table as parquet: itself, or a text table rewritten to a temporary file.
+
+    Names of models, methods and groups stay as they are written in it.
+    """
     path = Path(source)
     if is_url(source) or not path.is_file() or file_format(path) == "parquet":
         yield source
@@ -43,7 +48,9 @@ def as_parquet(source: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="calibrant-") as folder:
         copy = Path(folder) / "table.parquet"
         try:
-            scan_table(path).sink_parquet(copy, compression="lz4")
+            names = [columns[role] for role in ("model", "method", "question")]
+            table = scan_table(path, names=[name for name in names if name], groups=by)
+            table.sink_parquet(copy, compression="lz4")
         except UNREADABLE as error:
             raise unreadable(error, source) from None
         yield str(copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from calibrant.inputs.labelled.opened import OpenLabels
 from calibrant.inputs.opened.door import open_input
 from calibrant.planning import self_evaluation, temperature_error, verification_block
 from calibrant.planning.published import enough_bins
-from calibrant.records import ScoreBlock, Scores, load_scores, read_table
+from calibrant.records import ScoreBlock, Scores, load_scores
+from calibrant.records.tables import column_names, scan_table
 
 __all__ = ["measured_blocks", "pool_and_labels", "table_theory"]
 
@@ -27,7 +29,7 @@ _BINS = 15
 
 
 def pool_and_labels(
-    scores: Any, columns: dict[str, Any], *, ranked: bool = False
+    scores: Any, columns: dict[str, Any], *, by: Sequence[str] = (), ranked: bool = False
 ) -> tuple[Scores | None, Scores | None]:
     """Return the rows that are planned for, and those whose outcome is known; None without rows.
 
@@ -38,23 +40,24 @@ def pool_and_labels(
         return None, None
     opened = open_input(scores)
     if isinstance(opened, OpenLabels) and ranked:
-        return _opened(opened.given, columns), load_scores(opened.compared(columns)[0])
+        return _opened(opened.given, columns, by), load_scores(opened.compared(columns)[0])
     if isinstance(opened, OpenLabels):
-        return _opened(opened.given, columns), opened.labelled_scores(columns)
-    table = _opened(opened.probabilities_table(), columns)
+        return _opened(opened.given, columns, by), opened.labelled_scores(columns)
+    table = _opened(opened.probabilities_table(), columns, by)
     return table, table
 
 
-def _opened(source: Any, columns: dict[str, Any]) -> Scores:
+def _opened(source: Any, columns: dict[str, Any], by: Sequence[str]) -> Scores:
     """Read a pool; a missing outcome column means that nothing is labelled yet."""
     outcome = columns["correct"] or "correct"
     several = isinstance(source, list | tuple) and len(source) > 1
     if not several:
         source = source[0] if isinstance(source, list | tuple) else source
-        frame = read_table(source)
-        if outcome not in frame.columns:
-            source = frame.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
-    return load_scores(source, labels="optional", **columns)
+        named = [columns[role] for role in ("model", "method", "question") if columns[role]]
+        table = scan_table(source, names=named, groups=by)
+        if outcome not in column_names(table, source):
+            source = table.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
+    return load_scores(source, labels="optional", by=by, **columns)
 
 
 def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
