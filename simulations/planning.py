@@ -230,8 +230,8 @@ def stopping_part():
         "Stopping at a precision of 5 points",
         f"A look after every 10 labels, {RUNS['stop']:,} runs on real confidences; nominal 95 %.",
         _table(
-            ("pool and design", "labels, mean", "gap covered", "ECE covered"),
-            [(k, f"{n:.0f}", _share(a), _share(b)) for k, (n, a, b) in stops.items()],
+            ("pool", "design", "labels, mean", "gap covered", "ECE covered"),
+            [(*k.split(" | "), f"{n:.0f}", _share(a), _share(b)) for k, (n, a, b) in stops.items()],
         ),
     )
 
@@ -240,8 +240,8 @@ def _ever(budget):
     """How often bounds that hold at all times ever fail, on every real pool."""
     found = labels.ever_missed(loop_pools(), RUNS["ever"], budget=budget)
     return _table(
-        ("pool and design", "upper", "lower"),
-        [(name, *map(_share, missed)) for name, missed in found.items()],
+        ("pool", "design", "upper", "lower"),
+        [(*name.split(" | "), *map(_share, missed)) for name, missed in found.items()],
     )
 
 

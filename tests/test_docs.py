@@ -79,3 +79,11 @@ def test_examples_run(page, tmp_path, monkeypatch):
         assert not shown or shown.split() == printed.split(), printed
     if left_out == len(runnable):
         pytest.skip(f"REAL DATA ABSENT: all {left_out} examples need {shared_data_folder()}")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
+def test_every_row_of_a_table_has_the_cells_of_its_head(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(cells) == 1, table[:200]
