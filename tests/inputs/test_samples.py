@@ -5,6 +5,7 @@ import json
 import polars as pl
 import pytest
 
+import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.samples import SampleColumns, grade_samples, read_samples
 from calibrant.inputs.samples.matching import matched_ids
@@ -168,6 +169,73 @@ def test_columns_of_the_questions_are_kept_for_groups():
 def test_what_is_missing_is_named(table, columns, message):
     with pytest.raises(InputError, match=message):
         read_samples(table, columns)
+
+
+GIVEN = pl.DataFrame(
+    {
+        "question": ["Capital of Peru?", "2 + 2?"],
+        "answers": [["Lima", "Quito", "Lima."], ["4", "5", "four"]],
+        "correct": [[1, 0, 1], [1, 0, 0]],
+    }
+)
+
+
+@pytest.mark.parametrize("shape", ["lists", "text in a csv file", "true and false", "rows"])
+def test_grades_that_are_given_need_no_reference(shape, tmp_path):
+    table = GIVEN
+    if shape == "text in a csv file":
+        cells = {name: [json.dumps(v) for v in table[name].to_list()] for name in table.columns[1:]}
+        table = tmp_path / "samples.csv"
+        GIVEN.with_columns(**{name: pl.Series(v) for name, v in cells.items()}).write_csv(table)
+    if shape == "true and false":
+        table = table.with_columns(pl.col("correct").cast(pl.List(pl.Boolean)))
+    if shape == "rows":
+        table = table.explode("answers", "correct")
+    graded = grade_samples(read_samples(table, SampleColumns(samples="answers")))
+    assert graded.semantics["correct"].to_list() == [True, False, True, True, False, False]
+    # `4` and `four` mean the same to the rules; who graded them says that they do not.
+    assert graded.semantics["class_id"].to_list() == [0, 1, 0, 0, 1, 2]
+    assert set(graded.semantics["grader"]) == {"given"}
+    assert "correct" not in graded.draws.columns
+
+
+def test_named_grades_win_over_references_and_others_do_not():
+    table = GIVEN.with_columns(gold=pl.Series(["Lima", "4"]))
+    by_rule = grade_samples(read_samples(table, SampleColumns(samples="answers")))
+    assert by_rule.semantics["correct"].to_list()[-1] is True
+    named = SampleColumns(samples="answers", correct="correct")
+    assert grade_samples(read_samples(table, named)).semantics["correct"].to_list()[-1] is False
+
+
+@pytest.mark.parametrize(
+    ("grades", "message"),
+    [
+        ([[1, 0], [1, 0, 0]], "row 1: 3 answers have 2 grades"),
+        ([[1, 0, 1], [1, 0, 2]], "a grade of an answer is 0 or 1, got '2' in 'correct'"),
+        ([1, 0], "one grade per answer is needed"),
+    ],
+)
+def test_grades_that_do_not_fit_are_refused(grades, message):
+    table = GIVEN.with_columns(correct=pl.Series(grades))
+    with pytest.raises(InputError, match=message):
+        read_samples(table, SampleColumns(samples="answers"))
+
+
+def test_an_audit_of_graded_lists_reads_them_or_says_how_they_are_given():
+    rows = pl.DataFrame(
+        {
+            "id": list(range(40)),
+            "answers": [["a", "a", "b", "c"], ["b", "b", "b", "a"]] * 20,
+            "correct": [[1, 1, 0, 0], [0, 0, 0, 1]] * 20,
+        }
+    )
+    with pytest.raises(InputError, match="'correct' holds a list of grades in each row") as told:
+        cal.audit(rows)
+    assert str(told.value.hint).endswith('samples="answers" correct="correct"')
+    found = cal.audit(rows, samples="answers")
+    assert found["next"]["command"].startswith('calibrant.grade(table, samples="answers"')
+    share = next(entry for entry in found["results"] if entry["method"] == "sem1")
+    assert (share["n"], share["metrics"]["accuracy"]["value"]) == (40, 0.5)
 
 
 def test_references_of_other_questions_are_refused(tmp_path):

@@ -62,7 +62,7 @@ def test_ids_of_several_columns_are_not_mixed_up():
     }
     read = load_scores(table, question="set,number")
     assert read.frame["question_id"].n_unique() == 4
-    with pytest.raises(InputError, match="more than once|same question"):
+    with pytest.raises(InputError, match=r"more than once|same question"):
         load_scores({**table, "set": ["a"] * 4, "number": ["b"] * 4}, question="set,number")
 
 

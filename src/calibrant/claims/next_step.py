@@ -45,10 +45,12 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
 
 def _graded(head: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str]:
     """Return how sampled answers become a study, which every other verb reads."""
+    # Samples or references are named in any case: they say that answers are to be graded.
+    guessed = {*head["samples"].get("guessed", ())} - {"samples", "reference"}
     named = [
         f"--{role} {shlex.quote(columns[role])}"
-        for role in ("samples", "reference")
-        if role in columns
+        for role in ("samples", "reference", "correct", "question", "model")
+        if role in columns and role not in guessed
     ]
     command = " ".join(["calibrant grade", input_words(head), *named, "--out study"])
     return command, "Keep the grades: decide, compare and groups read them"

@@ -25,6 +25,7 @@ _ROLES = {
     "text": "question texts",
     "model": "models",
     "draw": "draw numbers",
+    "correct": "grades",
 }
 
 

@@ -211,7 +211,9 @@ def audit(
 
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
         request = SampleRequest(
-            SampleColumns(samples, reference, question, model), references, choice
+            SampleColumns(samples, reference, question, model, options.columns["correct"]),
+            references,
+            choice,
         )
     source = open_audit(data, correct, options, request)
     # Loaded here: the parts of a large table are read first, and reading needs none of it.

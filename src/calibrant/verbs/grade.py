@@ -17,6 +17,7 @@ from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_f
 from calibrant.records import Study
 from calibrant.report.typed import GradeResult
 from calibrant.verbs._options import (
+    CorrectColumn,
     Data,
     JudgeModel,
     JudgeUrl,
@@ -45,6 +46,7 @@ def grade(
     *,
     samples: SampleColumn = None,
     reference: ReferenceColumn = None,
+    correct: CorrectColumn = None,
     references: ReferencesFile = None,
     judge: JudgeModel = None,
     judge_url: JudgeUrl = None,
@@ -67,6 +69,9 @@ def grade(
     samples, reference, question, model
         Columns of the sampled answers, the right answer, the question ids and the models, where
         they should not be guessed.
+    correct
+        Column of grades that are there already: 0 or 1 per draw, or a list of them beside the list
+        of answers. Then no right answer is needed.
     references
         File of questions with their right answers, in any layout of `calibrant.sources`.
     judge, judge_url, max_judge_calls
@@ -92,7 +97,7 @@ def grade(
     (2, ['samples', 'reference', 'text'])
     """
     read = read_samples(
-        data, SampleColumns(samples, reference, question, model), references=references
+        data, SampleColumns(samples, reference, question, model, correct), references=references
     )
     if out is not None:
         _check_out(data, out)

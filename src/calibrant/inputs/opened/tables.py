@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.opened.base import Columns, Opened
@@ -87,6 +88,8 @@ class OpenTables(Opened):
         return list(self.given) if isinstance(self.given, list | tuple) else [self.given]
 
     def _load(self, rules: dict[str, Any]) -> Scores:
+        for table in self.tables:
+            _refuse_graded_lists(table, rules["confidence"], rules["correct"])
         self._require_labels(rules["correct"])
         if self._drawn:
             # Loaded here: few tables are labels that were drawn.
@@ -173,6 +176,23 @@ class OpenTables(Opened):
             labelled = table.select(column).filter(pl.col(column).is_not_null()).head(1)
             if some_row and collect(labelled, source).height == 0:
                 require_labels([], source=source_name(source))
+
+
+def _refuse_graded_lists(source: Any, confidence: str | None, correct: str | None) -> None:
+    """Say how lists of answers with a grade each are given: they hold no confidence yet."""
+    schema = scan_table(source).collect_schema()
+    names, column = schema.names(), correct or "correct"
+    lists = [name for name, kind in schema.items() if isinstance(kind, pl.List) and name != column]
+    if confidence or guessed_column("confidence", names) or not lists:
+        return
+    if isinstance(schema.get(column), pl.List):
+        raise InputError(
+            f"{column!r} holds a list of grades in each row, one per sampled answer",
+            source=source_name(source),
+            hint=Hint(
+                "name the answers too: {samples} {correct}", samples=lists[0], correct=column
+            ),
+        )
 
 
 def holds_draws(table: Any, columns: Columns) -> bool:

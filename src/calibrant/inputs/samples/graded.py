@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.confidence import score_table
+from calibrant.inputs.samples.given_grades import GRADE, graded_by_given
 from calibrant.inputs.samples.read import Samples
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
@@ -59,6 +60,8 @@ class GradedSamples:
     @property
     def several_right(self) -> tuple[int, int]:
         """Questions with one right answer: those where several classes of a model match it, all."""
+        if "references" not in self.questions.columns:
+            return 0, 0
         one = self.questions.filter(pl.col("references").list.len() == 1).select("question_id")
         right = self.semantics.filter(pl.col("purpose") == "answer", pl.col("correct"))
         matched = right.group_by("question_id", "model").agg(pl.col("class_id").n_unique())
@@ -91,6 +94,8 @@ def grade_samples(
     """
     annotated = annotate(samples.draws, samples.questions, options=options)
     draws, semantics = annotated
+    if GRADE in samples.draws.columns:
+        draws, semantics = graded_by_given(draws, semantics, samples.draws, _KEY)
     if draws["stated_confidence"].is_not_null().any():
         again = pl.lit("verb").alias("purpose")
         draws = pl.concat([draws, draws.with_columns(again)])

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
+from calibrant.inputs.samples.given_grades import GRADE, is_list, parsed_list, with_grades
+from calibrant.inputs.samples.given_grades import listed as listed_cells
 from calibrant.inputs.samples.matching import match_references
 from calibrant.records import Study, read_table, source_name
 from calibrant.records.convert import read_log, recognise
@@ -53,6 +54,7 @@ class SampleColumns:
     reference: str | None = None
     question: str | None = None
     model: str | None = None
+    correct: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,8 @@ def read_samples(
     """
     wanted = columns or SampleColumns()
     parts = list(data) if isinstance(data, list | tuple) else [data]
-    read = [_read_one(part, wanted, several=len(parts) > 1) for part in parts]
+    known = references is not None
+    read = [_read_one(part, wanted, several=len(parts) > 1, known=known) for part in parts]
     found = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         found = match_references(found, load_questions(references), source_name(references))
@@ -104,14 +107,14 @@ def read_samples(
     return found
 
 
-def _read_one(data: Any, wanted: SampleColumns, *, several: bool) -> Samples:
+def _read_one(data: Any, wanted: SampleColumns, *, several: bool, known: bool) -> Samples:
     if isinstance(data, str | Path):
         if Study.is_study(data):
             return _from_study(Study(data))
         if recognise(data) is not None:
             return _from_log(data)
     name = Path(data).name.split(".")[0] if several and isinstance(data, str | Path) else _MODEL
-    return _from_table(read_table(data), wanted, source_name(data), name)
+    return _from_table(read_table(data), wanted, source_name(data), name, known=known)
 
 
 def _from_study(study: Study) -> Samples:
@@ -133,11 +136,17 @@ def _from_log(path: str | Path) -> Samples:
 # -- tables ------------------------------------------------------------------------------------
 
 
-def _from_table(table: pl.DataFrame, wanted: SampleColumns, source: str, model: str) -> Samples:
+def _from_table(
+    table: pl.DataFrame, wanted: SampleColumns, source: str, model: str, *, known: bool
+) -> Samples:
     if table.is_empty():
         raise InputError("the table holds no rows", source=source)
     roles, guessed = _roles(table, wanted, source)
-    table = _lists(table, roles)
+    table = listed_cells(table, roles["samples"])
+    if _has_grades(table, wanted, roles, known=known):
+        roles[GRADE] = wanted.correct or GRADE
+        guessed += () if wanted.correct else (GRADE,)
+        table = with_grades(table, roles, source)
     listed = isinstance(table.schema[roles["samples"]], pl.List)
     table = _with_ids(table, roles, listed, source)
     if "model" not in roles:
@@ -172,7 +181,7 @@ def _roles(
         free = [name for name in free if name not in _named(wanted)]
         if role == "samples":
             # A list is a better guess than a text: `answer` may be the reference.
-            free.sort(key=lambda name: not _is_listed(table, name))
+            free.sort(key=lambda name: not is_list(table, name))
         if free:
             roles[role] = free[0]
             guessed.append(role)
@@ -187,34 +196,22 @@ def _roles(
 
 def _named(wanted: SampleColumns) -> set[str]:
     """Return the columns that the caller named."""
-    named = (wanted.samples, wanted.reference, wanted.question, wanted.model)
+    named = (wanted.samples, wanted.reference, wanted.question, wanted.model, wanted.correct)
     return {name for name in named if name is not None}
 
 
-def _is_listed(table: pl.DataFrame, name: str) -> bool:
-    if isinstance(table.schema[name], pl.List):
+def _has_grades(
+    table: pl.DataFrame, wanted: SampleColumns, roles: Mapping[str, str], *, known: bool
+) -> bool:
+    """Return whether grades were given: named, or there while no right answer is."""
+    if wanted.correct is not None:
+        if wanted.correct not in table.columns:
+            raise InputError(
+                f"there is no column {wanted.correct!r}",
+                hint=did_you_mean(wanted.correct, table.columns),
+            )
         return True
-    return table.schema[name] == pl.String and _parsed(table[name].drop_nulls().first()) is not None
-
-
-def _parsed(text: Any) -> list[Any] | None:
-    """Return the list that a cell of a CSV file holds as JSON, or None."""
-    if not isinstance(text, str) or not text.lstrip().startswith("["):
-        return None
-    try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, list) else None
-
-
-def _lists(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
-    """Turn JSON text into lists where a CSV file has them."""
-    name = roles["samples"]
-    if table.schema[name] == pl.String and _is_listed(table, name):
-        cells = [[str(item) for item in _parsed(text) or []] for text in table[name].fill_null("")]
-        table = table.with_columns(pl.Series(name, cells, dtype=pl.List(pl.String)))
-    return table
+    return GRADE in table.columns and "reference" not in roles and not known
 
 
 def _with_ids(
@@ -238,17 +235,18 @@ def _with_ids(
 
 def _draws(table: pl.DataFrame, roles: Mapping[str, str], listed: bool) -> pl.DataFrame:
     extra = [name for name in DRAWS.optional if name in table.columns and name != "answer"]
-    key = ["question_id", "model"]
+    key, graded = ["question_id", "model"], [GRADE] if GRADE in roles else []
     draws = table.select(
         pl.col("__id").alias("question_id"),
         pl.col("__model").cast(pl.String).fill_null(_MODEL).alias("model"),
         pl.lit("answer").alias("purpose"),
         *([pl.col(roles["draw"]).alias("draw")] if "draw" in roles and not listed else []),
         pl.col("__text").alias("text"),
+        *(pl.col(roles[name]).alias(name) for name in graded),
         *([] if listed else extra),
     )
     if listed:
-        draws = draws.explode("text")
+        draws = draws.explode("text", *graded)
     number = pl.int_range(pl.len()).over(key)
     told = draws.schema.get("draw")
     if told is None or not told.is_integer() or draws.select(*key, "draw").is_duplicated().any():
@@ -289,7 +287,7 @@ def as_references(cell: Any) -> list[list[str]] | None:
     >>> as_references("Paris"), as_references(["USA", "US"]), as_references([["a"], ["b"]])
     ([['Paris']], [['USA', 'US']], [['a'], ['b']])
     """
-    parsed = _parsed(cell)
+    parsed = parsed_list(cell)
     cell = cell if parsed is None else parsed
     if cell is None or cell == "" or cell == []:
         return None
@@ -317,10 +315,15 @@ def _joined(read: Sequence[Samples]) -> Samples:
 def _require(found: Samples, source: str) -> None:
     if not found.draws.height:
         raise InputError("there are no sampled answers", source=source)
+    if GRADE in found.draws.columns:
+        return
     known = "references" in found.questions.columns
     if not known or not found.questions["references"].is_not_null().any():
         raise InputError(
             "no question has a right answer to grade by",
             source=source,
-            hint=Hint("name their column: {reference} COLUMN, or their file: {references} FILE"),
+            hint=Hint(
+                "name their column: {reference} COLUMN, their file: {references} FILE, or the "
+                "column of grades: {correct} COLUMN"
+            ),
         )

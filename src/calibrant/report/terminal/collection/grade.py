@@ -17,6 +17,7 @@ _ROLES = {
     "text": "question texts",
     "model": "models",
     "draw": "draw numbers",
+    "correct": "grades",
 }
 
 
