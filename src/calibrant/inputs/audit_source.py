@@ -35,12 +35,17 @@ class SourceBlock:
         found = {name: key for name, key in self.keys.items() if name not in ("model", "method")}
         return found or None
 
+    @property
+    def few(self) -> bool:
+        """Whether there are so few rows that draws are shared with other such blocks."""
+        return self.rows is not None and self.rows <= FEW_ROWS
+
     def stream(self, seed: int) -> Stream:
         """Return the stream of random numbers of this block, whatever else is audited.
 
         Blocks of few rows share one: their draws would take longer than everything else.
         """
-        if self.rows is not None and self.rows <= FEW_ROWS:
+        if self.few:
             return CommonDraws(seed)
         return named_stream(seed, *self.keys.items())
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import polars as pl
 from scipy import special
@@ -15,6 +16,14 @@ __all__ = ["table_coverage"]
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
+_NOTHING: Mapping[str, Any] = {"n": 0, "questions": 0, "accuracy": None, "values": None}
+_UNRELATED: Mapping[str, Any] = {
+    "missing_accuracy": None,
+    "kept_accuracy": None,
+    "missing_p": None,
+}
+
+Key: TypeAlias = tuple[str, str]
 
 
 def table_coverage(scores: Scores) -> dict[str, Any]:
@@ -26,16 +35,32 @@ def table_coverage(scores: Scores) -> dict[str, Any]:
     """
     kept, rejected = scores.frame, scores.rejected
     known = "question_id" not in scores.assumed
-    kept_by = _split(kept)
-    lost_by = _split(rejected) if "method" in rejected.columns else {}
-    asked = _questions_by_method(kept_by, lost_by) if known else {}
+    kept_by, lost_by = _counted(kept), _by_key(rejected, n=pl.len())
+    missed = _missing(kept, rejected) if known else {}
     only = len({method for _, method in kept_by}) <= 1
-    difficulty = _difficulty(kept) if known else None
+    rows = _Rows(kept, rejected, known=known)
     models = []
     for key in dict.fromkeys([*kept_by, *lost_by]):
-        own, lost = kept_by.get(key), lost_by.get(key)
-        models.append(_entry(key, own, lost, asked.get(key[1]), difficulty, only=only))
-    shared = _shared(kept_by) if known else None
+        missing = missed.get(key, 0)
+        own, lost = kept_by.get(key, _NOTHING), lost_by.get(key, _NOTHING)
+        entry = {
+            "model": key[0],
+            "method": key[1],
+            "only_method": only,
+            "n": own["n"],
+            "questions": own["questions"],
+            "dropped": lost["n"],
+            "missing": missing,
+            "expected": own["n"] + lost["n"] + missing,
+            "accuracy": own["accuracy"],
+            "values": own["values"],
+            "answers_empty": own.get("answers_empty"),
+            "repeated_texts": rows.repeated_texts(key) if own["n"] else 0,
+        }
+        # A model of which nothing is missing, as of most, needs no look at its rows.
+        related = rows.related(key, missing) if own["n"] and missing + lost["n"] else _UNRELATED
+        models.append({**entry, **related})
+    shared = _shared(kept, len(kept_by)) if known and len(kept_by) > 1 else None
     whole = {
         "rows": kept.height,
         "rows_read": kept.height + rejected.height,
@@ -49,110 +74,117 @@ def table_coverage(scores: Scores) -> dict[str, Any]:
     return found
 
 
-def _split(frame: pl.DataFrame) -> dict[tuple[str, str], pl.DataFrame]:
-    if frame.height == 0:
+def _counted(kept: pl.DataFrame) -> dict[Key, dict[str, Any]]:
+    """Return what is counted of each model and method, in the order of the rows."""
+    counts = {
+        "n": pl.len(),
+        "questions": pl.col("question_id").n_unique(),
+        "accuracy": pl.col("correct").mean(),
+        "values": pl.col("confidence").n_unique(),
+    }
+    if "answer" in kept.columns:
+        text = pl.col("answer").cast(pl.String).str.strip_chars()
+        counts["answers_empty"] = (text.is_null() | (text == "")).sum()
+    return _by_key(kept, **counts)
+
+
+def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, dict[str, Any]]:
+    if "method" not in frame.columns:
         return {}
-    parts = frame.partition_by(list(_KEYS), as_dict=True, maintain_order=True)
-    return {(str(key[0]), str(key[1])): part for key, part in parts.items()}
+    rows = frame.group_by(_KEYS, maintain_order=True).agg(**counts).iter_rows(named=True)
+    return {(str(row["model"]), str(row["method"])): row for row in rows}
 
 
-def _questions_by_method(*tables: Mapping[tuple[str, str], pl.DataFrame]) -> dict[str, pl.Series]:
-    found: dict[str, list[pl.Series]] = {}
-    for table in tables:
-        for (_, method), part in table.items():
-            found.setdefault(method, []).append(part["question_id"])
-    return {method: pl.concat(parts).unique() for method, parts in found.items()}
+def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
+    """Return how many questions of its method each model has no row for, not even a dropped one."""
+    tables = [table for table in (kept, rejected) if "method" in table.columns]
+    named = pl.concat([table.select(*_KEYS, "question_id") for table in tables])
+    asked = named.drop_nulls("question_id")
+    every = asked.group_by("method").agg(pl.col("question_id").n_unique().alias("_all"))
+    own = asked.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))
+    counts = named.select(_KEYS).unique().join(every, "method", "left", nulls_equal=True)
+    found = counts.join(own, _KEYS, "left", nulls_equal=True).fill_null(0)
+    return {
+        (str(row["model"]), str(row["method"])): row["_all"] - row["_own"]
+        for row in found.iter_rows(named=True)
+    }
 
 
 def _difficulty(kept: pl.DataFrame) -> pl.DataFrame | None:
     """Return how often each question is answered right, over all models."""
     if kept["model"].n_unique() < 2:
         return None
-    once = kept.group_by("question_id", "model").agg(pl.col("correct").mean())
-    return once.group_by("question_id").agg(
+    # In the order of the rows: sums in another order differ in their last digits.
+    once = kept.group_by("question_id", "model", maintain_order=True).agg(pl.col("correct").mean())
+    return once.group_by("question_id", maintain_order=True).agg(
         pl.col("correct").sum().alias("_right"), pl.len().alias("_models")
     )
 
 
-def _shared(kept_by: Mapping[tuple[str, str], pl.DataFrame]) -> int | None:
-    if len(kept_by) < 2:
-        return None
-    held = [part["question_id"].unique() for part in kept_by.values()]
-    counts = pl.concat(held).value_counts()
-    return int((counts["count"] == len(held)).sum())
+def _shared(kept: pl.DataFrame, count: int) -> int:
+    """Return how many questions all `count` models and methods have."""
+    held = kept.select(*_KEYS, "question_id").unique()
+    return int((held["question_id"].value_counts()["count"] == count).sum())
 
 
-def _entry(
-    key: tuple[str, str],
-    own: pl.DataFrame | None,
-    lost: pl.DataFrame | None,
-    asked: pl.Series | None,
-    difficulty: pl.DataFrame | None,
-    *,
-    only: bool,
-) -> dict[str, Any]:
-    n, dropped = 0 if own is None else own.height, 0 if lost is None else lost.height
-    present = [part["question_id"] for part in (own, lost) if part is not None]
-    absent = None
-    if asked is not None:
-        absent = asked.filter(~asked.is_in(pl.concat(present).unique().implode()))
-    missing = 0 if absent is None else absent.len()
-    entry: dict[str, Any] = {
-        "model": key[0],
-        "method": key[1],
-        "only_method": only,
-        "n": n,
-        "questions": 0 if own is None else int(own["question_id"].n_unique()),
-        "dropped": dropped,
-        "missing": missing,
-        "expected": n + dropped + missing,
-        "accuracy": None if own is None else float(own["correct"].mean()),  # type: ignore[arg-type]
-        "values": None if own is None else int(own["confidence"].n_unique()),
-        "answers_empty": _empty_answers(own),
-        "repeated_texts": _repeated_texts(own),
-    }
-    return entry | _related(own, lost, absent, difficulty)
+class _Rows:
+    """The rows of each model and method, split when they are first looked at."""
+
+    def __init__(self, kept: pl.DataFrame, rejected: pl.DataFrame, *, known: bool) -> None:
+        self._kept, self._rejected, self._known = kept, rejected, known
+        self._text = next((name for name in _TEXTS if kept.schema.get(name) is not None), None)
+
+    @cached_property
+    def _own(self) -> dict[Key, pl.DataFrame]:
+        return _split(self._kept)
+
+    @cached_property
+    def _lost(self) -> dict[Key, pl.DataFrame]:
+        return _split(self._rejected) if "method" in self._rejected.columns else {}
+
+    @cached_property
+    def _asked(self) -> dict[str, pl.Series]:
+        found: dict[str, list[pl.Series]] = {}
+        for table in (self._own, self._lost):
+            for (_, method), part in table.items():
+                found.setdefault(method, []).append(part["question_id"])
+        return {name: pl.concat(parts).unique(maintain_order=True) for name, parts in found.items()}
+
+    @cached_property
+    def _difficulty(self) -> pl.DataFrame | None:
+        return _difficulty(self._kept) if self._known else None
+
+    def repeated_texts(self, key: Key) -> int:
+        """Return how many texts stand for several questions."""
+        if self._text is None or self._kept.schema[self._text] != pl.String:
+            return 0
+        once = self._own[key].unique("question_id").drop_nulls(self._text)
+        counts = once[self._text].value_counts()
+        return int((counts["count"] > 1).sum())
+
+    def related(self, key: Key, missing: int) -> Mapping[str, Any]:
+        """Compare the outcomes of missing rows with those of the rows that are kept."""
+        own, lost = self._own[key], self._lost.get(key)
+        if lost is not None and "correct" in lost.columns:
+            grades = lost["correct"].drop_nulls().drop_nans()
+            if grades.len():
+                return _compared(float(grades.sum()), grades.len(), own["correct"])
+        if not missing or self._difficulty is None:
+            return _UNRELATED
+        present = [part["question_id"] for part in (own, lost) if part is not None]
+        asked = self._asked[key[1]]
+        absent = asked.filter(~asked.is_in(pl.concat(present).unique().implode())).implode()
+        gone = self._difficulty.filter(pl.col("question_id").is_in(absent))
+        here = self._difficulty.filter(~pl.col("question_id").is_in(absent))
+        if not (gone.height and here.height):
+            return _UNRELATED
+        shares = here["_right"] / here["_models"]
+        return _compared(float((gone["_right"] / gone["_models"]).sum()), gone.height, shares)
 
 
-def _empty_answers(own: pl.DataFrame | None) -> int | None:
-    if own is None or "answer" not in own.columns:
-        return None
-    text = pl.col("answer").cast(pl.String).str.strip_chars()
-    return int(own.select((text.is_null() | (text == "")).sum()).item())
-
-
-def _repeated_texts(own: pl.DataFrame | None) -> int:
-    if own is None:
-        return 0
-    column = next((name for name in _TEXTS if name in own.columns), None)
-    if column is None or own.schema[column] != pl.String:
-        return 0
-    once = own.unique("question_id").drop_nulls(column)
-    counts = once[column].value_counts()
-    return int((counts["count"] > 1).sum())
-
-
-def _related(
-    own: pl.DataFrame | None,
-    lost: pl.DataFrame | None,
-    absent: pl.Series | None,
-    difficulty: pl.DataFrame | None,
-) -> dict[str, Any]:
-    """Compare the outcomes of missing rows with those of the rows that are kept."""
-    nothing = {"missing_accuracy": None, "kept_accuracy": None, "missing_p": None}
-    if own is None:
-        return nothing
-    if lost is not None and "correct" in lost.columns:
-        grades = lost["correct"].drop_nulls().drop_nans()
-        if grades.len():
-            return _compared(float(grades.sum()), grades.len(), own["correct"])
-    if absent is not None and absent.len() and difficulty is not None:
-        gone = difficulty.filter(pl.col("question_id").is_in(absent.implode()))
-        here = difficulty.filter(~pl.col("question_id").is_in(absent.implode()))
-        if gone.height and here.height:
-            shares = here["_right"] / here["_models"]
-            return _compared(float((gone["_right"] / gone["_models"]).sum()), gone.height, shares)
-    return nothing
+def _split(frame: pl.DataFrame) -> dict[Key, pl.DataFrame]:
+    parts = frame.partition_by(list(_KEYS), as_dict=True, maintain_order=True)
+    return {(str(key[0]), str(key[1])): part for key, part in parts.items()}
 
 
 def _compared(right: float, n: int, kept: pl.Series) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from calibrant.metrics.corp_interval import dsc_influence
 from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.inputs import undefined
 from calibrant.metrics.scoring import log_loss_rows
-from calibrant.metrics.smoothed.interval import smooth_interval
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import (
@@ -166,14 +165,7 @@ class MetricBlock(BlockData):
         return value, min(low, value), max(high, value), how
 
     def _smooth_ece(self) -> tuple[float, float, float, str]:
-        value, low, high = smooth_interval(
-            self.grids,
-            rows=self.row_count,
-            inflation=self.gaps.inflation,
-            level=self.level,
-            resamples=self.resamples,
-            rng=self.streams["smooth"],
-        )
+        value, low, high = self.smooth_ends
         return self._gap_interval(value, low, max(high, *map(abs, self._mean_gap_ends)))
 
     def _mcb(self) -> tuple[float, float, float, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from calibrant.metrics.gaps.intervals import (
 from calibrant.metrics.gaps.mean_gap import gap_of_means
 from calibrant.metrics.inputs import Array, Checked, check, is_graded
 from calibrant.metrics.scoring import log_loss_rows
+from calibrant.metrics.smoothed.interval import SmoothTask, smooth_intervals
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
@@ -145,19 +146,20 @@ class BlockData:
     @cached_property
     def gap_ends(self) -> GapIntervals:
         """The interval of ECE and the low ends of its halves."""
-        return gap_intervals(
-            self.gaps, level=self.level, resamples=self.resamples, rng=self._gap_streams[0]
-        )
+        return gap_intervals([self.gaps], streams=self.gap_streams[:1], **self._simulation)[0]
 
     @cached_property
     def half_highs(self) -> tuple[float, float]:
         """The high ends of the halves of ECE."""
-        return half_highs(
-            self.gaps, level=self.level, resamples=self.resamples, rng=self._gap_streams[1]
-        )
+        return half_highs([self.gaps], streams=self.gap_streams[1:], **self._simulation)[0]
+
+    @property
+    def _simulation(self) -> dict[str, Any]:
+        return {"level": self.level, "resamples": self.resamples}
 
     @cached_property
-    def _gap_streams(self) -> Sequence[Stream]:
+    def gap_streams(self) -> Sequence[Stream]:
+        """Streams of the interval of ECE and of the high ends of its halves."""
         return self.streams["gaps"].spawn(2)
 
     @cached_property
@@ -175,6 +177,16 @@ class BlockData:
     def grids(self) -> SmoothGrids:
         """Residuals on the grids of smooth ECE."""
         return SmoothGrids(self.data)
+
+    @property
+    def smooth_task(self) -> SmoothTask:
+        """What the interval of smooth ECE is made from."""
+        return SmoothTask(self.grids, self.gaps.inflation / self.row_count, self.streams["smooth"])
+
+    @cached_property
+    def smooth_ends(self) -> tuple[float, float, float]:
+        """Smooth ECE with its interval."""
+        return smooth_intervals([self.smooth_task], **self._simulation)[0]
 
     @cached_property
     def corp_parts(self) -> Corp:

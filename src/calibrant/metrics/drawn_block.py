@@ -95,7 +95,12 @@ class DrawnGaps(GapModel):
     `shares` is how much of their variance is left, over `inflation`.
     """
 
-    shares: float
+    shares: Any
+
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        """Return the names of what is one number per model."""
+        return ("rows", "inflation", "shares")
 
     def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
         """Return how far residuals would be observed from the true ones, were those `residual`."""
@@ -104,7 +109,7 @@ class DrawnGaps(GapModel):
         inside = mass * np.maximum(self.stats.spread + gap * (2 * centre - 1) - gap**2, 0.0)
         between = np.maximum(mass * gap**2 - residual**2, 0.0)
         sd = np.sqrt((inside + self.shares * between) * self.inflation / self.rows)
-        return np.asarray(sd[:, None] * draws)
+        return np.asarray(sd[..., None] * draws)
 
 
 class DrawnBlock(RowBlock):

@@ -9,22 +9,74 @@ and the candidate is kept where the observed sum is not extreme among the simula
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Search",
+    "crossing",
     "crossing_interval",
     "first_crossing",
-    "first_refused",
+    "halving",
     "halving_end",
+    "refusal",
     "root_between",
+    "rooting",
     "share_of",
+    "side_by_side",
 ]
 
 FloatArray: TypeAlias = NDArray[np.float64]
+# A search asks for a number at one place after the other, and ends with what it found.
+Search: TypeAlias = Generator[Any, float, float]
+
+
+def side_by_side(
+    searches: Sequence[Search], answer: Callable[[list[int], list[Any]], Sequence[float]]
+) -> list[float]:
+    """Return what every search finds; all that still look are answered together.
+
+    Parameters
+    ----------
+    searches
+        Generators that yield a place and are sent the number there.
+    answer
+        Takes the numbers of the searches that ask and the places that they ask about; returns a
+        number for each.
+
+    Examples
+    --------
+    >>> searches = [halving(0.0, 1.0, tail, steps=20) for tail in (0.25, 0.5)]
+    >>> found = side_by_side(searches, lambda _, places: [1 - place for place in places])
+    >>> [round(end, 3) for end in found]
+    [0.75, 0.5]
+    """
+    found = [np.nan] * len(searches)
+    asking: dict[int, Any] = {}
+    for number, search in enumerate(searches):
+        _advance(search, None, number, asking, found)
+    while asking:
+        numbers, places = list(asking), list(asking.values())
+        asking = {}
+        for number, here in zip(numbers, answer(numbers, places), strict=True):
+            _advance(searches[number], here, number, asking, found)
+    return found
+
+
+def _advance(
+    search: Search, here: Any, number: int, asking: dict[int, Any], found: list[float]
+) -> None:
+    try:
+        asking[number] = search.send(here)
+    except StopIteration as end:
+        found[number] = end.value
+
+
+def _alone(search: Search, share: Callable[[Any], float]) -> float:
+    return side_by_side([search], lambda _, places: [share(places[0])])[0]
 
 
 def crossing_interval(
@@ -91,9 +143,14 @@ def first_crossing(places: FloatArray, share: Callable[[int], float], level: flo
     >>> round(first_crossing(np.array([0.0, 1.0, 2.0]), [0.0, 0.01, 0.04].__getitem__, 0.95), 9)
     1.5
     """
+    return _alone(crossing(places, level), share)
+
+
+def crossing(places: Sequence[float] | FloatArray, level: float) -> Search:
+    """Look for the first place where a share reaches the tail, see `first_crossing`."""
     tail, before = (1 - level) / 2, 0.0
     for place in range(len(places)):
-        here = share(place)
+        here = yield place
         if here >= tail:
             if place == 0:
                 return float(places[0])
@@ -103,22 +160,26 @@ def first_crossing(places: FloatArray, share: Callable[[int], float], level: flo
     return float(places[-1])
 
 
-def first_refused(places: FloatArray, share: Callable[[int], float], level: float) -> float:
-    """Return where a share first falls below the tail, linearly between candidates.
+def refusal(places: Sequence[float] | FloatArray, level: float) -> Search:
+    """Look for where a share first falls below the tail, linearly between candidates.
 
     Parameters
     ----------
-    places, share, level
+    places, level
         As for `first_crossing`.
 
     Examples
     --------
-    >>> round(first_refused(np.array([0.0, 1.0, 2.0]), [0.3, 0.04, 0.01].__getitem__, 0.95), 9)
+    >>> shares = [0.3, 0.04, 0.01]
+    >>> looked = side_by_side(
+    ...     [refusal([0.0, 1.0, 2.0], 0.95)], lambda _, places: [shares[place] for place in places]
+    ... )
+    >>> round(looked[0], 9)
     1.5
     """
     tail, before = (1 - level) / 2, 0.0
     for place in range(len(places)):
-        here = share(place)
+        here = yield place
         if here < tail:
             if place == 0:
                 return float(places[0])
@@ -138,14 +199,20 @@ def halving_end(
     >>> round(halving_end(lambda x: 1 - x, 0.0, 1.0, 0.25, steps=20), 3)
     0.75
     """
-    at_inside, at_outside = share(inside), share(outside)
+    return _alone(halving(inside, outside, tail, steps), share)
+
+
+def halving(inside: float, outside: float, tail: float, steps: int = 7) -> Search:
+    """Look for where a share falls below `tail`, see `halving_end`."""
+    at_inside = yield inside
+    at_outside = yield outside
     if at_inside < tail:
         return inside
     if at_outside >= tail:
         return outside
     for _ in range(steps):
         middle = (inside + outside) / 2
-        here = share(middle)
+        here = yield middle
         if here >= tail:
             inside, at_inside = middle, here
         else:
@@ -178,10 +245,17 @@ def root_between(
     >>> round(root_between(lambda x: x * x - 2, (0.0, -2.0), (2.0, 2.0)), 12)
     1.414213562373
     """
+    return _alone(rooting(low, high, tolerance), function)
+
+
+def rooting(
+    low: tuple[float, float], high: tuple[float, float], tolerance: float = 1e-14
+) -> Search:
+    """Look for where a function passes 0, see `root_between`."""
     (a, at_a), (b, at_b) = low, high
     for _ in range(100):
         c = b - at_b * (b - a) / (at_b - at_a)
-        at_c = function(c)
+        at_c = yield c
         if at_c == 0 or abs(c - b) < tolerance or abs(c - a) < tolerance:
             return c
         if (at_c < 0) != (at_b < 0):

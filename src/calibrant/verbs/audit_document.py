@@ -6,6 +6,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
@@ -20,6 +21,7 @@ from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
+from calibrant.metrics.together import work_ahead
 from calibrant.planning import verification_of
 from calibrant.report.typed import AuditResult
 from calibrant.stats.few.draws import Stream
@@ -33,6 +35,8 @@ __all__ = ["audit_document"]
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
+# Blocks of few rows that are held at a time.
+_HELD = 128
 
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
@@ -90,28 +94,50 @@ def _meaning_claims(
 
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
-    made = partial(_entry, options=options, margin=margin)
-    runner = _parallel if source.parallel else map
+    made = partial(_made, options=options, margin=margin)
     # One thread per block: the algebra library adds up in another order on another number of
     # threads, and the last digits must not depend on the machine. What is undefined is noted.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", UndefinedMetricWarning)
+        runner = _parallel if source.parallel else _in_turn
         return list(runner(made, source.blocks()))
 
 
 def _parallel(
-    made: Callable[[SourceBlock], dict[str, Any]], blocks: Iterable[SourceBlock]
+    made: Callable[[Sequence[SourceBlock]], list[dict[str, Any]]], blocks: Iterable[SourceBlock]
 ) -> Iterator[dict[str, Any]]:
     # Loaded here: only the blocks of a streamed table are worked on side by side.
     from calibrant.inputs.streams.engines import LocalEngine
 
-    return LocalEngine().map(made, blocks)
+    return LocalEngine().map(lambda block: made([block])[0], blocks)
 
 
-def _entry(found: SourceBlock, *, options: AuditOptions, margin: float) -> dict[str, Any]:
+def _in_turn(
+    made: Callable[[Sequence[SourceBlock]], list[dict[str, Any]]], blocks: Iterable[SourceBlock]
+) -> Iterator[dict[str, Any]]:
+    for few, run in groupby(blocks, lambda block: block.few):
+        while some := list(islice(run, _HELD if few else 1)):
+            yield from made(some)
+
+
+def _made(
+    some: Sequence[SourceBlock], *, options: AuditOptions, margin: float
+) -> list[dict[str, Any]]:
+    """Return the entries of some blocks; those of few rows are worked on together."""
+    streams = [found.stream(options.seed) for found in some]
+    blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
+    work_ahead(blocks)
+    return [_entry(*one, options, margin) for one in zip(some, blocks, streams, strict=True)]
+
+
+def _entry(
+    found: SourceBlock,
+    block: RowBlock | CellBlock,
+    stream: Stream,
+    options: AuditOptions,
+    margin: float,
+) -> dict[str, Any]:
     """Return the metrics, the evidence and the verification of one block."""
-    stream = found.stream(options.seed)
-    block = found.made(stream)
     metrics = block.estimates()
     entry: dict[str, Any] = {
         "model": found.keys["model"],

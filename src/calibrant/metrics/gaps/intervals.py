@@ -10,8 +10,11 @@ of the observed gaps with equal ones.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +23,7 @@ from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk
 from calibrant.metrics.inputs import Checked
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
-from calibrant.stats.inversion import first_crossing, first_refused, share_of
+from calibrant.stats.inversion import crossing, refusal, share_of, side_by_side
 from calibrant.stats.units import Units
 
 __all__ = ["GapIntervals", "GapModel", "gap_intervals", "gap_model", "half_highs"]
@@ -32,6 +35,11 @@ SET_ASIDE = 2.0
 # A sum so far below what it would mostly show is luck. The same share at every level, or a lower
 # level could have the longer interval.
 LUCK = 0.025
+# Models worked on together: more of them no longer fit into the nearer memory.
+TOGETHER = 5
+_STATS = tuple(field.name for field in fields(BinStats))
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +47,20 @@ class GapModel:
     """Mean residuals per bin and how they vary if the true gaps were others.
 
     `inflation` is the variance of the data's own units over that of single independent rows;
-    `root` mixes independent noise into the correlation of bins that share units.
+    `root` mixes independent noise into the correlation of bins that share units. Several models
+    with equally many bins are one with another axis in front, see `stacked`; their `rows` and
+    `inflation` are columns.
     """
 
     stats: BinStats
-    rows: int
-    inflation: float
+    rows: Any
+    inflation: Any
     root: FloatArray | None
+
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        """Return the names of what is one number per model."""
+        return ("rows", "inflation")
 
     @property
     def residual(self) -> FloatArray:
@@ -54,7 +69,8 @@ class GapModel:
 
     def error(self) -> FloatArray:
         """Return standard errors of the residuals, the largest on the way from 0 to the gaps."""
-        variance = np.max([shrunk_variance(self.stats, part) for part in (0.0, 0.5, 1.0)], axis=0)
+        none, half, whole = (shrunk_variance(self.stats, part) for part in (0.0, 0.5, 1.0))
+        variance = np.maximum(np.maximum(none, half), whole)
         return np.asarray(np.sqrt(self.stats.mass * variance * self.inflation / self.rows))
 
     def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
@@ -66,19 +82,38 @@ class GapModel:
         gap = residual / mass
         variance = np.maximum(spread + gap * (2 * centre - 1) - gap**2, 0.0)
         second = mass * (variance + gap**2)
-        scale = math.sqrt(self.inflation / self.rows)
+        scale = np.sqrt(self.inflation / self.rows)
         if self.root is not None:
             sd = scale * np.sqrt(np.maximum(second - residual**2, 0.0))
-            return np.asarray(sd[:, None] * draws)
+            return np.asarray(sd[..., None] * draws)
         # Covariance diag(second) - residual residual': a rank-one change of independent noise.
         sd = np.sqrt(second)
         tilt = np.divide(residual, sd, out=np.zeros_like(sd), where=sd > 0)
-        size = float(tilt @ tilt)
-        out = (scale * sd)[:, None] * draws
-        if size > 0:
-            pull = (1 - math.sqrt(max(1 - size, 0.0))) / size
-            out -= np.outer(scale * sd * pull * tilt, tilt @ draws)
+        size = np.vecdot(tilt, tilt)[..., None]
+        pull = (1 - np.sqrt(np.maximum(1 - size, 0.0))) / np.where(size > 0, size, 1.0)
+        out = (scale * sd)[..., None] * draws
+        out -= (scale * sd * pull * tilt)[..., None] * (tilt[..., None, :] @ draws)
         return np.asarray(out)
+
+
+def stacked(models: Sequence[GapModel]) -> GapModel:
+    """Return models of one kind with equally many bins as one, with an axis in front."""
+    stats = (np.stack([getattr(one.stats, name) for one in models]) for name in _STATS)
+    columns = (np.array([[getattr(one, name)] for one in models]) for name in models[0].columns())
+    return _made(models[0], stats, columns)
+
+
+def _taken(model: GapModel, numbers: list[int]) -> GapModel:
+    """Return some models of a stack."""
+    if numbers == list(range(model.stats.mass.shape[0])):
+        return model
+    stats = (getattr(model.stats, name)[numbers] for name in _STATS)
+    return _made(model, stats, (getattr(model, name)[numbers] for name in model.columns()))
+
+
+def _made(model: GapModel, stats: Iterable[Any], columns: Iterable[Any]) -> GapModel:
+    changed = dict(zip(model.columns(), columns, strict=True))
+    return replace(model, stats=BinStats(*stats), **changed)
 
 
 def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width") -> GapModel:
@@ -141,135 +176,269 @@ class GapIntervals:
     under: tuple[float, float]
 
 
-def gap_intervals(model: GapModel, *, level: float, resamples: int, rng: Stream) -> GapIntervals:
-    """Return intervals for the ECE that infinitely many rows would show in these bins."""
-    residual, error = model.residual, model.error()
-    draws = _half_draws(model, resamples, rng)
-    observed = float(np.abs(residual).sum())
-    reach = _reach(error)
-    few, even = _directions(model, residual, error, observed)
-    # The low end lies below the observed value by noise and bias, the high end above by noise.
-    lowest = max(observed - reach - float(error.sum()), 0.0)
-    down = np.unique(np.append(np.linspace(lowest, observed, POINTS), 0.0))
-    up = np.linspace(observed, observed + reach, POINTS)
-    below = _Candidates(model, [value * few for value in down], draws)
-    above = _Candidates(model, [value * even for value in up], draws)
-    lows = []
-    for part, (seen, share) in enumerate(zip(_parts(residual), _parts(few), strict=True)):
-        low = first_crossing(down * share, partial(below.above, part, float(seen)), level)
-        lows.append((float(seen), min(low, float(seen))))
-    high = _upper(up, above, 0, observed, level)
-    return GapIntervals((*lows[0], high), lows[1], lows[2])
+def gap_intervals(
+    models: Sequence[GapModel], *, level: float, resamples: int, streams: Sequence[Stream]
+) -> list[GapIntervals]:
+    """Return intervals for the ECE that infinitely many rows would show in these bins.
 
-
-class _Candidates:
-    """What would be observed at each candidate, simulated when it is first asked for.
-
-    Only candidates up to the end of an interval are, some of them for several intervals.
+    Parameters
+    ----------
+    models, streams
+        One or many, each with its stream of random numbers. Models with one shared stream and
+        equally many bins are worked on together; none changes what another one gets.
+    level, resamples
+        Coverage of the intervals; simulations behind them.
     """
-
-    def __init__(self, model: GapModel, residuals: list[FloatArray], draws: FloatArray) -> None:
-        self._model, self._residuals, self._draws = model, residuals, draws
-        self._sums: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
-
-    def sums(self, place: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the three sums of `_parts` at a candidate, one number per draw."""
-        if place not in self._sums:
-            residual = self._residuals[place][:, None]
-            noise = self._model.noise(self._residuals[place], self._draws)
-            # Every draw counts with either sign.
-            whole = [np.abs(noise + residual).sum(axis=0), np.abs(noise - residual).sum(axis=0)]
-            centre, moved = float(residual.sum()), noise.sum(axis=0)
-            self._sums[place] = _halves(
-                np.concatenate(whole), np.concatenate([centre + moved, centre - moved])
-            )
-        return self._sums[place]
-
-    def above(self, part: int, seen: float, place: int) -> float:
-        """Return the share of draws at a candidate that show at least what was seen."""
-        return share_of(self.sums(place)[part] >= seen)
-
-    def below(self, part: int, seen: float, place: int) -> float:
-        """Return the share of draws at a candidate that show at most what was seen."""
-        return share_of(self.sums(place)[part] <= seen)
+    return _by_kind(models, streams, partial(_gap_intervals, level=level, resamples=resamples))
 
 
 def half_highs(
-    model: GapModel, *, level: float, resamples: int, rng: Stream
-) -> tuple[float, float]:
+    models: Sequence[GapModel], *, level: float, resamples: int, streams: Sequence[Stream]
+) -> list[tuple[float, float]]:
     """Return the high ends of the sums of positive and of negative residuals.
 
     Each half is raised along its own line, the other one with it: were one left as it is, the
     candidates of a half that is small would never reach far enough.
+
+    Parameters
+    ----------
+    models, level, resamples, streams
+        As for `gap_intervals`.
     """
+    return _by_kind(models, streams, partial(_half_highs, level=level, resamples=resamples))
+
+
+def _by_kind(
+    models: Sequence[GapModel],
+    streams: Sequence[Stream],
+    ends: Callable[[GapModel, Stream], list[Found]],
+) -> list[Found]:
+    """Return the ends of all models, from stacks of those that are alike."""
+    alike: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for number, (model, stream) in enumerate(zip(models, streams, strict=True)):
+        own = None if model.root is None else number
+        alike[type(model), stream, model.stats.mass.size, own].append(number)
+    found: dict[int, Found] = {}
+    for numbers in alike.values():
+        for start in range(0, len(numbers), TOGETHER):
+            some = numbers[start : start + TOGETHER]
+            stack = stacked([models[number] for number in some])
+            found |= dict(zip(some, ends(stack, streams[some[0]]), strict=True))
+    return [found[number] for number in range(len(models))]
+
+
+def _gap_intervals(
+    model: GapModel, stream: Stream, *, level: float, resamples: int
+) -> list[GapIntervals]:
+    residual, error = model.residual, model.error()
+    observed, reach = np.abs(residual).sum(axis=-1), _reach(error)
+    few, even = _directions(model, residual, error, observed)
+    # The low end lies below the observed value by noise and bias, the high end above by noise.
+    lowest = np.maximum(observed - reach - error.sum(axis=-1), 0.0)
+    steps = _steps(lowest, observed)
+    down = np.concatenate([np.zeros_like(steps[:1]), steps])
+    up = _steps(observed, observed + reach)
+    seen, draws = np.array(_parts(residual)), _half_draws(model, resamples, stream)
+    below = Candidates(model, down[..., None] * few, draws, seen)
+    above = Candidates(model, up[..., None] * even, draws, seen)
+    lines = down[:, None] * np.array(_parts(few))
+    # A line whose second candidate is 0 again has 0 only once.
+    first = (lowest == 0).astype(int).tolist()
+    asked = [(part, number) for part in range(3) for number in range(observed.size)]
+    searches = [crossing(lines[first[number] :, part, number], level) for part, number in asked]
+
+    def share(numbers: list[int], places: list[int]) -> list[float]:
+        who = [asked[number] for number in numbers]
+        where = [place + first[number] for place, (_, number) in zip(places, who, strict=True)]
+        return below.shares(np.greater_equal, who, where)
+
+    lows = np.minimum(np.reshape(side_by_side(searches, share), seen.shape), seen)
+    highs = _upper(up[:, None], above, [(0, number) for number in range(observed.size)], level)
+    ends = np.stack([seen, lows], axis=-1).tolist()
+    return [
+        GapIntervals((*total, high), tuple(over), tuple(under))
+        for *total, high, over, under in (
+            (*ends[0][k], highs[k], ends[1][k], ends[2][k]) for k in range(observed.size)
+        )
+    ]
+
+
+def _half_highs(
+    model: GapModel, stream: Stream, *, level: float, resamples: int
+) -> list[tuple[float, float]]:
     residual, mass = model.residual, model.stats.mass
-    draws = _half_draws(model, resamples, rng)
-    steps = np.linspace(0.0, _reach(model.error()), POINTS)
-    lines, seen = [], []
+    steps = _steps(np.zeros(residual.shape[0]), _reach(model.error()))
+    residuals, sizes = np.zeros((*steps.shape, mass.shape[-1])), []
     for sign in (1, -1):
         mine = np.maximum(sign * residual, 0.0)
-        size = float(mine.sum())
+        size = mine.sum(axis=-1, keepdims=True)
         bins = mass * (mine > 0)
-        line = mine / size + bins / bins.sum() if size > 0 else np.zeros_like(mine)
-        lines.append(sign * line / (line.sum() or 1.0))
-        seen.append(size)
-    residuals = [(seen[0] + step) * lines[0] + (seen[1] + step) * lines[1] for step in steps]
-    candidates = _Candidates(model, residuals, draws)
-    highs = []
-    for part, size in enumerate(seen, 1):
-        if size == 0:
-            # No bin leans this way: what the noise alone could hide is the upper end.
-            highs.append(float(np.quantile(candidates.sums(0)[part], (1 + level) / 2)))
-        else:
-            highs.append(_upper(size + steps, candidates, part, size, level))
-    return highs[0], highs[1]
+        # Where no bin leans this way there is no line.
+        held = np.where(size > 0, bins.sum(axis=-1, keepdims=True), 1.0)
+        line = mine / np.where(size > 0, size, 1.0) + bins / held
+        whole = line.sum(axis=-1, keepdims=True)
+        line = sign * line / np.where(whole > 0, whole, 1.0)
+        residuals += (size[:, 0] + steps)[..., None] * line
+        sizes.append(size[:, 0])
+    seen = np.array([sizes[0], *sizes])
+    candidates = Candidates(model, residuals, _half_draws(model, resamples, stream), seen)
+    asked = [(part, number) for part in (1, 2) for number in range(residual.shape[0])]
+    highs = _upper(seen[None] + steps[:, None], candidates, asked, level)
+    return list(zip(highs[: residual.shape[0]], highs[residual.shape[0] :], strict=True))
 
 
 def _upper(
-    values: FloatArray, candidates: _Candidates, part: int, seen: float, level: float
-) -> float:
-    """Return the largest candidate that the observed sum does not contradict."""
-    end = first_refused(values, partial(candidates.below, part, seen), level)
-    high = max(end, seen)
-    first = candidates.sums(0)[part]
-    if (first <= seen).mean() < LUCK:
-        # Less error than even the observed amount would mostly show, by luck: what it would
-        # show in the middle bounds the truth.
-        return max(float(np.median(first)), high)
-    return high
+    values: FloatArray, candidates: Candidates, asked: Sequence[tuple[int, int]], level: float
+) -> list[float]:
+    """Return the largest candidates that the observed sums do not contradict.
+
+    Parameters
+    ----------
+    values
+        Candidates, by place, part and model.
+    candidates
+        What each would show.
+    asked
+        Parts and models whose ends are wanted.
+    level
+        Coverage of the intervals.
+    """
+    numbers = list(dict.fromkeys(number for _, number in asked))
+    nearest = candidates.sums(numbers, [0] * len(numbers))
+    rows = {number: row for row, number in enumerate(numbers)}
+    found, left, lucky = {}, [], {}
+    for part, number in asked:
+        shown, size = nearest[part][rows[number]], candidates.seen[part, number]
+        if part and size == 0:
+            # No bin leans this way: what the noise alone could hide is the upper end.
+            found[part, number] = float(np.quantile(shown, (1 + level) / 2))
+            continue
+        left.append((part, number))
+        if np.count_nonzero(shown <= size) < LUCK * shown.size:
+            # Less error than even the observed amount would mostly show, by luck: what it would
+            # show in the middle bounds the truth.
+            lucky[part, number] = float(np.median(shown))
+
+    def share(numbers: list[int], places: list[int]) -> list[float]:
+        return candidates.shares(np.less_equal, [left[number] for number in numbers], places)
+
+    searches = [refusal(values[:, part, number], level) for part, number in left]
+    for key, end in zip(left, side_by_side(searches, share), strict=True):
+        found[key] = max(end, float(candidates.seen[key]), lucky.get(key, 0.0))
+    return [found[key] for key in asked]
+
+
+class Candidates:
+    """What would be observed at each candidate, simulated when it is first asked for.
+
+    Only candidates up to the end of an interval are, some of them for several intervals.
+
+    Parameters
+    ----------
+    model
+        One stack of models.
+    residuals
+        Mean residuals by candidate, model and bin.
+    draws
+        Normal numbers, see `GapModel.noise`.
+    seen
+        What was observed, by part and model, see `_parts`.
+    """
+
+    def __init__(
+        self, model: GapModel, residuals: FloatArray, draws: FloatArray, seen: FloatArray
+    ) -> None:
+        self._model, self._residuals, self._draws, self.seen = model, residuals, draws, seen
+        self._last: tuple[Any, tuple[FloatArray, FloatArray, FloatArray]] | None = None
+
+    def sums(
+        self, numbers: list[int], places: list[int]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the three sums of `_parts` by model and draw, each model at its own candidate."""
+        asked = (numbers, places)
+        if self._last is None or self._last[0] != asked:
+            self._last = (asked, self._simulated(numbers, places))
+        return self._last[1]
+
+    def _simulated(
+        self, numbers: list[int], places: list[int]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        residual = self._residuals[places, numbers]
+        noise = _taken(self._model, numbers).noise(residual, self._draws)
+        size, draws = len(numbers), noise.shape[-1]
+        whole, signed = np.empty((2, size, 2 * draws))
+        room, moved = np.empty_like(noise), noise.sum(axis=-2)
+        # Every draw counts with either sign.
+        for half, shift in ((slice(draws), np.add), (slice(draws, None), np.subtract)):
+            shift(noise, residual[..., None], out=room)
+            np.add.reduce(np.abs(room, out=room), axis=-2, out=whole[:, half])
+            shift(residual.sum(axis=-1, keepdims=True), moved, out=signed[:, half])
+        return _halves(whole, signed)
+
+    def shares(
+        self, compared: np.ufunc, who: Sequence[tuple[int, int]], places: Sequence[int]
+    ) -> list[float]:
+        """Return the share of draws that are at least, or at most, what was seen.
+
+        Parameters
+        ----------
+        compared
+            The comparison.
+        who, places
+            Parts with their models, and at which candidate of theirs.
+        """
+        at = dict(zip((number for _, number in who), places, strict=True))
+        sums = self.sums(list(at), list(at.values()))
+        rows = {number: row for row, number in enumerate(at)}
+        return [
+            share_of(compared(sums[part][rows[number]], self.seen[part, number]))
+            for part, number in who
+        ]
 
 
 def _half_draws(model: GapModel, resamples: int, rng: Stream) -> FloatArray:
     """Return normal numbers; each stands for itself and its negative."""
-    draws = rng.standard_normal((model.residual.size, math.ceil(resamples / 2)))
+    draws = rng.standard_normal((model.stats.mass.shape[-1], math.ceil(resamples / 2)))
     return draws if model.root is None else np.asarray(model.root @ draws)
 
 
-def _reach(error: FloatArray) -> float:
+def _steps(start: FloatArray, stop: FloatArray) -> FloatArray:
+    """Return candidates in equal steps, shape (points, models); the last is the end itself."""
+    out: FloatArray = np.arange(POINTS)[:, None] * ((stop - start) / (POINTS - 1)) + start
+    out[-1] = stop
+    return out
+
+
+def _reach(error: FloatArray) -> FloatArray:
     """Return how far above the observed sum candidates go."""
-    return 5 * math.sqrt(float(error @ error))
+    return np.asarray(5 * np.sqrt(np.vecdot(error, error)))
 
 
 def _parts(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sums over bins of |values|, of their positive and of their negative part."""
-    return _halves(np.abs(values).sum(), values.sum())
+    return _halves(np.abs(values).sum(axis=-1), values.sum(axis=-1))
 
 
 def _halves(whole: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     over, under = (whole + signed) / 2, (whole - signed) / 2
     # Rounding must not leave a trace of a part that is empty.
-    return whole, np.where(over < 1e-15, 0.0, over), np.where(under < 1e-15, 0.0, under)
+    over[over < 1e-15] = 0.0
+    under[under < 1e-15] = 0.0
+    return whole, over, under
 
 
 def _directions(
-    model: GapModel, residual: FloatArray, error: FloatArray, observed: float
+    model: GapModel, residual: FloatArray, error: FloatArray, observed: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the two lines of candidates, each with absolute sum 1."""
-    mass = model.stats.mass
-    if observed == 0:
-        return mass, mass
+    mass, whole = model.stats.mass, observed[:, None]
     ratio = np.divide(error, np.abs(residual), out=np.full_like(error, np.inf), where=residual != 0)
     few = residual * (1 - np.minimum(SET_ASIDE * ratio, 1.0) ** 2)
-    few = residual if not few.any() else few
-    even = np.where(residual < 0, -mass, mass) / 2 + residual / (2 * observed)
-    return few / np.abs(few).sum(), even / np.abs(even).sum()
+    few = np.where(few.any(axis=-1, keepdims=True), few, residual)
+    even = np.where(residual < 0, -mass, mass) / 2 + residual / np.where(whole > 0, 2 * whole, 1.0)
+    lines = (
+        line / np.where(whole > 0, np.abs(line).sum(axis=-1, keepdims=True), 1.0)
+        for line in (few, even)
+    )
+    few, even = (np.where(whole > 0, line, mass) for line in lines)
+    return few, even

@@ -8,8 +8,10 @@ error falls as the bandwidth grows, the ends of its interval solve L(s) = s and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,55 +20,69 @@ from calibrant.metrics.gaps.intervals import LUCK
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
-from calibrant.stats.inversion import halving_end
+from calibrant.stats.inversion import halving, side_by_side
 from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
 
-__all__ = ["smooth_interval"]
+__all__ = ["SmoothTask", "smooth_intervals"]
 
 # More draws do not change the third digit of an end, and they cost most of the time.
 MOST_DRAWS = 500
 # Grid steps per bandwidth that are fine enough for an interval.
 STEPS_PER_BANDWIDTH = 3
 SET_ASIDE = 2.0
+# Numbers of simulated noise that are worked on at a time.
+TOGETHER = 30_000
 
 
-def smooth_interval(
-    grids: SmoothGrids,
-    *,
-    rows: int,
-    inflation: float,
-    level: float,
-    resamples: int,
-    rng: Stream,
-) -> tuple[float, float, float]:
-    """Return smooth ECE with its interval.
+class SmoothTask(NamedTuple):
+    """One block: its data on grids, the scatter of a row, and its stream of random numbers.
+
+    `scatter` is by how much the variance of the data's units exceeds that of rows, over their
+    number.
+    """
+
+    grids: SmoothGrids
+    scatter: float
+    stream: Stream
+
+
+def smooth_intervals(
+    tasks: Sequence[SmoothTask], *, level: float, resamples: int
+) -> list[tuple[float, float, float]]:
+    """Return smooth ECE with its interval, for one block or for many that are worked on together.
 
     Parameters
     ----------
-    grids
-        The data on grids.
-    rows, inflation
-        Number of rows, and how much the variance of the data's units exceeds that of rows.
+    tasks
+        The blocks; none changes what another one gets.
+    level, resamples
+        Coverage of the intervals; simulations behind them.
     """
-    bandwidth = grids.bandwidth()
-    value = grids.error(bandwidth)
-    seed = int(rng.integers(2**63))
-
+    count = math.ceil(min(resamples, MOST_DRAWS) / 2)
     # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
     # stands for itself and its negative.
-    draws = partial(_draws, seed, math.ceil(min(resamples, MOST_DRAWS) / 2))
+    draws = [partial(_draws, int(task.stream.integers(2**63)), count) for task in tasks]
+    bandwidths = [task.grids.bandwidth() for task in tasks]
+    values = [task.grids.error(at) for task, at in zip(tasks, bandwidths, strict=True)]
 
-    def ends(at: float) -> tuple[float, float]:
-        return _ends_at(grids, at, inflation / rows, level, draws)
+    def ends(asked: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
+        places = [_Place.of(tasks[number], at, draws[number]) for number, at in asked]
+        return _ends_of(places, level)
 
-    low, high = ends(bandwidth)
-    if low > 0:
-        nearer, _ = ends(max(low, 2 / 1024))
-        low = _meeting(bandwidth, low, max(low, 2 / 1024), nearer)
-    if high > bandwidth:
-        _, nearer = ends(min(high, 1.0))
-        high = _meeting(bandwidth, high, min(high, 1.0), nearer)
-    return value, min(low, value), max(high, value)
+    first = ends(list(enumerate(bandwidths)))
+    lows = {k: max(low, 2 / 1024) for k, (low, _) in enumerate(first) if low > 0}
+    highs = {k: min(high, 1.0) for k, (_, high) in enumerate(first) if high > bandwidths[k]}
+    nearer = iter(ends([*lows.items(), *highs.items()]))
+    met_low = {
+        k: _meeting(bandwidths[k], first[k][0], at, next(nearer)[0]) for k, at in lows.items()
+    }
+    met_high = {
+        k: _meeting(bandwidths[k], first[k][1], at, next(nearer)[1]) for k, at in highs.items()
+    }
+    return [
+        (value, min(met_low.get(k, first[k][0]), value), max(met_high.get(k, first[k][1]), value))
+        for k, value in enumerate(values)
+    ]
 
 
 @lru_cache(maxsize=8)
@@ -85,70 +101,129 @@ def _meeting(first: float, end_first: float, second: float, end_second: float) -
     return min(max(met, min(first, second)), max(first, second))
 
 
-def _ends_at(
-    grids: SmoothGrids,
-    bandwidth: float,
-    scatter: float,
-    level: float,
-    draws: Callable[[int], NDArray[np.float32]],
-) -> tuple[float, float]:
-    """Return the ends at one bandwidth; `scatter` is the inflation of the variance over rows."""
-    whole = grids.sums(grid_points(max(bandwidth, 0.01)))
-    total = whole.weight.sum()
-    residual, weight, drawn = _as_published(
-        whole, grids.sums(grid_points(grids.bandwidth())), bandwidth
-    )
-    # Places of the grid without rows have no residual and no noise.
-    held = np.flatnonzero(weight)
-    nodes = even_steps(weight.size)[held]
-    matrix = smoothing_matrix(bandwidth, nodes)
-    density = weight[held] @ matrix
-    scale = 1 / density.sum()
-    smoothed = (residual[held] @ matrix) * scale
-    observed = float(np.abs(smoothed).sum())
-    at = even_steps(smoothed.size)
-    gap = np.divide(smoothed, density * scale, out=np.zeros_like(smoothed), where=density > 0)
-    node = np.interp(nodes, at, _largest_spread(at, gap))
-    error = np.sqrt(np.maximum(drawn[held], 0.0) * total * node * scatter)
-    spreading = (matrix * (scale * error[:, None])).astype(np.float32)
-    noise = _product(spreading.T, draws(weight.size)[held])
+class _Place(NamedTuple):
+    """One block at one bandwidth: residuals and weights where rows are, and both smoothed."""
+
+    scatter: float
+    nodes: FloatArray
+    drawn: FloatArray
+    scale: float
+    matrix: FloatArray
+    density: FloatArray
+    smoothed: FloatArray
+    draws: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, task: SmoothTask, bandwidth: float, draws: Callable[[int], NDArray[np.float32]]
+    ) -> _Place:
+        grids = task.grids
+        whole = grids.sums(grid_points(max(bandwidth, 0.01)))
+        residual, weight, drawn = _as_published(
+            whole, grids.sums(grid_points(grids.bandwidth())), bandwidth
+        )
+        # Places of the grid without rows have no residual and no noise.
+        held = np.flatnonzero(weight)
+        nodes = even_steps(weight.size)[held]
+        matrix = smoothing_matrix(bandwidth, nodes)
+        density = weight[held] @ matrix
+        scale = 1 / density.sum()
+        return cls(
+            task.scatter,
+            nodes,
+            np.maximum(drawn[held], 0.0) * whole.weight.sum(),
+            scale,
+            matrix,
+            density * scale,
+            (residual[held] @ matrix) * scale,
+            draws(weight.size)[held],
+        )
+
+
+def _ends_of(places: Sequence[_Place], level: float) -> list[tuple[float, float]]:
+    """Return the ends of each block at its bandwidth, from stacks of equally many points."""
+    alike: defaultdict[int, list[int]] = defaultdict(list)
+    for number, place in enumerate(places):
+        alike[place.smoothed.size].append(number)
+    found: dict[int, tuple[float, float]] = {}
+    for points, numbers in alike.items():
+        most = max(TOGETHER // (points * places[numbers[0]].draws.shape[1]), 1)
+        for start in range(0, len(numbers), most):
+            some = numbers[start : start + most]
+            ends = _stacked_ends([places[number] for number in some], level)
+            found |= dict(zip(some, ends, strict=True))
+    return [found[number] for number in range(len(places))]
+
+
+def _stacked_ends(places: Sequence[_Place], level: float) -> list[tuple[float, float]]:
+    smoothed = np.stack([place.smoothed for place in places])
+    density = np.stack([place.density for place in places])
+    observed = np.abs(smoothed).sum(axis=-1)
+    at = even_steps(smoothed.shape[-1])
+    gap = np.divide(smoothed, density, out=np.zeros_like(smoothed), where=density > 0)
+    spread = _largest_spread(at, gap)
+    noise = np.empty((*smoothed.shape, places[0].draws.shape[1]), np.float32)
+    for own, place, variance in zip(noise, places, spread, strict=True):
+        node = np.interp(place.nodes, at, variance)
+        error = np.sqrt(place.drawn * node * place.scatter)
+        spreading = place.matrix * (place.scale * error[:, None])
+        _product(spreading.astype(np.float32).T, place.draws, own)
     # Draws come in pairs of either sign: their mean is 0.
-    few, even = _lines(smoothed, density * scale, np.sqrt(np.square(noise).mean(axis=1)), observed)
+    few, even = _lines(smoothed, density, np.sqrt(np.square(noise).mean(axis=-1)), observed)
     return _inverted(noise, few, even, observed, level)
 
 
 def _inverted(
-    noise: NDArray[np.float32], few: FloatArray, even: FloatArray, observed: float, level: float
-) -> tuple[float, float]:
-    """Return the ends of the candidates along two lines that the observed sum allows."""
-    sizes = np.abs(noise).sum(axis=0)
-    reach = 5 * float(sizes.std()) + float(sizes.mean())
-    tail = (1 - level) / 2
+    noise: NDArray[np.float32],
+    few: FloatArray,
+    even: FloatArray,
+    observed: FloatArray,
+    level: float,
+) -> list[tuple[float, float]]:
+    """Return the ends of the candidates along two lines that the observed sums allow."""
+    sizes = np.abs(noise).sum(axis=-2)
+    reach = 5 * sizes.std(axis=-1).astype(float) + sizes.mean(axis=-1).astype(float)
+    tail, draws = (1 - level) / 2, 2 * noise.shape[-1]
+    every = list(range(noise.shape[0]))
 
-    room, draws = np.empty_like(noise), 2 * noise.shape[1]
-
-    def totals(line: FloatArray, value: float) -> NDArray[np.float32]:
-        moved = (value * line).astype(np.float32)[:, None]
-        out = np.empty((2, noise.shape[1]), np.float32)
+    def totals(numbers: list[int], line: FloatArray, values: Sequence[float]) -> Any:
+        some = numbers if numbers != every else slice(None)
+        moved = (np.array(values)[:, None] * line[some]).astype(np.float32)[..., None]
+        own, out = noise[some], np.empty((2, len(numbers), noise.shape[-1]), np.float32)
+        room = np.empty_like(own)
         for sums, shift in zip(out, (np.add, np.subtract), strict=True):
-            shift(noise, moved, out=room)
-            np.add.reduce(np.abs(room, out=room), axis=0, out=sums)
-        return out.ravel()
+            shift(own, moved, out=room)
+            np.add.reduce(np.abs(room, out=room), axis=-2, out=sums)
+        return out
 
-    @cache
-    def at_least(value: float) -> float:
-        return float(np.count_nonzero(totals(few, value) >= observed) / draws)
+    def counted(held: NDArray[np.bool_]) -> list[float]:
+        return [float(np.count_nonzero(own) / draws) for own in held.swapaxes(0, 1)]
 
-    @cache
-    def at_most(value: float) -> float:
-        return float(np.count_nonzero(totals(even, value) <= observed) / draws)
+    def at_least(numbers: list[int], values: list[float]) -> list[float]:
+        return counted(totals(numbers, few, values) >= observed[numbers, None])
 
-    low = halving_end(at_least, observed, 0.0, tail)
-    high = halving_end(at_most, observed, observed + reach, tail)
-    if at_most(observed) < LUCK:
+    # Of every block the share at what was observed, which is asked for first.
+    nearest: dict[int, float] = {}
+
+    def at_most(numbers: list[int], values: list[float]) -> list[float]:
+        found = counted(totals(numbers, even, values) <= observed[numbers, None])
+        for number, share in zip(numbers, found, strict=True):
+            nearest.setdefault(number, share)
+        return found
+
+    seen = observed.tolist()
+    lows = side_by_side([halving(one, 0.0, tail) for one in seen], at_least)
+    farthest = (observed + reach).tolist()
+    highs = side_by_side(
+        [halving(*ends, tail) for ends in zip(seen, farthest, strict=True)], at_most
+    )
+    lucky = [number for number in every if nearest[number] < LUCK]
+    if lucky:
         # Less error than even the observed amount would mostly show, by luck.
-        high = max(high, float(np.median(totals(even, observed))))
-    return low, high
+        shown = totals(lucky, even, observed[lucky].tolist())
+        for place, number in enumerate(lucky):
+            highs[number] = max(highs[number], float(np.median(shown[:, place])))
+    return list(zip(lows, highs, strict=True))
 
 
 def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
@@ -158,34 +233,36 @@ def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
     high end have larger gaps than the observed one, and with them mostly larger variances.
     """
     rates = [np.clip(at - part * gap, 0.0, 1.0) for part in (0.5, 1.0, 1.5)]
-    largest: FloatArray = np.max([rate * (1 - rate) for rate in rates], axis=0) + gap**2
-    return largest
+    first, second, third = (rate * (1 - rate) for rate in rates)
+    return np.asarray(np.maximum(np.maximum(first, second), third) + gap**2)
 
 
-def _product(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return left @ right, in pieces too small for BLAS to split over threads.
+def _product(
+    left: NDArray[np.float32], right: NDArray[np.float32], out: NDArray[np.float32]
+) -> None:
+    """Write left @ right, in pieces too small for BLAS to split over threads.
 
     On a busy machine waiting for a second thread costs a hundred times the product itself.
     """
     columns = max(250_000 // max(left.size, 1), 1)
-    out = np.empty((left.shape[0], right.shape[1]), np.float32)
     for start in range(0, right.shape[1], columns):
         out[:, start : start + columns] = left @ right[:, start : start + columns]
-    return out
 
 
 def _lines(
-    smoothed: FloatArray, density: FloatArray, error: FloatArray, observed: float
+    smoothed: FloatArray, density: FloatArray, error: FloatArray, observed: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the two lines of candidates, as in `gap_intervals`."""
-    if observed == 0:
-        return density, density
+    whole = observed[:, None]
     size = np.maximum(np.abs(smoothed), 1e-300)
     noise = np.minimum(SET_ASIDE * error / size, 1.0)
     few = smoothed * (1 - noise**2)
-    few = smoothed if not few.any() else few
-    even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * observed)
-    return few / np.abs(few).sum(), even / np.abs(even).sum()
+    few = np.where(few.any(axis=-1, keepdims=True), few, smoothed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * whole)
+        few, even = (line / np.abs(line).sum(axis=-1, keepdims=True) for line in (few, even))
+    # Without any residual the line is the density itself.
+    return np.where(whole > 0, few, density), np.where(whole > 0, even, density)
 
 
 def _as_published(

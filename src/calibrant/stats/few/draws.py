@@ -49,6 +49,12 @@ class CommonDraws:
     def __init__(self, seed: int, *purpose: int) -> None:
         self._key = (seed, *purpose)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CommonDraws) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
     def spawn(self, count: int) -> list[CommonDraws]:
         """Return sources for `count` purposes."""
         return [CommonDraws(*self._key, number) for number in range(count)]

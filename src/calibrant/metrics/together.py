@@ -1,0 +1,41 @@
+"""Blocks of few rows, worked on together: what is the same work for all of them is done once.
+
+A table may hold thousands of models with a few answers each. Preparing a short array then takes
+longer than working on it, so that arrays of many models are put one above the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
+from calibrant.metrics.row_block import RowBlock
+from calibrant.metrics.smoothed.interval import smooth_intervals
+from calibrant.stats.few.draws import CommonDraws
+
+__all__ = ["work_ahead"]
+
+
+def work_ahead(blocks: Sequence[object]) -> None:
+    """Give blocks of few rows the intervals that are simulated, all of them at once.
+
+    Every block gets what it would find by itself; other blocks are left as they are.
+    """
+    few = [block for block in blocks if isinstance(block, RowBlock) and _shares_draws(block)]
+    if len(few) < 2:
+        return
+    level, resamples = few[0].level, few[0].resamples
+    gaps, streams = [block.gaps for block in few], [block.gap_streams for block in few]
+    of_ends, of_highs = ([own[place] for own in streams] for place in (0, 1))
+    ends = gap_intervals(gaps, streams=of_ends, level=level, resamples=resamples)
+    highs = half_highs(gaps, streams=of_highs, level=level, resamples=resamples)
+    smooth = smooth_intervals(
+        [block.smooth_task for block in few], level=level, resamples=resamples
+    )
+    for number, block in enumerate(few):
+        block.gap_ends, block.half_highs = ends[number], highs[number]
+        block.smooth_ends = smooth[number]
+
+
+def _shares_draws(block: RowBlock) -> bool:
+    return block.probability and isinstance(block.streams["gaps"], CommonDraws)
