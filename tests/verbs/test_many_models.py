@@ -1,62 +1,78 @@
-"""Thousands of models with a few rows each are worked on together, and none notices."""
+"""Many models of few rows: the numbers of each are those it has alone."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.stats.few.draws import FEW_ROWS
-from calibrant.verbs import audit_document
 
-MODELS = 300
-# What an entry says about its own rows; corrections and claims look at all models.
+MODELS, ROWS = 300, 20
+# What does not depend on how many other models there are.
 OWN = ("n", "questions", "metrics", "calibration_test", "reliability", "thresholds", "verification")
 
 
-def table(models, seed=0):
-    """Models with one to a few more rows than share their draws, of many shapes."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for number in range(models):
-        rows = int(rng.integers(1, FEW_ROWS + 4))
-        said = rng.uniform(rng.choice([0.0, 0.5, 0.97]), 1, rows).round(int(rng.integers(1, 4)))
-        right = rng.random(rows) < said - rng.choice([0.0, 0.3])
-        parts.append(
-            pl.DataFrame(
-                {
-                    "model": f"m{number:03}",
-                    "question_id": np.arange(rows),
-                    "confidence": said,
-                    "correct": right.astype(int),
-                }
-            )
-        )
-    return pl.concat(parts)
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(5)
+    confidence = rng.random(MODELS * ROWS).round(2)
+    return pl.DataFrame(
+        {
+            "model": np.repeat([f"m{number}" for number in range(MODELS)], ROWS),
+            "question_id": np.tile(np.arange(ROWS), MODELS),
+            "confidence": confidence,
+            "correct": (rng.random(MODELS * ROWS) < confidence).astype(int),
+        }
+    )
 
 
-def test_models_audited_together_are_what_each_is_alone():
-    rows = table(MODELS)
-    found = cal.audit(rows, resamples=40)["results"]
+@pytest.fixture(scope="module")
+def entries(table):
+    found = cal.audit(table, resamples=100)["results"]
     assert len(found) == MODELS
-    for entry, own in zip(found, rows.partition_by("model", maintain_order=True), strict=True):
-        (alone,) = cal.audit(own, resamples=40)["results"]
-        for name in OWN:
-            assert entry.get(name) == alone.get(name), (entry["model"], name)
+    return {entry["model"]: entry for entry in found}
 
 
-@pytest.mark.parametrize("size", [1, 7])
-def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch, size):
-    rows = table(40, seed=1)
-    whole = cal.audit(rows, resamples=40)
-    monkeypatch.setattr(audit_document, "_HELD", size)
-    assert cal.audit(rows, resamples=40) == whole
+@pytest.mark.parametrize("number", [0, 1, 57, 123, 298, 299])
+def test_a_model_has_the_numbers_it_has_alone(table, entries, number):
+    name = f"m{number}"
+    (alone,) = cal.audit(table.filter(pl.col("model") == name), resamples=100)["results"]
+    for key in OWN:
+        assert entries[name][key] == alone[key], key
+    tests = ("calibration", "gap")
+    assert [entries[name]["significance"][test]["p_value"] for test in tests] == [
+        alone["significance"][test]["p_value"] for test in tests
+    ]
 
 
-def test_repeats_and_weights_are_worked_on_beside_plain_rows():
-    rows = table(30, seed=2)
-    heavy = rows.with_columns(weight=pl.lit(1.0) + pl.col("question_id") % 3)
-    found = cal.audit(heavy, weights="weight", resamples=40)["results"]
-    own = heavy.filter(pl.col("model") == "m004")
-    (alone,) = cal.audit(own, weights="weight", resamples=40)["results"]
-    (entry,) = (entry for entry in found if entry["model"] == "m004")
-    assert entry["metrics"] == alone["metrics"]
+def test_few_rows_have_the_same_numbers_under_any_name(table):
+    one = table.filter(pl.col("model") == "m7")
+    first, second = (
+        cal.audit(one.with_columns(model=pl.lit(name)), resamples=100)["results"][0]
+        for name in ("a", "b")
+    )
+    assert {key: first[key] for key in OWN} == {key: second[key] for key in OWN}
+
+
+def test_every_verdict_is_about_its_own_model(entries):
+    for name, entry in entries.items():
+        if entry["verdict"]["calibration"] != "not-a-probability":
+            assert entry["verdict"]["how"].startswith(f"{name} says"), entry["verdict"]
+
+
+def test_verdicts_of_groups_are_told_apart(table):
+    split = table.head(2 * ROWS).with_columns(
+        part=pl.when(pl.col("question_id") < 10).then(pl.lit("x")).otherwise(pl.lit("y"))
+    )
+    found = cal.audit(split, by=["part"], resamples=100)["results"]
+    texts = [entry["verdict"]["how"] for entry in found]
+    assert len(found) == 6
+    assert len(set(texts)) == 6
+
+
+def test_another_seed_gives_other_ends(table):
+    one = table.head(ROWS)
+    ends = [
+        cal.audit(one, resamples=100, seed=seed)["results"][0]["metrics"]["ece"]["high"]
+        for seed in (0, 1)
+    ]
+    assert ends[0] != ends[1]

@@ -1,0 +1,62 @@
+"""Thousands of models with a few rows each are worked on together, and none notices."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.stats.few.draws import FEW_ROWS
+from calibrant.verbs import audit_document
+
+MODELS = 300
+# What an entry says about its own rows; corrections and claims look at all models.
+OWN = ("n", "questions", "metrics", "calibration_test", "reliability", "thresholds", "verification")
+
+
+def table(models, seed=0):
+    """Models with one to a few more rows than share their draws, of many shapes."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for number in range(models):
+        rows = int(rng.integers(1, FEW_ROWS + 4))
+        said = rng.uniform(rng.choice([0.0, 0.5, 0.97]), 1, rows).round(int(rng.integers(1, 4)))
+        right = rng.random(rows) < said - rng.choice([0.0, 0.3])
+        parts.append(
+            pl.DataFrame(
+                {
+                    "model": f"m{number:03}",
+                    "question_id": np.arange(rows),
+                    "confidence": said,
+                    "correct": right.astype(int),
+                }
+            )
+        )
+    return pl.concat(parts)
+
+
+def test_models_audited_together_are_what_each_is_alone():
+    rows = table(MODELS)
+    found = cal.audit(rows, resamples=40)["results"]
+    assert len(found) == MODELS
+    for entry, own in zip(found, rows.partition_by("model", maintain_order=True), strict=True):
+        (alone,) = cal.audit(own, resamples=40)["results"]
+        for name in OWN:
+            assert entry.get(name) == alone.get(name), (entry["model"], name)
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch, size):
+    rows = table(40, seed=1)
+    whole = cal.audit(rows, resamples=40)
+    monkeypatch.setattr(audit_document, "_HELD", size)
+    assert cal.audit(rows, resamples=40) == whole
+
+
+def test_repeats_and_weights_are_worked_on_beside_plain_rows():
+    rows = table(30, seed=2)
+    heavy = rows.with_columns(weight=pl.lit(1.0) + pl.col("question_id") % 3)
+    found = cal.audit(heavy, weights="weight", resamples=40)["results"]
+    own = heavy.filter(pl.col("model") == "m004")
+    (alone,) = cal.audit(own, weights="weight", resamples=40)["results"]
+    (entry,) = (entry for entry in found if entry["model"] == "m004")
+    assert entry["metrics"] == alone["metrics"]
