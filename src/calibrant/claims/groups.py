@@ -71,9 +71,12 @@ GROUPING = declare(
 
 def _stands(facts: Facts) -> str:
     word = "less" if facts["value"] > 0 else "more"
+    # A later group is measured beyond those found before it, and its sentence says so.
+    before = facts.get("before", 0)
+    after = f", after allowing for {count(before, 'group')} found before it" if before else ""
     return (
         f"{_lead(facts)}{facts['rule']} is right {points(abs(facts['value']))} {word} often than "
-        f"other answers of equal confidence (95 % interval "
+        f"other answers of equal confidence{after} (95 % interval "
         f"{points_range(*facts['range'])}, {count(facts['rows'], 'row')})."
     )
 
@@ -192,9 +195,10 @@ def groups_claims(entry: Mapping[str, Any], *, named: bool, costs: bool) -> list
     subject = {"model": entry.get("model"), "method": entry.get("method")}
     facts = {"name": subject_name(subject), "named": named}
     # The question of the verb first: for whom is it wrong? Then what would mend it.
-    made = _stands_out(entry, facts, subject)
-    made += [_group(NAMED, g, facts, subject) for g in entry["groups"] if g["kind"] == "named"]
+    # Whoever names a group asks about it: the answer comes before what was searched for.
+    made = [_group(NAMED, g, facts, subject) for g in entry["groups"] if g["kind"] == "named"]
     made += [_difference(pair, facts, subject) for pair in entry["differences"]]
+    made += _stands_out(entry, facts, subject)
     made += [_recalibration(entry, facts, subject), _grouping(entry, facts, subject)]
     if costs:
         made.append(_decision_risk(entry, facts, subject))
@@ -226,7 +230,10 @@ def _grouping(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]
 
 def _stands_out(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> list[Claim]:
     found = [group for group in entry["groups"] if group["kind"] == "found"]
-    made = [_group(STANDS_OUT, group, facts, subject) for group in found]
+    made = [
+        _group(STANDS_OUT, group, {**facts, "before": place}, subject)
+        for place, group in enumerate(found)
+    ]
     if not found:
         tested, critical = entry["multiplicity"]["tested"], entry["multiplicity"]["critical"]
         more = None

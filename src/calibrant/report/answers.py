@@ -170,7 +170,8 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
             bool(claim.subject.get("group")),
             order[_asks(claim)],
             _OUTCOMES.get(claim.outcome, 4),
-            0.0 if _is_summary(claim) else -abs(claim.value or 0.0),
+            # Groups stay as they were found: a later one is told beyond those before it.
+            0.0 if _is_summary(claim) or _stands_out(claim) else -abs(claim.value or 0.0),
         ),
     )
     return list(dict.fromkeys(claim.text for claim in ranked if claim.text))[:most]

@@ -134,8 +134,8 @@ def _groups(entry: Mapping[str, Any], number: int) -> Figure:
     return Figure(
         f"groups-{number}",
         f"{_place(entry)}: groups, costliest first",
-        "A ring to the right of its dot promises too much. Groups were found on other rows than "
-        "those shown, and flags are controlled for their number; a group is a place to look.",
+        "A ring to the right of its dot promises too much. Groups were found on the rows shown; "
+        "flags are controlled for the number of groups looked at. A group is a place to look.",
         spec,
     )
 

@@ -232,7 +232,7 @@ def groups_picture(document: Mapping[str, Any]) -> Picture | None:
     label = f"How much more each group says than {than}, in points"
     return Picture(
         label,
-        "Groups were found on other rows than those shown. Lines: intervals. Grey: undecided.",
+        "Each group beyond those found before it. Lines: intervals. Grey: undecided.",
         lambda wide: bar_chart(bars, label, wide=wide, sides=("says too little", "says too much")),
     )
 

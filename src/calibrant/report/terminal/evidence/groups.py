@@ -98,9 +98,10 @@ def _groups(entry: Mapping[str, Any]) -> Table:
     ]
     more = len(entry["groups"]) - len(rows) + entry["groups_not_shown"]
     note = (
-        "Gaps in points: says minus right; then against other answers of equal confidence, with "
-        f"an interval that holds for all {entry['multiplicity']['tested']:,} groups at once. A "
-        "group is a place to look, not a cause."
+        "Gaps in points: says minus right; then at equal confidence, for flagged groups beyond "
+        "those flagged above. Intervals hold for all "
+        f"{entry['multiplicity']['tested']:,} groups at once. A group is a place to look, not a "
+        "cause."
     )
     if more > 0:
         note += f" {more} more in the JSON."
