@@ -159,3 +159,18 @@ def test_a_document_from_before_claims_still_opens():
     assert screen.picture is not None
     assert "Questions" not in render_html([document]).split("<main")[0]
     assert "OVER-CONFIDENT" in render_text(document, width=80)
+
+
+def test_the_ring_of_a_cascade_stands_where_its_sentence_says():
+    """The chosen setting, and not the most accurate one of its rule."""
+    document = plain(document_of("cascade"))
+    promise = document["results"][0]["policy"]["promise"]
+    rings = []
+    for cost in (0.25, 0.5, 1.0):
+        promise["relative_cost"] = {"value": cost}
+        root = ElementTree.fromstring(picture_of(document).wide)
+        (ring,) = [part for part in root.iter() if part.attrib.get("class") == "ring"]
+        rings.append(float(ring.attrib["cx"]))
+    first, second, third = rings
+    assert third - second == pytest.approx(2 * (second - first), abs=0.3)
+    assert second > first

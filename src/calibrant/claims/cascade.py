@@ -63,7 +63,10 @@ REACHES = declare(
                 "its cost."
             ),
             "equivalent": lambda facts: (
-                f"{_asking(facts)} is as accurate as always asking it within "
+                f"Nothing is saved: this policy (rule: {facts['words']}) always asks "
+                f"{facts['largest']}."
+                if facts["low"] == facts["high"] == 0 and percent(facts["cost"]) == "100 %"
+                else f"{_asking(facts)} is as accurate as always asking it within "
                 f"{points(_MARGIN)}, at {percent(facts['cost'])} of its cost."
             ),
             "undecided": lambda facts: (

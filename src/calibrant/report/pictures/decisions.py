@@ -45,11 +45,11 @@ def _cascade_marks(entry: Mapping[str, Any]) -> list[Mark]:
         Mark(str(model["model"]), model["relative_cost"]["value"], model["accuracy"]["value"])
         for model in entry["models"]
     ]
-    rule = (entry.get("policy") or {}).get("rule")
+    policy = entry.get("policy") or {}
+    promise = policy.get("promise") or {}
+    cost, right = (_number(promise.get(name)) for name in ("relative_cost", "accuracy"))
     for part, tone in zip(entry["strategies"], TONES, strict=False):
-        best = (part.get("points") or {}).get("best")
-        if part["name"] == rule and best and best["accuracy"]["value"] is not None:
-            cost, right = best["relative_cost"]["value"], best["accuracy"]["value"]
+        if part["name"] == policy.get("rule") and cost is not None and right is not None:
             marks.append(Mark("chosen", cost, right, tone, ring=True, side="beside"))
     return marks
 
