@@ -160,3 +160,14 @@ def test_a_decision_takes_less_than_a_millisecond():
 def test_options_that_make_no_sense(bad):
     with pytest.raises(InputError):
         Selective(**bad)
+
+
+def test_a_confidence_stored_in_single_precision_is_served_as_it_is_printed():
+    rng = np.random.default_rng(4)
+    said = rng.choice(np.array([0.6, 0.8, 0.9], dtype=np.float32), 3_000).astype(float)
+    right = (rng.random(3_000) < np.where(said < 0.7, 0.3, 0.95)).astype(float)
+    policy = Selective(max_error=0.1).fit(None, said, right).policy_
+    assert policy.threshold == 0.8
+    assert policy.answers(0.8)
+    assert policy.answers(float(np.float32(0.8)))
+    assert not policy.answers(0.79)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
-from calibrant.claims.words import labels_text, percent, subject_name
+from calibrant.claims.words import count, labels_text, percent, subject_name
 
 __all__ = ["decide_claims"]
 
@@ -32,6 +32,8 @@ def _nothing(facts: Facts) -> str:
         f"No threshold is certified for an error of at most {percent(facts['limit'])}"
         f"{' for ' + facts['name'] if facts['named'] else ''}."
     )
+    if facts["needed"] is None and facts["lowest"] is None:
+        return f"{start} {count(facts['n'], 'label')} are too few; more labels would decide."
     if facts["needed"] is None:
         return (
             f"{start} The lowest error seen is {percent(facts['lowest'])}; allow a higher one, or "
@@ -58,6 +60,26 @@ def _amount(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _lead(facts: Facts) -> str:
+    return f"{facts['name']}: " if facts["named"] else ""
+
+
+def _not_cheaper(facts: Facts) -> str:
+    always = "always answering" if facts["answering"] else "always asking"
+    if facts["low"] == facts["high"] == 0:
+        # The threshold answers everything or nothing: there is no saving to estimate.
+        cost = _amount(facts["cost"])
+        return (
+            f"{_lead(facts)}No threshold was found that is cheaper than {always} ({cost} per "
+            "question)."
+        )
+    return (
+        f"{_lead(facts)}Undecided whether this threshold is cheaper than {always}: it saves "
+        f"{_amount(facts['low'])} to {_amount(facts['high'])} per question. "
+        f"{labels_text(facts['more']).capitalize()} would decide."
+    )
+
+
 CHEAPER = declare(
     ClaimRule(
         "decide.cheaper",
@@ -67,16 +89,13 @@ CHEAPER = declare(
         "none: one claim per model",
         {
             "shown": lambda facts: (
-                f"Costs {_amount(facts['cost'])} per question, {_amount(facts['value'])} less than "
+                f"{_lead(facts)}Cheapest is to answer alone {_where(facts)} "
+                f"({percent(facts['share'])} of the questions). That costs "
+                f"{_amount(facts['cost'])} per question, {_amount(facts['value'])} less than "
                 f"the cheaper of always answering and always asking "
                 f"(95 % interval {_amount(facts['low'])} to {_amount(facts['high'])})."
             ),
-            "undecided": lambda facts: (
-                f"Undecided whether this threshold is cheaper than "
-                f"{'always answering' if facts['answering'] else 'always asking'}: it saves "
-                f"{_amount(facts['low'])} to {_amount(facts['high'])} per question. "
-                f"{labels_text(facts['more']).capitalize()} would decide."
-            ),
+            "undecided": _not_cheaper,
         },
     )
 )
@@ -119,7 +138,7 @@ def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, A
             "limit": entry["max_error"],
             "delta": entry["delta"],
             "needed": entry["labels_needed"],
-            "lowest": min(errors, default=float("nan")),
+            "lowest": min(errors, default=None),
         },
         subject=subject,
         estimate=entry["error"] if shown else None,
@@ -139,6 +158,7 @@ def _cost_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, An
         {
             **facts,
             **saved,
+            "share": entry["answered"]["value"],
             "cost": entry["cost"]["policy"]["value"],
             "answering": entry["cost"]["always_answer"]["value"] < entry["cost"]["always_ask"],
             "more": more,

@@ -19,7 +19,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrik
 
-__all__ = ["Certified", "certify", "error_curve", "labels_to_certify", "threshold_grid"]
+__all__ = [
+    "Certified",
+    "as_written",
+    "certify",
+    "error_curve",
+    "labels_to_certify",
+    "threshold_grid",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,6 +57,24 @@ class Certified:
     def threshold(self) -> float | None:
         """The loosest threshold that passed; None where nothing is certified."""
         return float(self.grid[self.passed[-1]]) if self.passed else None
+
+
+def as_written(threshold: float | None, score: Floats) -> float | None:
+    """Return the threshold without the tail of single precision, where it parts the same rows.
+
+    A confidence of 0.8 that was stored in 32 bits is 0.800000012: held against that, a 0.8 that
+    is served would never be enough.
+
+    Examples
+    --------
+    >>> as_written(0.800000011920929, np.array([0.6, 0.800000011920929]))
+    0.8
+    """
+    if threshold is None:
+        return None
+    short = round(threshold, 6)
+    between = (score >= short) & (score < threshold)
+    return short if short <= threshold and not between.any() else threshold
 
 
 def threshold_grid(score: Floats, steps: int = STEPS) -> Floats:

@@ -16,7 +16,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
-from calibrant.epistemic.selective.certify import Certified, certify, error_curve, threshold_grid
+from calibrant.epistemic.selective.certify import (
+    Certified,
+    as_written,
+    certify,
+    error_curve,
+    threshold_grid,
+)
 from calibrant.epistemic.selective.costs import AskingCosts, cheapest
 from calibrant.epistemic.selective.outlook import labels_for_any, shares_with_more
 from calibrant.epistemic.selective.policy import SelectivePolicy
@@ -148,7 +154,7 @@ class Selective:
         pilot, rest = order[: n // 3], order[n // 3 :]
         score = self._score(frame, y, pilot)
         values, wrong = score.predict(frame), 1 - y
-        threshold = self._threshold(values, wrong, pilot, rest)
+        threshold = as_written(self._threshold(values, wrong, pilot, rest), values)
         self._describe(values, wrong, rest, threshold)
         self.policy_ = SelectivePolicy(
             score,
