@@ -124,7 +124,8 @@ MORE_ACCURATE = declare(
         {
             "shown": lambda facts: (
                 f"{_place(facts)}{facts['winner']} is right more often than {facts['loser']}, by "
-                f"{points(facts['value'])} ({_interval(facts)})."
+                f"{points(facts['value'])} ({_interval(facts)}; {count(facts['n'], 'question')} "
+                "that both have)."
             ),
             "undecided": lambda facts: (
                 f"{_place(facts)}Undecided whether {facts['a']} or {facts['b']} is right more "

@@ -100,7 +100,8 @@ def _missing(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         share, related = _missing_share(entry)
         if share > MUCH_MISSING or related:
             by_method.setdefault(str(entry["method"]), []).append((share, related, entry))
-    for method, found in by_method.items():
+    # Where most is missing comes first: a short view shows few warnings.
+    for method, found in sorted(by_method.items(), key=lambda item: -max(f[0] for f in item[1])):
         worst = max(found, key=lambda item: item[0])
         names = _names(entry for _, _, entry in found)
         text = _missing_text(worst, len(names), method)

@@ -37,7 +37,8 @@ PRECISION = declare(
             "undecided": lambda facts: _started(
                 facts,
                 f"right in {percent(facts['value'])} of all answers ({_range(facts)}). "
-                f"{labels_text(facts['more']).capitalize()} would be enough.",
+                f"{labels_text(facts['more']).capitalize()} would tell it to within "
+                f"{points(facts['goal'])}.",
             ),
         },
     )
@@ -93,7 +94,12 @@ def _entry_claims(
     if goals.get("precision") is not None:
         reached = stop["half_width"] <= goals["precision"] and stop["stop"]
         accuracy = entry["claimed_accuracy"]
-        facts = {**shared, **accuracy, "more": entry["more_for_precision"]}
+        facts = {
+            **shared,
+            **accuracy,
+            "more": entry["more_for_precision"],
+            "goal": goals["precision"],
+        }
         yield PRECISION.claim(
             "shown" if reached else "undecided",
             facts,
