@@ -128,3 +128,16 @@ def test_a_long_command_to_copy_is_not_broken_inside_a_word():
     named = {"confidence": columns, "correct": "right", "question": "question"}
     found = cal.audit(pl.DataFrame(rows), **named, resamples=20)
     assert columns in render_text(found, width=80)
+
+
+def test_a_small_negative_gap_keeps_the_row_in_its_line():
+    rng = np.random.default_rng(6)
+    said = rng.uniform(0.1, 0.9, 60_000)
+    right = rng.random(60_000) < said + 0.004
+    text = render_text(cal.audit(said, right, resamples=50).to_dict(), width=80)
+    (row,) = [line for line in text.splitlines() if "\u25c6" in line and "says" not in line]
+    assert " \u00b1 0." in row
+    assert "-0." in row
+    assert len(row.rstrip()) <= 80
+    head = next(line for line in text.splitlines() if line.rstrip().endswith("100 %"))
+    assert len(head.rstrip()) == len(row.rstrip())

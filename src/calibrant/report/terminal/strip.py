@@ -33,8 +33,9 @@ _NAMES = {"right": "accuracy", "says": "mean_confidence", "confidence": "mean_co
           "gap": "confidence_gap"}  # fmt: skip
 _BETTER_HIGH = {"accuracy", "auroc", "auprc", "dsc"}
 _IN_POINTS = {"ece", "ece_debiased", "smooth_ece", "over_confidence", "under_confidence"}
-# right, says, gap with its half-width, AUROC, and the spaces between them.
-_NUMBERS = 1 + 6 + 6 + 10 + 1 + 6 + 2
+# right, says, AUROC, and the spaces between the columns; the gap with its half-width is measured.
+_NUMBERS = 1 + 6 + 6 + 1 + 1 + 6 + 2
+_LEAST_GAP = 9
 _LEAST_STRIP, _MOST_STRIP = 12, 40
 _LEAST_NAME = 14
 _SLASH = " / "
@@ -59,20 +60,22 @@ def audit_lines(
         shown = [*ends[: top - half], None, *(ends[-half:] if half else ())]
     names = {id(entry): _name(entry, several) for entry in shown if entry is not None}
     longest = max(cell_len(_SLASH.join(parts)) for parts in names.values())
-    room = width - _NUMBERS - _metric_width(column)
+    gap = max(_LEAST_GAP, *(len(_gap(entry)) for entry in shown if entry is not None))
+    room = width - _NUMBERS - gap - _metric_width(column)
     good = _GOOD_STRIP if max(map(len, names.values())) == 1 else _LEAST_STRIP
     short = _short_names(names, max(min(longest, max(room - good, _GOOD_NAME)), _LEAST_NAME))
     name = max(_LEAST_NAME, *map(cell_len, short.values()))
     strip = min(room - name, _MOST_STRIP)
     claims = claims_by_entry(claims_of(document))
-    lines = [_head(name, strip, column)]
+    lines = [_head(name, strip, column, gap)]
     for entry in shown:
         if entry is None:
             cut = f" … {len(entries) - top:,} more (--top {len(entries)})"
             lines.append(Text(cut, style="dim"))
         else:
             tone = entry_tone(entry, claims)
-            lines.append(_row(entry, cut_cells(short[id(entry)], name), strip, column, tone))
+            called = cut_cells(short[id(entry)], name)
+            lines.append(_row(entry, called, strip, column, tone, gap))
     told_of = [entry for entry in shown if entry is not None]
     return [*lines, _legend(document, strip, width), *_methods(told_of, several, width)]
 
@@ -151,10 +154,10 @@ def _name(entry: Mapping[str, Any], several: Mapping[str, bool]) -> tuple[str, .
     return parts or (str(entry["model"]),)
 
 
-def _head(name: int, strip: int, column: str) -> Text:
+def _head(name: int, strip: int, column: str, gap: int) -> Text:
     title, wide = _metric_title(column), _metric_width(column)
     scale = f"0 %{'':{strip - 8}}100 %" if strip >= _LEAST_STRIP else ""
-    words = f" {'':{name}} {'right':>5} {'says':>5} {'gap':>9} {title:>{wide}} {'AUROC':>5}"
+    words = f" {'':{name}} {'right':>5} {'says':>5} {'gap':>{gap}} {title:>{wide}} {'AUROC':>5}"
     return Text(f"{words}  {scale}".rstrip(), style="dim")
 
 
@@ -166,11 +169,11 @@ def _metric_width(column: str) -> int:
     return max(5, len(_metric_title(column)))
 
 
-def _row(entry: Mapping[str, Any], name: str, strip: int, column: str, tone: str) -> Text:
+def _row(entry: Mapping[str, Any], name: str, strip: int, column: str, tone: str, gap: int) -> Text:
     right, said = _value(entry, "accuracy"), _value(entry, "mean_confidence")
     style = STYLES.get(tone, "")
     line = Text(f" {name} {_percent(right):>5} {_percent(said):>5} ")
-    line.append(f"{_gap(entry):>9}", style=style)
+    line.append(f"{_gap(entry):>{gap}}", style=style)
     own = f"{_metric(entry, column):>{_metric_width(column)}}"
     line.append(f" {own} {_metric(entry, 'auroc'):>5}  ")
     if strip >= _LEAST_STRIP and right is not None and said is not None:
