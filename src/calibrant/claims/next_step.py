@@ -5,12 +5,27 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.claim import Claim
 from calibrant.core.document import given_places
 
-__all__ = ["TABLE", "as_call", "input_words", "next_step", "read_as"]
+__all__ = ["COLUMNS", "TABLE", "as_call", "graded_step", "input_words", "next_step", "read_as"]
+
+_COMMON = frozenset({"confidence", "correct", "model", "method", "question"})
+COLUMNS: dict[str, frozenset[str]] = {
+    "audit": _COMMON | {"answer", "weights"},
+    "cascade": _COMMON,
+    "compare": _COMMON | {"answer"},
+    "decide": _COMMON,
+    "label add": _COMMON | {"answer"},
+    "label export": _COMMON | {"answer"},
+    "label next": _COMMON | {"answer"},
+    "monitor": _COMMON,
+    "plan": _COMMON,
+}
+"""Roles of columns that a verb can be told, for each verb that may come next."""
 
 _LISTS = frozenset({"features", "models", "price"})
 TABLE = "TABLE"
@@ -38,8 +53,30 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
     if columns:
         command, why = _graded(head, columns)
     else:
-        source = input_words(head) + read_as(head.get("settings") or {})
-        command, why = _step(verb, source, claims)
+        following, goal, why = _step(verb, claims)
+        read = read_as(head.get("settings") or {}, following)
+        command = f"calibrant {following} {input_words(head)}{read}{goal}"
+    return {"command": as_call(command), "why": why}
+
+
+def graded_step(head: Mapping[str, Any], references: Any, out: Any) -> dict[str, str]:
+    """Return what to do with graded answers: audit the study, or write one first.
+
+    Examples
+    --------
+    >>> head = {"source": "s.csv", "input": [{"path": "s.csv"}], "samples": {"columns": {}}}
+    >>> graded_step(head, None, "my study")["command"]
+    "calibrant audit 'my study'"
+    >>> graded_step(head, "gold.csv", None)["command"]
+    'calibrant grade s.csv --references gold.csv --out study'
+    """
+    if out is not None:
+        command = f"calibrant audit {shlex.quote(str(out))}"
+        return {"command": command, "why": "See how far the confidence can be trusted"}
+    command, why = _graded(head, head["samples"]["columns"])
+    if isinstance(references, str | PurePath):
+        given = f" --references {shlex.quote(str(references))}"
+        command = command.replace(" --out study", f"{given} --out study")
     return {"command": as_call(command), "why": why}
 
 
@@ -56,14 +93,14 @@ def _graded(head: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, s
     return command, "Keep the grades: decide, compare and groups read them"
 
 
-def _step(verb: str, source: str, claims: Sequence[Claim]) -> tuple[str, str]:
+def _step(verb: str, claims: Sequence[Claim]) -> tuple[str, str, str]:
+    """Return the next verb, its own options and the reason."""
     if verb == "audit" and any(claim.outcome == "shown" for claim in claims):
         models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
         if len(models) > 1:
-            why = "Is one model better calibrated, or only more accurate?"
-            return f"calibrant compare {source}", why
-        return f"calibrant decide {source} --max-error 0.10", "Where may it answer alone?"
-    return f"calibrant plan {source} --claim 'ece<0.05'", "How many labels would decide it?"
+            return "compare", "", "Is one model better calibrated, or only more accurate?"
+        return "decide", " --max-error 0.10", "Where may it answer alone?"
+    return "plan", " --claim 'ece<0.05'", "How many labels would decide it?"
 
 
 def as_call(command: str) -> str:
@@ -113,16 +150,27 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def read_as(settings: Mapping[str, Any]) -> str:
-    """Return how the input was read, as options that the next command needs too.
+def read_as(settings: Mapping[str, Any], verb: str) -> str:
+    """Return how the input was read, as options that the next command takes.
+
+    Parameters
+    ----------
+    settings
+        How the input was read.
+    verb
+        What comes next: a column that it cannot be told is left out.
 
     Examples
     --------
-    >>> read_as({"columns": {"confidence": "p"}, "on_invalid": "drop"})
+    >>> read_as({"columns": {"confidence": "p", "weights": "w"}, "on_invalid": "drop"}, "decide")
     ' --confidence p --on-invalid drop'
     """
     columns = (settings.get("columns") or {}).items()
-    given = "".join(f" --{role} {shlex.quote(str(name))}" for role, name in columns if name)
+    given = "".join(
+        f" --{role} {shlex.quote(str(name))}"
+        for role, name in columns
+        if name and role in COLUMNS[verb]
+    )
     # What had to be dropped here would stop the next command too.
     return given + (" --on-invalid drop" if settings.get("on_invalid") == "drop" else "")
 

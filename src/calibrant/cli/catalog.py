@@ -34,7 +34,7 @@ VERBS: dict[str, Entry] = {
     ),
     "grade": Entry(
         "calibrant.verbs.grade:grade",
-        "Cluster, grade and score sampled answers against references.",
+        "Put sampled answers that mean the same together, grade and score them.",
     ),
     "audit": Entry(
         "calibrant.verbs.audit:audit", "Is this confidence calibrated, and how sure can we be?"
@@ -45,7 +45,7 @@ VERBS: dict[str, Entry] = {
     "groups": Entry("calibrant.verbs.groups:groups", "For whom is the confidence wrong?"),
     "decide": Entry(
         "calibrant.verbs.decide:decide",
-        "Where may the model answer alone, with what promise?",
+        "Above which confidence may the model answer alone?",
     ),
     "cascade": Entry(
         "calibrant.verbs.cascade:cascade",
@@ -76,7 +76,7 @@ VERBS: dict[str, Entry] = {
     ),
     "monitor": Entry(
         "calibrant.verbs.monitor:monitor",
-        "Watch calibration over time, with a controlled false-alarm rate.",
+        "Watch calibration over time, with an alarm when it changes.",
     ),
     "bench mace": Entry(
         "calibrant.verbs.bench:bench_mace",
@@ -84,11 +84,11 @@ VERBS: dict[str, Entry] = {
     ),
     "bench check": Entry(
         "calibrant.verbs.bench:bench_check",
-        "Derive every answer set again; exit 1 when a question or the whole breaks a rule.",
+        "Derive the answers of every question again; exit with 1 when one is wrong.",
     ),
     "bench evaluate": Entry(
         "calibrant.verbs.bench_evaluate:bench_evaluate",
-        "Accuracy and confidence by k, AUROC on mixes, tests against the reference.",
+        "Which confidence still ranks well when several answers are right?",
     ),
     "import": Entry(
         "calibrant.verbs.import_logs:import_logs",
@@ -116,7 +116,7 @@ VERBS: dict[str, Entry] = {
 }
 
 GROUPS: dict[str, str] = {
-    "label": "Which items to label next, and may one stop?",
+    "label": "Choose which answers to label next, and when to stop.",
     "bench": "Write questions with exactly k right answers, check them, and evaluate on them.",
     "models": "Fetch or list the weights of the embedded model.",
 }

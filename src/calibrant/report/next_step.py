@@ -29,10 +29,8 @@ _STEPS: dict[str, Step] = {
     "leaderboard": ("See whether the order holds at equal accuracy", "calibrant compare {input}"),
     "multi_answer": ("See which confidence is calibrated", "calibrant audit {input}"),
     "plan": ("Choose which answers to label first", "calibrant label next {input} --out batch.csv"),
-    "label": ("Label the next batch", "calibrant label next {input} --out batch.csv"),
+    "label": ("Label the next batch", "calibrant label next {input} --out {batch}"),
     "monitor": ("Audit the latest rows", "calibrant audit {input}"),
-    "bench": ("Ask a model these questions", "calibrant run STUDY"),
-    "bench_check": ("Ask a model these questions", "calibrant run STUDY"),
     "methods": ("Ask a model and compute them", "calibrant run STUDY"),
     "semantics": ("See how far the confidence can be trusted", "calibrant audit {input}"),
     "grade": ("See how far the confidence can be trusted", "calibrant audit {input}"),
@@ -63,7 +61,7 @@ def next_step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]] =
     done = {kind_of(other): other for other in beside}
     if step is not None and _verb(step[1]) in done:
         # Comparing or choosing is done: what was chosen is taken from there.
-        later = (_DECIDE[0], _DECIDE[1].format(input=_read_again(document)))
+        later = _filled_in(_DECIDE, document)
         step = _own_step(done["decide"]) if "decide" in done else later
     return None if step is None else (step[0], as_call(step[1]))
 
@@ -119,9 +117,9 @@ def _verb(command: str) -> str:
 def _own_step(document: Mapping[str, Any]) -> Step | None:
     own = document.get("next")
     if kind_of(document) == "label" and _may_stop(document):
-        return _EXPORT[0], _EXPORT[1].format(input=_read_again(document))
+        return _filled_in(_EXPORT, document)
     if kind_of(document) == "label" and document.get("batch"):
-        return _filled(document, str(document["batch"]["path"]))
+        return _taken_back(document, str(document["batch"]["path"]))
     if isinstance(own, Mapping):
         return str(own["why"]), str(own["command"])
     if own:
@@ -130,23 +128,22 @@ def _own_step(document: Mapping[str, Any]) -> Step | None:
         # A plan by formula is about no answers that could be labelled.
         return None
     if kind_of(document) == "plan" and _labels_at_hand(document):
-        return _AT_HAND[0], _AT_HAND[1].format(input=_read_again(document))
+        return _filled_in(_AT_HAND, document)
     found = decision_step(document, input_words(document))
     if found is not None:
         return found
     step = _STEPS.get(kind_of(document))
-    return None if step is None else (step[0], step[1].format(input=_read_again(document)))
+    return None if step is None else _filled_in(step, document)
 
 
 def _labels_at_hand(document: Mapping[str, Any]) -> bool:
-    """Whether a claim was planned for a pool of which a part is labelled already."""
-    made = sum(block["verification"]["labels"] for block in document.get("measured") or ())
-    return bool(0 < made < sum(plan["items"] for plan in document.get("plans") or ()))
+    """Whether the table that was planned for is labelled already, in part or whole."""
+    return any(block["verification"]["labels"] for block in document.get("measured") or ())
 
 
-def _filled(document: Mapping[str, Any], batch: str) -> Step:
+def _taken_back(document: Mapping[str, Any], batch: str) -> Step:
     """Return how a batch comes back once its labels are filled in."""
-    read = read_as(document.get("settings") or {})
+    read = read_as(document.get("settings") or {}, "label add")
     command = f"calibrant label add {input_words(document)} {shlex.quote(batch)}{read}"
     return "Take it back when it is filled in", command
 
@@ -156,9 +153,14 @@ def _may_stop(document: Mapping[str, Any]) -> bool:
     return bool(entries) and all((entry.get("stop") or {}).get("stop") for entry in entries)
 
 
-def _read_again(document: Mapping[str, Any]) -> str:
-    """Return the input with the columns and the rule that it was read by, where a table was."""
+def _filled_in(step: Step, document: Mapping[str, Any]) -> Step:
+    """Return a step with its input, and with columns and rules where the verb reads the table."""
+    words, command = step
     named = input_words(document)
     if kind_of(document) in _OF_SCORES:
-        named += read_as(document.get("settings") or {})
-    return named
+        verb = command.removeprefix("calibrant ").partition(" {input}")[0]
+        named += read_as(document.get("settings") or {}, verb)
+    # A batch that was given out may still be open: the next one has a name of its own.
+    number = len(document.get("waves") or ())
+    batch = f"batch{number + 1}.csv" if number else "batch.csv"
+    return words, command.format(input=named, batch=batch)

@@ -12,6 +12,7 @@ from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.provenance import document_head
+from calibrant.records import Study
 from calibrant.report.typed import BenchCheckResult, BenchResult
 from calibrant.sources.mace.build import build_benchmark
 from calibrant.sources.mace.check import check_questions
@@ -287,7 +288,24 @@ def bench_check(
         people = judged(*(read_ticks(path) for path in ticks[:2]))
         document |= {"spot_check": people, "ok": document["ok"] and not people["found_wrong"]}
     document["claims"] = [claim.to_dict() for claim in question_claims(plain(document))]
+    document["next"] = _ask_step(questions, ok=bool(document["ok"]))
     return BenchCheckResult(document)
+
+
+def _ask_step(questions: Any, *, ok: bool) -> dict[str, str] | None:
+    """Return how questions that hold are asked, or where to see all that do not."""
+    if not isinstance(questions, str | Path):
+        return None
+    file, folder = shlex.quote(str(questions)), Path(questions).parent
+    if not ok:
+        command = f"calibrant bench check {file} --json problems.json"
+        return {"why": "List every problem", "command": command}
+    if Study(folder).config_path.is_file():
+        command = f"calibrant run {shlex.quote(str(folder))}"
+        return {"why": "Ask a model these questions", "command": command}
+    copied = f" && cp {file} study/questions.jsonl" if file.endswith(".jsonl") else ""
+    command = f"calibrant init study{copied}"
+    return {"why": "Put the questions into a study, to ask a model", "command": command}
 
 
 def _read(paths: Sequence[str | Path]) -> list[Triple]:

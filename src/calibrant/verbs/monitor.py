@@ -77,15 +77,26 @@ def monitor(
     *,
     time: Annotated[
         str | None,
-        Option("Column of the time; else order of rows.", metavar="COL", group=INPUT),
+        Option(
+            "Column of the time; without it rows count in their order.", metavar="COL", group=INPUT
+        ),
     ] = None,
     every: Annotated[
         str | int | None,
-        Option("Length of a batch: hour, day, week, month or a number of rows.", metavar="UNIT|N"),
+        Option(
+            "Length of a batch: hour, day, week, month or a number of rows. By default a day where "
+            "there is a time, else 100 rows.",
+            metavar="UNIT|N",
+        ),
     ] = None,
     baseline: Annotated[
         Any,
-        Option("Scores of the last verification.", metavar="TABLE", group=INPUT, place="read"),
+        Option(
+            "Labelled scores of the last verification, to compare with.",
+            metavar="TABLE",
+            group=INPUT,
+            place="read",
+        ),
     ] = None,
     baseline_rows: Annotated[
         int,
@@ -100,7 +111,7 @@ def monitor(
     follow: Annotated[
         float | None,
         Option(
-            "Wait for new rows until the file rests so long.",
+            "Wait for new rows; end after so many seconds without one.",
             metavar="SECONDS",
             group=INPUT,
             above=0,
@@ -111,7 +122,7 @@ def monitor(
     state: Annotated[
         str | Path | None,
         Option(
-            "Go on from this file, and keep the state in it.",
+            "File that keeps the state of the watch, to go on from next time.",
             metavar="FILE",
             group=INPUT,
             place="write",
@@ -119,26 +130,43 @@ def monitor(
     ] = None,
     policy: Annotated[
         str | Path | None,
-        Option("Policy of `decide`: watch its promise.", metavar="FILE", place="read"),
+        Option(
+            "Policy that `decide` saved: say when its promise breaks.", metavar="FILE", place="read"
+        ),
     ] = None,
     horizon: Annotated[
         int,
-        Option("Batches over which a false alarm is bounded.", metavar="N", min=1, max=10**6),
+        Option("Number of batches for which alpha holds.", metavar="N", min=1, max=10**6),
     ] = 365,
     alpha: Annotated[
         float,
         Option(
-            "Probability of a false alarm within the horizon.", metavar="SHARE", min=1e-12, below=1
+            "Largest chance of a false alarm within the horizon.",
+            metavar="SHARE",
+            min=1e-12,
+            below=1,
         ),
     ] = 0.05,
     tolerance: Annotated[
-        float, Option("Change that does not matter.", metavar="SHARE", min=0, below=1)
+        float,
+        Option(
+            "Changes of accuracy up to this size raise no alarm.", metavar="SHARE", min=0, below=1
+        ),
     ] = 0.0,
     precision: Annotated[
-        float | None, Option("Precision of the verification.", metavar="D", above=0, below=1)
+        float | None,
+        Option(
+            "How precisely calibration was verified: 0.02 is 2 points.",
+            metavar="D",
+            above=0,
+            below=1,
+        ),
     ] = None,
     drift: Annotated[
-        float | None, Option("Drift per day; else estimated.", metavar="RATE", min=0, max=1)
+        float | None,
+        Option(
+            "Change of the calibration error per day; else estimated.", metavar="RATE", min=0, max=1
+        ),
     ] = None,
     verified: Date = None,
     on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,

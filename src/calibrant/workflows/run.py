@@ -75,13 +75,13 @@ def run(
     ],
     *,
     dry_run: Annotated[bool, Option("Say what would be sent and what it can cost.")] = False,
-    retry_failures: Annotated[bool, Option("Ask again for what was set aside for good.")] = False,
+    retry_failures: Annotated[bool, Option("Ask again what failed for good in an earlier run.")] = False,
     repair: Annotated[
         bool,
         Option("First check the ledger; save what can be read of a damaged one, keep a copy."),
     ] = False,
     yes: Annotated[
-        bool, Option("Ask nothing before calls whose cost is unknown or above budget.ask_above.")
+        bool, Option("Do not ask before calls whose cost is unknown or above budget.ask_above.")
     ] = False,
     watch: Annotated[ProgressWatch | None, Supplied("progress")] = None,
     confirm: Annotated[Callable[[str], bool] | None, Supplied("confirmation")] = None,
@@ -108,7 +108,7 @@ def run(
         First check the ledger. Of a damaged one a copy is kept and every answer that can be
         read is saved; the others are asked for again.
     yes
-        Ask nothing before calls whose cost is unknown or above ``budget.ask_above``.
+        Do not ask before calls whose cost is unknown or above ``budget.ask_above``.
     watch
         Is told about progress.
     confirm

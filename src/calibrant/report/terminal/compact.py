@@ -26,7 +26,7 @@ from calibrant.report.titles import title_line
 
 __all__ = ["LISTS", "MORE", "compact_lines", "short_table"]
 
-LISTS = frozenset({"analysis", "demo", "grade", "init", "methods", "models", "report", "serve"})
+LISTS = frozenset({"analysis", "demo", "init", "methods", "models", "report", "serve"})
 """Kinds that are a list themselves: they are shown whole."""
 
 MORE = "--full   --html page.html   --json out.json"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
-from calibrant.claims.sem_ece import judge_limit_warning
+from calibrant.claims.sem_ece import judge_limit_warning, sample_warnings
 from calibrant.report.blocks import Paragraph, Table
 
 __all__ = ["blocks"]
@@ -33,15 +34,27 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             f"{len(scored)} confidence methods are scored.",
             strong=True,
         ),
+        *_written(document["written"]),
+        *(Paragraph(found["text"], strong=True) for found in _minded(document)),
         _grades(document),
         Paragraph(f"Methods: {', '.join(scored)}."),
     ]
     told = _columns(document["samples"])
     parts += [Paragraph(told)] if told else []
-    parts += [Paragraph(f"Note: {note}.") for note in document["samples"]["notes"]]
-    parts += [Paragraph(found["text"]) for found in judge_limit_warning(document["semantics"])]
-    parts += [Paragraph(f"written: {path}") for path in document["written"]]
     return parts
+
+
+def _minded(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what to know before the grades: a judge that was stopped, guessed columns, notes."""
+    return [*judge_limit_warning(document["semantics"]), *sample_warnings(document["samples"])]
+
+
+def _written(paths: Sequence[str]) -> list[Paragraph]:
+    if not paths:
+        return []
+    folder = str(PurePath(paths[0]).parent)
+    names = ", ".join(PurePath(path).stem for path in paths)
+    return [Paragraph(f"Written to {folder}: {names}.", strong=True)]
 
 
 def _grades(document: Mapping[str, Any]) -> Table:
