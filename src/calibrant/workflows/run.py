@@ -75,7 +75,9 @@ def run(
     ],
     *,
     dry_run: Annotated[bool, Option("Say what would be sent and what it can cost.")] = False,
-    retry_failures: Annotated[bool, Option("Ask again what failed for good in an earlier run.")] = False,
+    retry_failures: Annotated[
+        bool, Option("Ask again what failed for good in an earlier run.")
+    ] = False,
     repair: Annotated[
         bool,
         Option("First check the ledger; save what can be read of a damaged one, keep a copy."),
