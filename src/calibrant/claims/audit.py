@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.data import kept_shares
 from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import (
@@ -187,20 +189,42 @@ def nothing_claimed(entry: Mapping[str, Any]) -> str:
     return "All answers have the same outcome: this is about the data, not about confidence."
 
 
-def audit_claims(entries: Sequence[Mapping[str, Any]], margin: float) -> list[Claim]:
+def audit_claims(
+    entries: Sequence[Mapping[str, Any]],
+    margin: float,
+    coverage: Sequence[Mapping[str, Any]] = (),
+) -> list[Claim]:
     """Return the claims of an audit, from its entries as plain data with corrected tests.
 
-    Summaries over models come first, then the entries in their order.
+    Summaries over models come first, then the entries in their order. A claim that rests on a
+    selected part of the rows says so.
+
+    Parameters
+    ----------
+    entries
+        Models and methods with their metrics and tests.
+    margin
+        Errors below it do not matter.
+    coverage
+        Rows by model and method, see `calibrant.inputs.coverage`.
     """
+    kept = kept_shares(coverage)
     told = [entry for entry in entries if is_claimed(entry)]
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
     methods = len({entry["method"] for entry in entries}) > 1
     claims = [
-        claim
+        _resting(claim, kept.get((entry["model"], entry["method"])))
         for entry in told
         for claim in _entry_claims(entry, margin, named=named, methods=methods)
     ]
     return [*_summaries(entries, claims), *claims]
+
+
+def _resting(claim: Claim, kept: float | None) -> Claim:
+    """Return a claim that names the share of the rows behind it, where the others are lost."""
+    if kept is None:
+        return claim
+    return replace(claim, text=f"{claim.text} This rests on {percent(kept)} of the rows.")
 
 
 def _entry_claims(

@@ -15,6 +15,7 @@ __all__ = [
     "coverage_document",
     "data_warnings",
     "guessed_warning",
+    "kept_shares",
     "unequal_note",
 ]
 
@@ -63,6 +64,23 @@ def _names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(entry["model"]) for entry in entries))
 
 
+def kept_shares(models: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    """Return the share of rows that is left, by model and method, where that is worth a word.
+
+    Examples
+    --------
+    >>> entry = {"model": "a", "method": "p", "n": 46, "dropped": 54, "expected": 100}
+    >>> kept_shares([entry, {"model": "b", "method": "p", "n": 100, "expected": 100}])
+    {('a', 'p'): 0.46}
+    """
+    lost = {(str(e["model"]), str(e["method"])): _missing_share(e) for e in models}
+    return {key: 1 - share for key, (share, related) in lost.items() if _tells(share, related)}
+
+
+def _tells(share: float, related: bool) -> bool:
+    return share > MUCH_MISSING or related
+
+
 def _emptied(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     """Yield models of which no row is left in any method."""
     left = {entry["model"] for entry in models if entry["n"]}
@@ -98,7 +116,7 @@ def _missing(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     by_method: dict[str, list[tuple[float, bool, Mapping[str, Any]]]] = {}
     for entry in models:
         share, related = _missing_share(entry)
-        if share > MUCH_MISSING or related:
+        if _tells(share, related):
             by_method.setdefault(str(entry["method"]), []).append((share, related, entry))
     # Where most is missing comes first: a short view shows few warnings.
     for method, found in sorted(by_method.items(), key=lambda item: -max(f[0] for f in item[1])):

@@ -102,7 +102,7 @@ def streamed_source(
             count,
             runner.map,
             partial(_verification, total, streamed, options, seed),
-            sums_coverage(total, streamed.plan),
+            sums_coverage(total, streamed.plan, models),
             total.dropped,
             sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
             refused=refused,

@@ -132,7 +132,10 @@ GLOSSARY: dict[str, Term] = {
         "compare",
     ),
     "tier": Term("Models of one tier are not told apart by these questions.", page="compare"),
-    "beats": Term("How many other models it is shown to be better than.", page="compare"),
+    "beats": Term(
+        "How many other models are shown to have a lower score on the questions that both have.",
+        page="compare",
+    ),
     "first is ahead by": Term("Points by which the first rule is right more often than this one."),
     # -- decide
     "answered": Term("Share of the questions that are answered at this threshold."),

@@ -67,8 +67,11 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         return [f"{block['questions']:,} questions x {block['draws']} draws"]
     if kind == "compare" and results:
         models = len({entry["model"] for entry in results})
-        questions = max(entry["accuracy"]["n"] for entry in results)
-        return [f"{models} models", f"{questions:,} questions"]
+        own = max(entry["accuracy"]["n"] for entry in results)
+        questions = (document.get("data") or {}).get("questions") or own
+        methods = len({entry["method"] for entry in results})
+        found = [f"{methods} confidences"] if methods > 1 else []
+        return [*found, f"{models} models", f"{questions:,} questions"]
     if kind == "label" and results:
         return [_labelled((entry["labelled"] for entry in results), sum(e["n"] for e in results))]
     if kind == "cascade" and results:

@@ -46,7 +46,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
     told = plain(entries)
-    claims = [*audit_claims(told, margin), *_meaning_claims(meanings, told, margin)]
+    claims = [*audit_claims(told, margin, data["models"]), *_meaning_claims(meanings, told, margin)]
     head = {
         **source.head,
         "level": options.level,

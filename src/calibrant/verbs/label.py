@@ -13,6 +13,7 @@ from typing import Annotated, Unpack
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.verb import INPUT, OUTPUT, Option, verb
 from calibrant.report.typed import LabelResult
 from calibrant.verbs._options import OutFile, Table
@@ -96,7 +97,9 @@ def label_next(
     items = session.take(who, size, keeps=True)
     if not items:
         raise InputError(
-            "every item of the table is labelled or given out", source=task.work.source
+            "every item of the table is labelled or given out",
+            source=task.work.source,
+            hint=Hint("see what the labels show with {call}", call=Call("audit", "TABLE")),
         )
     write_batch(session, items, Path(out))
     document = task.document()

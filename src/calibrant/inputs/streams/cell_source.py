@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -166,8 +166,18 @@ def _block(
     return CellBlock(sums, plan.grid, level=options.level, resamples=options.resamples, rng=rng)
 
 
-def sums_coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
-    """Return what the sums say about the data; which questions are missing they do not know."""
+def sums_coverage(
+    total: PartSums, plan: SumPlan, only: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return what the sums say about the data; which questions are missing they do not know.
+
+    Parameters
+    ----------
+    total, plan
+        The sums, and what was summed.
+    only
+        Models that are asked about; all where None.
+    """
     from calibrant.claims.data import coverage_document
 
     models: list[dict[str, Any]] = []
@@ -181,5 +191,6 @@ def sums_coverage(total: PartSums, plan: SumPlan) -> dict[str, Any]:
         )
     for name in sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}):
         models.append({"model": name, "method": "", "n": 0, "questions": 0, "accuracy": None})
+    models = [entry for entry in models if only is None or entry["model"] in only]
     kept = sum(int(entry["n"]) for entry in models)
     return coverage_document(models, rows=kept, rows_read=total.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.core.method_words import method_name
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, share_cell
 from calibrant.report.left_out import rows_left_out
@@ -27,7 +28,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ]
     if rule := pairs_rule(document):
         parts.append(Paragraph(rule))
-    parts.extend(_tiers(league) for league in document.get("league") or ())
+    leagues = document.get("league") or ()
+    parts.extend(_tiers(league, named=len(leagues) > 1) for league in leagues)
     parts.append(_league(document))
     parts.append(_pairs(pairs))
     parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
@@ -71,7 +73,7 @@ def _place(entry: Mapping[str, Any]) -> str:
     return " / ".join(shown) + ": " if shown else ""
 
 
-def _tiers(league: Mapping[str, Any]) -> Table:
+def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
     rows = tuple(
         (
             str(entry["model"]),
@@ -87,8 +89,9 @@ def _tiers(league: Mapping[str, Any]) -> Table:
         ("model", "tier", "rank", "score", "right", "beats"),
         rows,
         title=f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
-        note="Score: skill at equal accuracy; a constant confidence has 0, a perfect one 1. Models "
-        "of one tier are undecided among each other.",
+        note=f"{'By ' + method_name(league['method']) + '. ' if named else ''}Score: "
+        "skill at equal accuracy on its own questions; a constant confidence has 0, a perfect one "
+        "1. Tiers, ranks and 'beats' rest on the scores over questions that two models share.",
         main=True,
     )
 
