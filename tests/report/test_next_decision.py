@@ -1,12 +1,19 @@
 """The step after a decision is one that can be taken."""
 
+import inspect
+import re
 import shlex
 
 import numpy as np
 import polars as pl
 import pytest
 
+from calibrant.claims.next_step import COLUMNS
+from calibrant.cli.catalog import verb_function
 from calibrant.cli.main import app
+from calibrant.core.verb import declaration
+from calibrant.report import next_decision as decisions
+from calibrant.report import next_step as steps
 from calibrant.report.next_step import next_step, without_folders
 from calibrant.verbs.audit import audit
 from calibrant.verbs.cascade import cascade
@@ -52,6 +59,32 @@ def test_nothing_certified_leads_to_a_limit_that_can_be_reached(scores, monkeypa
     command = taken(found, scores.parent, monkeypatch)
     assert float(command.split("--max-error ")[1].split()[0]) > 0.05
     assert "--confidence p" in command
+    assert "--only-model small" in command
+
+
+def test_few_labels_lead_to_labels_and_not_to_a_limit_of_most_answers(scores, monkeypatch):
+    few = scores.parent / "few.csv"
+    pl.read_csv(scores).filter(pl.col("model") == "large one").head(33).write_csv(few)
+    found = decide(few, confidence="p", max_error=0.1).to_dict()
+    assert not found["results"][0]["certified"]
+    command = taken(found, scores.parent, monkeypatch)
+    assert command.startswith("calibrant plan ")
+    assert "--max-error" not in command
+
+
+def test_a_policy_by_costs_is_not_watched_for_a_promise(scores, monkeypatch, tmp_path):
+    """Monitoring refuses it: it promises no error."""
+    for costs in ({"wrong": 3, "ask": 1}, {"wrong": 10_000, "ask": 1}):
+        found = decide(
+            scores,
+            confidence="p",
+            costs=costs,
+            only_model="large one",
+            only_method="p",
+            save=tmp_path / "p.json",
+        ).to_dict()
+        command = taken(found, tmp_path, monkeypatch)
+        assert "--policy" not in command
 
 
 def test_a_certified_limit_is_saved_then_watched(scores, monkeypatch, tmp_path):
@@ -61,7 +94,46 @@ def test_a_certified_limit_is_saved_then_watched(scores, monkeypatch, tmp_path):
     assert "--save policy.json" in taken(found, scores.parent, monkeypatch)
     saved = decide(one, confidence="p", max_error=0.4, save=tmp_path / "p.json").to_dict()
     policy = shlex.quote(str(tmp_path / "p.json"))
-    assert next_step(saved)[1].endswith(f"--policy {policy} --time COLUMN")
+    assert taken(saved, scores.parent, monkeypatch).endswith(f"--policy {policy}")
+
+
+@pytest.mark.parametrize("wanted", [{"accuracy": 0.6}, {"guarantee": 0.05}, {"budget": 0.7}])
+def test_a_cascade_is_saved_for_what_it_was_asked(scores, monkeypatch, wanted):
+    made = cascade(
+        scores,
+        confidence="p",
+        models=["small", "large one"],
+        price=[1, 10],
+        random_splits=2,
+        **wanted,
+    ).to_dict()
+    command = taken(made, scores.parent, monkeypatch)
+    ((name, value),) = wanted.items()
+    assert f"--{name} {value:g} --save policy.json" in command
+    assert command.count("--budget") == (name == "budget")
+
+
+def test_weights_are_left_out_where_the_next_verb_takes_none(scores, monkeypatch):
+    weighted = scores.parent / "weighted.csv"
+    one = pl.read_csv(scores).filter(pl.col("model") == "small")
+    one.with_columns((1 + pl.col("p")).alias("w")).write_csv(weighted)
+    found = audit(weighted, confidence="p", weights="w").to_dict()
+    command = taken(found, scores.parent, monkeypatch)
+    assert command.startswith("calibrant decide ")
+    assert "--weights" not in command
+
+
+def test_columns_are_named_only_to_verbs_that_take_them():
+    roles = set().union(*COLUMNS.values())
+    for words, known in COLUMNS.items():
+        declared = declaration(verb_function(words)).parameters
+        assert known == {role for role in roles if role in declared}, words
+        assert "on_invalid" in declared, words
+    named = re.findall(
+        r"calibrant ((?:label )?[a-z]+) \{", inspect.getsource(steps) + inspect.getsource(decisions)
+    )
+    assert set(named) >= {"decide", "monitor", "label next"}
+    assert set(named) - {"serve"} <= set(COLUMNS)
 
 
 def test_several_models_lead_to_the_one_that_answers_most(scores, monkeypatch):

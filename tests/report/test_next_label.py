@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import calibrant
 from calibrant.cli.main import app
+from calibrant.core.errors import InputError
 from calibrant.report.next_step import next_step
 
 
@@ -49,7 +50,7 @@ def test_from_the_plan_to_the_labels_by_typing_what_comes_next(pool, monkeypatch
         "calibrant label next pool.csv --confidence p --on-invalid drop --out batch.csv"
     )
     batch = pool.parent / "batch.csv"
-    again = calibrant.label_next(pool, out=batch, **read).to_dict()
+    again = {**calibrant.label_status(pool, **read).to_dict(), "batch": {"path": batch.name}}
     filled = pl.read_csv(batch, infer_schema=False).with_columns(pl.lit("1").alias("correct"))
     filled.write_csv(batch)
     assert "label add pool.csv batch.csv" in typed(again)
@@ -70,3 +71,28 @@ def test_a_terminal_names_the_file_where_it_lies_and_a_page_by_its_name_alone(po
     page = planned.to_html()
     assert f"label next {pool.name}" in " ".join(re.sub("<[^>]*>", " ", page).split())
     assert f"next {place}" not in page
+
+
+def test_a_batch_with_open_items_is_not_written_over(pool, monkeypatch):
+    read = {"confidence": "p", "on_invalid": "drop"}
+    monkeypatch.chdir(pool.parent)
+    batch = pool.parent / "batch.csv"
+    calibrant.label_next(pool, out=batch, size=50, **read)
+    rows = pl.read_csv(batch, infer_schema=False).with_row_index()
+    part = pl.when(pl.col("index") < 30).then(pl.lit("1")).alias("correct")
+    rows.with_columns(part).drop("index").write_csv(batch)
+    added = calibrant.label_add(pool, batch, **read).to_dict()
+    before = batch.read_bytes()
+    with pytest.raises(InputError, match="still has 20 open items") as refused:
+        calibrant.label_next(pool, out=batch, **read)
+    assert refused.value.source == str(batch)
+    assert "label_add" in str(refused.value)
+    assert batch.read_bytes() == before
+    # What comes next has a name of its own, and holds the open items.
+    assert "--out batch2.csv" in typed(added)
+    waiting = set(rows["item"][30:])
+    assert waiting <= set(pl.read_csv("batch2.csv", infer_schema=False)["item"])
+    # A batch that is taken back whole may be written over.
+    rows.with_columns(pl.lit("1").alias("correct")).drop("index").write_csv(batch)
+    calibrant.label_add(pool, batch, **read)
+    calibrant.label_next(pool, out=batch, **read)

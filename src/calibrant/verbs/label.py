@@ -21,6 +21,7 @@ from calibrant.verbs.labelling.batches import (
     add_batch,
     labelled_frame,
     read_batch,
+    refuse_open_batch,
     write_batch,
     write_frame,
 )
@@ -94,6 +95,7 @@ def label_next(
     """
     task = open_task(table, options, wave=size)
     session = task.work.session
+    refuse_open_batch(session, Path(out))
     items = session.take(who, size, keeps=True)
     if not items:
         raise InputError(

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 from polars.exceptions import PolarsError
 
+from calibrant.claims.words import count
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 from calibrant.core.output import writing
@@ -25,6 +26,7 @@ __all__ = [
     "add_batch",
     "labelled_frame",
     "read_batch",
+    "refuse_open_batch",
     "write_batch",
     "write_frame",
 ]
@@ -187,6 +189,31 @@ def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
             hint="write 1 or 0 into the column `correct`",
         )
     return found, empty
+
+
+def refuse_open_batch(session: LabelSession, path: Path) -> None:
+    """Refuse to write over a batch of this table whose items wait for their labels."""
+    if not path.is_file():
+        return
+    try:
+        frame = _read_text(path)
+    except (InputError, PolarsError, UnicodeDecodeError):
+        # Not a batch that could be taken back.
+        return
+    held = set(frame["item"].to_list()) if "item" in frame.columns else set()
+    waiting = sum(
+        state.status == "open" and "i" + state.item.key.code in held for state in session.states()
+    )
+    if waiting:
+        raise InputError(
+            f"this batch still has {count(waiting, 'open item')}, so it is not written over",
+            source=str(path),
+            hint=Hint(
+                "fill it in and take it back with {call}, or name another {out}; open items stay "
+                "drawn",
+                call=Call("label add", "TABLE", "BATCH"),
+            ),
+        )
 
 
 def add_batch(
