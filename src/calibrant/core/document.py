@@ -52,7 +52,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Estimate):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {
+            str(key): item if type(item) in _AS_IS else plain(item) for key, item in value.items()
+        }
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, list | tuple):

@@ -11,7 +11,6 @@ import numpy as np
 from calibrant.core import Estimate
 from calibrant.metrics.block_data import SMOOTH_METRICS, BlockData
 from calibrant.metrics.corp_interval import dsc_influence
-from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.inputs import undefined
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.stats import ranking
@@ -161,7 +160,7 @@ class MetricBlock(BlockData):
 
     def _ece_debiased(self) -> tuple[float, float, float, str]:
         _, low, high, how = self._ece()
-        value = matched_error(self.gaps.stats, inflation=self.gaps.inflation)
+        value = self.matched
         return value, min(low, value), max(high, value), how
 
     def _smooth_ece(self) -> tuple[float, float, float, str]:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
+from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.gaps.intervals import (
     GapIntervals,
     GapModel,
@@ -142,6 +143,11 @@ class BlockData:
     def lean(self) -> float:
         """How far single rows pull the calibration error upwards; told for rows that were drawn."""
         return 0.0
+
+    @cached_property
+    def matched(self) -> float:
+        """The debiased ECE."""
+        return matched_error(self.gaps.stats, inflation=self.gaps.inflation)
 
     @cached_property
     def gap_ends(self) -> GapIntervals:

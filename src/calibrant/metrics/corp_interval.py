@@ -71,7 +71,7 @@ def corp_intervals(
     # Distances rather than their squares change evenly from one candidate to the next.
     values = np.maximum.accumulate(np.sqrt(candidates))
     # Fewer cells follow less noise, so what is compared with the draws has the same cells.
-    seen = corp_from_sums(cells, 0.0)
+    seen = parts if cells is sums else corp_from_sums(cells, 0.0)
     low = first_crossing(
         values, lambda move: share_of(drawn.mcb(move) >= seen.mcb - ROUNDING), level
     )

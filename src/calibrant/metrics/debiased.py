@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from calibrant.metrics.binned import BinStats, bin_statistics, shrunk_variance
+from calibrant.metrics.binned import BinStats, bin_statistics
 from calibrant.metrics.inputs import check, check_choice
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.inversion import root_between
+from calibrant.stats.inversion import Search, rooting, side_by_side
 
-__all__ = ["ece_debiased", "folded_mean", "matched_error"]
+__all__ = ["ece_debiased", "folded_mean", "matched_error", "matched_errors"]
 
 
 def ece_debiased(
@@ -81,19 +83,49 @@ def matched_error(stats: BinStats, *, inflation: float = 1.0) -> float:
 
     `inflation` is the variance of the data's own units over that of independent rows.
     """
-    gap = np.abs(stats.gap)
-    observed = float(stats.mass @ gap)
+    return matched_errors([stats], [inflation])[0]
 
-    def excess(shrink: float) -> float:
-        error = np.sqrt(shrunk_variance(stats, shrink) * inflation / stats.effective)
-        return float(stats.mass @ folded_mean(shrink * gap, error)) - observed
 
-    none, all_of_it = excess(0.0), excess(1.0)
+def matched_errors(stats: Sequence[BinStats], inflations: Sequence[float]) -> list[float]:
+    """Return what `matched_error` does for many models, which are worked on together."""
+    starts = np.cumsum([0, *(one.mass.size for one in stats)])
+    mass, mean, rate, spread, effective = (
+        np.concatenate([getattr(one, name) for one in stats])
+        for name in ("mass", "confidence", "rate", "spread", "effective")
+    )
+    inflation = np.repeat(inflations, np.diff(starts))
+    signed = mean - rate
+    gap = np.abs(signed)
+    pieces = [slice(*ends) for ends in pairwise(starts.tolist())]
+
+    def excess(numbers: list[int], shrinks: list[float]) -> list[float]:
+        some = np.concatenate([np.arange(pieces[k].start, pieces[k].stop) for k in numbers])
+        sizes = [pieces[k].stop - pieces[k].start for k in numbers]
+        shrink = np.repeat(shrinks, sizes)
+        moved = shrink * signed[some]
+        variance = spread[some] + moved * (2 * mean[some] - 1) - moved**2
+        error = np.sqrt(np.maximum(variance, 0.0) * inflation[some] / effective[some])
+        folded = folded_mean(shrink * gap[some], error)
+        ends = pairwise([0, *accumulate(sizes)])
+        return [
+            float(mass[pieces[k]] @ folded[first:last]) - observed[k]
+            for k, (first, last) in zip(numbers, ends, strict=True)
+        ]
+
+    observed = [float(mass[piece] @ gap[piece]) for piece in pieces]
+    return side_by_side([_matching(one) for one in observed], excess)
+
+
+def _matching(observed: float) -> Search:
+    """Look for the share of the gaps that would show the observed error."""
+    none = yield 0.0
+    all_of_it = yield 1.0
     if none >= 0:
         return 0.0
     if all_of_it <= 0:
         return observed
-    return root_between(excess, (0.0, none), (1.0, all_of_it)) * observed
+    shrink = yield from rooting((0.0, none), (1.0, all_of_it))
+    return shrink * observed
 
 
 def folded_mean(centre: FloatArray, error: FloatArray) -> FloatArray:

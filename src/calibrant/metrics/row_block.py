@@ -18,6 +18,7 @@ from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.few.draws import Stream
+from calibrant.stats.kernels import even_steps
 
 __all__ = ["RANKING_METRICS", "RowBlock"]
 
@@ -114,8 +115,10 @@ class RowBlock(MetricBlock):
 
     def histogram(self, bins: int) -> list[int]:
         """Return rows per bin of equal width."""
-        counts, _ = np.histogram(self.given[0], bins=bins, range=(0, 1))
-        found: list[int] = counts.tolist()
+        place = np.searchsorted(even_steps(bins + 1), self.given[0], side="right") - 1
+        # The last bin holds its upper edge.
+        np.minimum(place, bins - 1, out=place)
+        found: list[int] = np.bincount(place, minlength=bins).tolist()
         return found
 
     def threshold_counts(self) -> ThresholdCounts:

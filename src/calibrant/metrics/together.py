@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smoothed.interval import smooth_intervals
@@ -32,9 +33,10 @@ def work_ahead(blocks: Sequence[object]) -> None:
     smooth = smooth_intervals(
         [block.smooth_task for block in few], level=level, resamples=resamples
     )
+    matched = matched_errors([own.stats for own in gaps], [own.inflation for own in gaps])
     for number, block in enumerate(few):
         block.gap_ends, block.half_highs = ends[number], highs[number]
-        block.smooth_ends = smooth[number]
+        block.smooth_ends, block.matched = smooth[number], matched[number]
 
 
 def _shares_draws(block: RowBlock) -> bool:

@@ -36,7 +36,7 @@ _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
 # Blocks of few rows that are held at a time.
-_HELD = 128
+_HELD = 512
 
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:

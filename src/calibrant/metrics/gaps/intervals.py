@@ -36,7 +36,7 @@ SET_ASIDE = 2.0
 # level could have the longer interval.
 LUCK = 0.025
 # Models worked on together: more of them no longer fit into the nearer memory.
-TOGETHER = 5
+TOGETHER = 8
 _STATS = tuple(field.name for field in fields(BinStats))
 
 Found = TypeVar("Found")

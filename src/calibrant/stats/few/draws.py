@@ -81,8 +81,9 @@ class CommonDraws:
         uniform = _uniforms(self._key, max(total, FEW_ROWS), draws)[:total]
         hit = uniform < np.repeat(chance, trials)[:, None]
         if total > trials.size:
-            starts = np.cumsum(trials) - trials
-            return np.add.reduceat(hit, starts, axis=0, dtype=np.float64).T
+            # A product adds up whole numbers without rounding, and faster than sums over pieces.
+            own = np.repeat(np.eye(trials.size), trials, axis=1)
+            return (own @ hit.astype(np.float64)).T
         return hit.T.astype(np.float64)
 
     def resampled(self, rows: int, draws: int) -> NDArray[np.intp]:

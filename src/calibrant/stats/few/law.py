@@ -119,9 +119,12 @@ class FewLaw:
     def quantile(self, share: float) -> float:
         """Return where the law passes `share`, in steps, linear between lattice points."""
         low, high = -1, int(self._summed[0].max() + self._listed[0].max()) + 1
-        beyond = {low: 1.0}
+        beyond, looks = {low: 1.0, high: 0.0}, 0
         while high - low > 1:
-            middle = (low + high) // 2
+            # Near the quantile the law falls about as fast as it does in the mean.
+            fall = (beyond[low] - (1 - share)) / (beyond[low] - beyond[high])
+            guess = low + (high - low) * (fall if looks % 2 else 0.5)
+            middle, looks = min(max(int(guess), low + 1), high - 1), looks + 1
             beyond[middle] = self.at_least(middle + 1)
             low, high = (middle, high) if 1 - beyond[middle] <= share else (low, middle)
         if low < 0:
