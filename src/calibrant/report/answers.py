@@ -161,9 +161,18 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
     >>> headline([small, large], 1)
     ['B is off by 9.']
     """
+    standing = _groups_ahead(claims)[: most - 1]
+    ranked = _ranked(claims)
+    texts = list(dict.fromkeys(claim.text for claim in ranked if claim.text))
+    ahead = [claim.text for claim in standing]
+    rest = [text for text in texts if text not in ahead]
+    return [*rest[: most - len(ahead)], *ahead]
+
+
+def _ranked(claims: Sequence[Claim]) -> list[Claim]:
     # A document asks its most important question first.
     order = {name: place for place, name in enumerate(dict.fromkeys(_asks(c) for c in claims))}
-    ranked = sorted(
+    return sorted(
         claims,
         key=lambda claim: (
             not _is_summary(claim),
@@ -174,7 +183,22 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
             0.0 if _is_summary(claim) or _stands_out(claim) else -abs(claim.value or 0.0),
         ),
     )
-    return list(dict.fromkeys(claim.text for claim in ranked if claim.text))[:most]
+
+
+def _groups_ahead(claims: Sequence[Claim]) -> list[Claim]:
+    """Return the audited group that says most too much, and the one that says most too little.
+
+    Whoever asks for groups wants to hear of them: a mean over all of them may hide both.
+    """
+    found = []
+    for name in ("audit.over_confident", "audit.under_confident"):
+        shown = [
+            claim
+            for claim in claims
+            if claim.id == name and claim.outcome == "shown" and claim.subject.get("group")
+        ]
+        found += sorted(shown, key=lambda claim: -abs(claim.value or 0.0))[:1]
+    return sorted(found, key=lambda claim: -abs(claim.value or 0.0))
 
 
 def _asks(claim: Claim) -> str:
