@@ -123,7 +123,7 @@ def test_saved_loaded_and_served_alike(tmp_path, learned):
     data = json.loads((tmp_path / "policy.json").read_text())
     assert {"promise", "made", "n", "fitted_on", "threshold"} <= set(data)
     assert data["promise"]["max_error"] == 0.2
-    assert data["n"] == 1500
+    assert data["n"] == 1000
     again = SelectivePolicy.from_dict(data)
     rows = table.with_columns(confidence=said)
     many = policy.decide_many(rows)

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from calibrant.cli.main import app
 from calibrant.core import InputError
 from calibrant.epistemic import load_policy
+from calibrant.report.titles import title_line
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.decide import decide
 from calibrant.verbs.groups import groups
@@ -266,6 +267,14 @@ def test_decide_promises_saves_and_loads(table, tmp_path):
     assert policy.threshold == entry["threshold"]
     assert result["claims"][0]["id"] == "decide.error_limit"
     assert policy.fitted_on["model"] == "large"
+    # A third of the labels chose where to start: numbers and sentence are those of the rest.
+    kept = rows.height - rows.height // 3
+    assert entry["n"] == rows.height
+    assert policy.n == result["claims"][0]["n"] == entry["answered"]["n"] == kept
+    assert f"on {kept:,} rows kept for it" in result["claims"][0]["text"]
+    assert f"{kept:,} of {rows.height:,} rows" in title_line(result)
+    cheap = decide(rows, costs={"wrong": 3, "ask": 1}).to_dict()["claims"][0]
+    assert cheap["n"] == kept
     with pytest.raises(InputError, match="the table has 2"):
         decide(table, max_error=0.4, save=tmp_path / "policy.json")
     with pytest.raises(InputError, match="a limit on the error, or costs"):

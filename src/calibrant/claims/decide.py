@@ -21,7 +21,8 @@ def _where(facts: Facts) -> str:
 def _kept(facts: Facts) -> str:
     name = f"{facts['name']} may" if facts["named"] else "May"
     return (
-        f"{name} answer {percent(facts['share'])} of the questions alone, {_where(facts)}. "
+        f"{name} answer {percent(facts['share'])} of the questions alone, {_where(facts)} (on "
+        f"{count(facts['kept'], 'row')} kept for it). "
         f"At most {percent(facts['limit'])} of those answers are wrong; such a promise fails in "
         f"at most {percent(facts['delta'])} of cases."
     )
@@ -90,7 +91,8 @@ CHEAPER = declare(
         {
             "shown": lambda facts: (
                 f"{_lead(facts)}Cheapest is to answer alone {_where(facts)} "
-                f"({percent(facts['share'])} of the questions). That costs "
+                f"({percent(facts['share'])} of the questions, on {count(facts['kept'], 'row')} "
+                f"kept for it). That costs "
                 f"{_amount(facts['cost'])} per question, {_amount(facts['value'])} less than "
                 f"the cheaper of always answering and always asking "
                 f"(95 % interval {_amount(facts['low'])} to {_amount(facts['high'])})."
@@ -118,6 +120,8 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
         "score": entry["score"],
         "threshold": entry["threshold"],
         "n": entry["n"],
+        # A part of the labels chose where to start; the numbers are those of the others.
+        "kept": entry["answered"]["n"],
     }
     made = []
     if entry["max_error"] is not None:
@@ -143,7 +147,7 @@ def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, A
         subject=subject,
         estimate=entry["error"] if shown else None,
         margin=entry["max_error"],
-        n=entry["n"],
+        n=entry["answered"]["n"],
     )
 
 
@@ -165,5 +169,5 @@ def _cost_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, An
         },
         subject=subject,
         estimate=saved,
-        n=entry["n"],
+        n=saved["n"],
     )

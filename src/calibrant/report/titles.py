@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from calibrant.core.document import kind_of
@@ -72,6 +72,8 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         methods = len({entry["method"] for entry in results})
         found = [f"{methods} confidences"] if methods > 1 else []
         return [*found, f"{models} models", f"{questions:,} questions"]
+    if kind == "decide" and results:
+        return [_kept(results)]
     if kind == "label" and results:
         return [_labelled((entry["labelled"] for entry in results), sum(e["n"] for e in results))]
     if kind == "cascade" and results:
@@ -94,6 +96,13 @@ def _audited(whole: list[Mapping[str, Any]], pool: int | None) -> list[str]:
     if pool is not None:
         return [*found, _labelled((entry["n"] for entry in whole), pool)]
     return [*found, f"{max(entry['questions'] for entry in whole):,} questions"]
+
+
+def _kept(results: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many rows the numbers rest on; the others chose where to start."""
+    rows = sum(entry["n"] for entry in results)
+    used = sum((entry.get("answered") or {}).get("n") or entry["n"] for entry in results)
+    return f"{rows:,} rows" if used == rows else f"{used:,} of {rows:,} rows"
 
 
 def _labelled(labels: Iterable[int], rows: int) -> str:

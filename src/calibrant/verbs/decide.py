@@ -230,7 +230,7 @@ def _fit(
 def _entry(fit: Selective, block: ScoreBlock, delta: float) -> dict[str, Any]:
     policy, cost = fit.policy_, fit.cost_
     return {
-        "n": policy.n,
+        "n": len(block.correct),
         "rate": float(block.correct.mean()),
         "max_error": fit.max_error,
         "delta": None if fit.max_error is None else delta,

@@ -161,7 +161,7 @@ class Selective:
             threshold,
             self._promise(),
             made or datetime.now(UTC).date().isoformat(),
-            n,
+            len(rest),
             fitted_on or {},
         )
         return self

@@ -36,7 +36,7 @@ class SelectivePolicy:
     made
         Date of the fit, YYYY-MM-DD.
     n
-        Labels it rests on.
+        Labels that the promise was measured on; those that chose where to start do not count.
     fitted_on
         Source, model, method and columns of those labels.
 
