@@ -123,7 +123,8 @@ def test_two_copies_of_half_the_weight_are_one_row(block):
     assert_equal(once, halves, CLOSED, rtol=1e-7)
     for name in SIMULATED - {"ece_debiased"}:
         assert halves[name].value == pytest.approx(once[name].value, abs=1e-9), name
-    if n < 30:
+    if n < 30 or min(correct.sum(), n - correct.sum()) < 5:
+        # With two errors the sampled covariance of most bins is 0; a model's is not.
         return
     # Units bring their sampled covariance into the simulation, rows the one of a model.
     for name in SIMULATED:

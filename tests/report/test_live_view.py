@@ -110,13 +110,15 @@ def test_labels_are_followed_as_they_come(browser, tmp_path):
         browser.get(address)
         wait_for(
             browser,
-            "return document.querySelector('.first')?.textContent.includes('60 of 400 rows labelled')",
+            "return document.querySelector('.first')?.textContent"
+            ".includes('60 of 400 rows labelled')",
         )
         assert browser.execute_script(SHOWN).strip() == "follows the labels as they come"
         label()
         # The open page loads itself again: nobody touches it.
         wait_for(
             browser,
-            "return document.querySelector('.first')?.textContent.includes('120 of 400 rows labelled')",
+            "return document.querySelector('.first')?.textContent"
+            ".includes('120 of 400 rows labelled')",
             WAIT,
         )

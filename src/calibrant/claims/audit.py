@@ -18,6 +18,9 @@ __all__ = ["audit_claims", "calibration_word", "is_claimed", "nothing_claimed"]
 
 # A model that is always wrong or always right is a matter of the data, not of its confidence.
 LEAST_ONE_SIDED = 30
+# With unequal weights the error of the AUROC is known less well: at 5 % a confidence that is noise
+# was called telling in 5.6 % of 4,000 simulated audits.
+_SEPARATION_LEVEL = 0.04
 
 
 def is_claimed(entry: Mapping[str, Any]) -> bool:
@@ -177,7 +180,7 @@ def _separates_claim(
     outcome: Outcome = "undecided"
     if test["p_within"] <= ALPHA:
         outcome = "equivalent"
-    elif test["p_adjusted"] <= ALPHA:
+    elif test["p_adjusted"] <= _SEPARATION_LEVEL:
         outcome = "shown"
     return SEPARATES.claim(
         outcome,

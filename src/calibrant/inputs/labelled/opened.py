@@ -81,7 +81,8 @@ class OpenLabels(Opened):
         self.pool_rows = session.rows.height
         self.notes = [
             f"outcomes are {frame.height:,} labels of {session.rows.height:,} rows, by people; "
-            f"{chances}"
+            f"{chances}. `calibrant label status` also uses what the rows without a label say, so "
+            "that its numbers differ from these within the intervals"
         ]
         return session, frame
 
