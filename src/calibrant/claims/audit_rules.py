@@ -126,8 +126,7 @@ SEPARATES = declare(
         "audit.separates",
         "Is confidence higher for right answers than for wrong ones?",
         "AUROC != 0.5, and on which side",
-        "AUROC against 0.5, at 4 %; 'equivalent' when its 90 % interval lies within 0.05 "
-        "of 0.5",
+        "AUROC against 0.5, at 4 %; 'equivalent' when its 90 % interval lies within 0.05 of 0.5",
         "Holm over the models and methods of the audit",
         {
             "shown": _separation,
