@@ -279,6 +279,23 @@ def test_a_long_table_is_folded_and_numbers_sort_before_words(browser, tmp_path)
         assert browser.execute_script(last) == "undefined"
 
 
+def test_heads_of_columns_keep_clear_of_their_neighbours(browser, tmp_path):
+    """The sign that explains a long head used to lie on the next head."""
+    columns = ("group", "gap at equal confidence", "flag", "echo of")
+    row = ("g" * 60, "-13.2 [-16.1, -10.3]", "under", "category = math and length >= 80 " * 2)
+    open_page(browser, page_with_table(Table(columns, (row,) * 3)), tmp_path)
+    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
+    for width in (1280, 900, 700, 420):
+        browser.set_window_size(width, 900)
+        over = browser.execute_script(
+            "return [...document.querySelectorAll('th[data-term]')].filter(th => "
+            "[...th.children].some(part => part.getBoundingClientRect().width && "
+            "part.getBoundingClientRect().right > th.getBoundingClientRect().right + 1))"
+            ".map(th => th.textContent)"
+        )
+        assert over == [], width
+
+
 def test_hostile_text_is_shown_and_never_run(browser, tmp_path):
     page = render_html([hostile_document()], questions=hostile_questions(), questions_note="all")
     open_page(browser, page, tmp_path)

@@ -116,10 +116,12 @@ def _missing(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
     by_method: dict[str, list[tuple[float, bool, Mapping[str, Any]]]] = {}
     for entry in models:
         share, related = _missing_share(entry)
-        if _tells(share, related):
+        if share >= _SOME_MISSING:
             by_method.setdefault(str(entry["method"]), []).append((share, related, entry))
     # Where most is missing comes first: a short view shows few warnings.
     for method, found in sorted(by_method.items(), key=lambda item: -max(f[0] for f in item[1])):
+        if not any(_tells(share, related) for share, related, _ in found):
+            continue
         worst = max(found, key=lambda item: item[0])
         names = _names(entry for _, _, entry in found)
         text = _missing_text(worst, len(names), method)
@@ -142,7 +144,8 @@ def _missing_text(worst: tuple[float, bool, Mapping[str, Any]], many: int, metho
     text = f"{percent(share)} of the rows of {name}{column} are missing or unusable."
     if many > 1:
         most = f"up to {percent(share)} ({name})"
-        text = f"{many} models{column} lack rows or have unusable ones, {most}."
+        least = percent(_SOME_MISSING)
+        text = f"{many} models{column} lack {least} of their rows or more, {most}."
     if entry.get("missing_p") is None:
         return text
     lost, kept = percent(entry["missing_accuracy"]), percent(entry["kept_accuracy"])

@@ -11,7 +11,7 @@ from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
 from calibrant.report.answers import source_name, whole_entries
 
-__all__ = ["page_date", "title_line"]
+__all__ = ["named_table", "page_date", "title_line"]
 
 _TITLES = {
     "audit": "Audit",
@@ -55,6 +55,19 @@ def title_line(document: Mapping[str, Any], *, title: str | None = None, dated: 
     link = "for" if kind in ("decide", "plan", "cascade") else "of"
     parts = [f"{words} {link} {name}" if name else words, *_amounts(document, kind)]
     return " · ".join([*parts, page_date()] if dated else parts)
+
+
+def named_table(words: str, document: Mapping[str, Any]) -> str:
+    """Return the title of a table: whose rows, and the confidence where it is named only here.
+
+    Examples
+    --------
+    >>> named_table("Models", {"source": "/me/runs/s.csv", "one_method": "verbal"})
+    'Models of s, confidence: verbal'
+    """
+    name, method = source_name(document), document.get("one_method")
+    whole = f"{words} of {name}" if name else words
+    return f"{whole}, confidence: {method}" if method else whole
 
 
 def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:

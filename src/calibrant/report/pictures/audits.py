@@ -178,8 +178,8 @@ def compare_picture(document: Mapping[str, Any]) -> Picture | None:
     label += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
     return Picture(
         label,
-        "Score: skill at equal accuracy, 0 for a constant confidence, 100 for a perfect one. A "
-        "line parts tiers.",
+        "Signs: calibration error at equal accuracy. Score: skill, which also counts how well "
+        "confidence separates; 0 if constant, 100 if perfect. A line parts tiers.",
         lambda wide: win_matrix(
             rows, outcomes, label, wide=wide, value_title="score (higher is better)"
         ),

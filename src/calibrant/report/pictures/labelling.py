@@ -91,7 +91,7 @@ def label_picture(document: Mapping[str, Any]) -> Picture | None:
                 *places[-1],
                 tone="first",
                 ring=True,
-                name_y=ends[-1][1],
+                side="above",
             )
         ],
         x_ticks=short_number,

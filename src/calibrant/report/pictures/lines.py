@@ -35,7 +35,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point with a name: a chosen setting, a model alone; `name_y` lifts the name off a curve."""
+    """A point with a name beside it: a chosen setting, a model alone."""
 
     name: str
     x: float
@@ -43,7 +43,6 @@ class Mark:
     tone: str = "plain"
     ring: bool = False
     side: str = ""
-    name_y: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +197,15 @@ def _mark(drawing: Drawing, mark: Mark, x: Axis, y: Axis) -> None:
     else:
         drawing.diamond(px, py, 6, "mark")
     if mark.name:
-        if mark.name_y is None:
-            _mark_name(drawing, mark, px, py, late=px > (x.start + x.end) / 2)
-        else:
-            drawing.text(px + 8, y(mark.name_y) - 7, mark.name, "label", anchor="end")
+        _mark_name(drawing, mark, px, py, late=px > (x.start + x.end) / 2)
     drawing.close_group()
 
 
 def _mark_name(drawing: Drawing, mark: Mark, px: float, py: float, *, late: bool) -> None:
     """Put the name where it stays inside of the picture: left of its point in the right half."""
+    if mark.side == "above":
+        drawing.text(px + 8, py - 13, mark.name, "label halo", anchor="end")
+        return
     if mark.side == "beside":
         drawing.text(px + 13, py + 4, mark.name, "label halo")
         return

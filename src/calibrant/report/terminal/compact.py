@@ -95,6 +95,9 @@ def _sentences(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table])
         told = [b for b in blocks if isinstance(b, Paragraph)]
         said = [b.text for b in told if b.strong] or [b.text for b in told]
         said = said[:_SENTENCES_OF_MANY]
+    elif document.get("batch"):
+        # What was just written, and what to do with it.
+        said.append(next(b.text for b in blocks if isinstance(b, Paragraph) and b.strong))
     badge = badge_of(document, claims)
     lines = [Text(safe_text(text)) for text in said]
     if badge is not None and lines:

@@ -10,6 +10,7 @@ from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.terminal.evidence.semantic import semantic_tables
+from calibrant.report.titles import named_table
 
 __all__ = ["NAMED_TITLE", "blocks"]
 
@@ -65,8 +66,7 @@ def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if len(names) != 1:
         return document
     entries = [{**entry, "method": None} for entry in document["results"]]
-    source = f"{document['source']}, confidence: {names.pop()}"
-    return {**document, "results": entries, "source": source}
+    return {**document, "results": entries, "one_method": names.pop()}
 
 
 def _place(entry: Mapping[str, Any]) -> str:
@@ -90,7 +90,7 @@ def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any
     return Table(
         (_subject(document), "verdict", "n", "accuracy", "confidence", *titles),
         rows,
-        title=f"Audit of {document['source']}",
+        title=named_table("Audit", document),
         note=f"{share_cell(document['level'])} intervals, {document['bins']} bins, "
         f"seed {document['seed']}",
         labels=2,

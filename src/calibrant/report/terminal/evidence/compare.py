@@ -10,6 +10,7 @@ from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import pairs_rule
+from calibrant.report.titles import named_table
 
 __all__ = ["blocks"]
 
@@ -63,7 +64,7 @@ def _short_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
         {**part, "keys": {**part["keys"], "method": None}} for part in document["summaries"]
     ]
     method = document["results"][0]["method"]
-    short["source"] = f"{document['source']}, confidence: {method}"
+    short["one_method"] = method
     return short
 
 
@@ -123,7 +124,7 @@ def _league(document: Mapping[str, Any]) -> Table:
     return Table(
         ("model", "accuracy", *titles, "tied with"),
         rows,
-        title=f"Models of {document['source']}",
+        title=named_table("Models", document),
         note=(
             "DA: reweighted to one accuracy (decides). IA: questions on which all models share "
             "the outcome (corroborates). CA: all models score the same answers (diagnosis)."
