@@ -74,7 +74,7 @@ def test_the_groups_that_were_asked_for_are_answered_first(topics):
 def test_costs_name_the_threshold_and_how_much_it_answers(topics):
     (text,) = texts(decide(topics, costs={"wrong": 2, "ask": 1}), "decide.cheaper")
     assert text.startswith("Cheapest is to answer alone with a confidence of at least 0.")
-    assert "% of the questions)" in text
+    assert "% of the questions, on 4,000 rows kept for it)" in text
 
 
 def test_where_nothing_beats_asking_no_labels_are_asked_for(topics):
