@@ -10,6 +10,7 @@ import calibrant
 from calibrant.claims.data import data_warnings
 from calibrant.report.blocks import Table
 from calibrant.report.pictures import picture_of
+from calibrant.report.pictures.lines import Chart, Mark, Series, line_chart
 from calibrant.report.terminal import document_blocks
 
 
@@ -90,3 +91,13 @@ def test_models_that_lack_rows_are_counted_from_a_share_that_is_said():
 
 def _missing(models):
     return [warning for warning in data_warnings(models) if warning["id"] == "data.missing"]
+
+
+@pytest.mark.parametrize(("cost", "inside"), [(0.4, True), (1.0, False)])
+def test_the_name_of_a_point_keeps_clear_of_the_names_of_curves(cost, inside):
+    curve = Series("expected gain", "first", [(0.1, 0.6), (1.0, 0.7)])
+    mark = Mark("chosen", cost, 0.65, ring=True, side="beside")
+    drawing = line_chart(Chart("costs", "cost", "right", [curve], [mark]), wide=True)
+    ring = float(re.search(r'<circle[^>]*cx="([\d.]+)"', drawing)[1])
+    name = float(re.search(r'<text[^>]*x="([\d.]+)"[^>]*>chosen', drawing)[1])
+    assert (name > ring) == inside

@@ -197,17 +197,22 @@ def _mark(drawing: Drawing, mark: Mark, x: Axis, y: Axis) -> None:
     else:
         drawing.diamond(px, py, 6, "mark")
     if mark.name:
-        _mark_name(drawing, mark, px, py, late=px > (x.start + x.end) / 2)
+        _mark_name(drawing, mark, (px, py), x)
     drawing.close_group()
 
 
-def _mark_name(drawing: Drawing, mark: Mark, px: float, py: float, *, late: bool) -> None:
+def _mark_name(drawing: Drawing, mark: Mark, place: tuple[float, float], x: Axis) -> None:
     """Put the name where it stays inside of the picture: left of its point in the right half."""
+    px, py = place
+    late = px > (x.start + x.end) / 2
     if mark.side == "above":
         drawing.text(px + 8, py - 13, mark.name, "label halo", anchor="end")
         return
     if mark.side == "beside":
-        drawing.text(px + 13, py + 4, mark.name, "label halo")
+        # At the right edge begin the names of the curves.
+        fits = px + 13 + text_width(mark.name, 13.5) <= x.end
+        shift, anchor = (13, "start") if fits else (-13, "end")
+        drawing.text(px + shift, py + 4, mark.name, "label halo", anchor=anchor)
         return
     if mark.side:
         left = mark.side == "left"
