@@ -405,3 +405,19 @@ def test_region_of_an_empty_bin_allows_everything():
     assert region.low[0] == -1.0
     assert region.high[0] == 1.0
     assert math.isclose(region.alpha, 0.025)
+
+
+def test_a_second_change_is_told_against_what_was_learnt_after_the_first():
+    """It once said 'more right answers than its confidence says' of a model that said too much."""
+    rng = np.random.default_rng(8)
+    said = np.full(9000, 0.9)
+    chance = np.repeat([0.9, 0.4, 0.65], 3000)
+    right = (rng.random(said.size) < chance).astype(int)
+    found = monitor({"confidence": said, "correct": right}, every=300).to_dict()
+    (entry,) = found["results"]
+    assert len(entry["alarms"]) == 2
+    text = next(c["text"] for c in found["claims"] if c["id"] == "monitor.alarm")
+    assert text.startswith("Calibration has changed 2 times. Last, since about ")
+    assert "more right answers" in text
+    assert "than before" in text
+    assert "confidence says" not in text

@@ -31,6 +31,12 @@ def _moved(facts: Mapping[str, Any]) -> str:
     return f"{size} points {fewer} right answers{_where(facts)}"
 
 
+def _times(facts: Mapping[str, Any]) -> str:
+    """Say how often: after an alarm the monitor learns anew and may find another change."""
+    several = len(facts["alarms"])
+    return f" {several} times. Last," if several > 1 else ":"
+
+
 ALARM = declare(
     ClaimRule(
         "monitor.alarm",
@@ -42,8 +48,8 @@ ALARM = declare(
         {
             "shown": lambda facts: _started(
                 facts,
-                f"calibration has changed: since about {facts['since']}, {_moved(facts)} than "
-                f"{facts['before']}. Verify it again.",
+                f"calibration has changed{_times(facts)} since about {facts['since']}, "
+                f"{_moved(facts)} than {facts['before']}. Verify it again.",
             ),
             "undecided": lambda facts: _started(
                 facts,
@@ -116,7 +122,9 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
         shared = {"name": subject_name(subject), "named": named}
         alarm = entry["alarm"]
         perfect = str(entry["reference"]).startswith("perfect")
-        before = "its confidence says" if perfect else "before"
+        # After an alarm the reference is what was learnt since, not perfect calibration.
+        first = len(entry["alarms"]) < 2
+        before = "its confidence says" if perfect and first else "before"
         facts = {**entry, **(alarm or {}), **shared, "before": before}
         claims.append(
             ALARM.claim(
