@@ -14,14 +14,9 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
 from calibrant.metrics.debiased import matched_error
-from calibrant.metrics.gaps.intervals import (
-    GapIntervals,
-    GapModel,
-    gap_intervals,
-    gap_model,
-    half_highs,
-)
+from calibrant.metrics.gaps.intervals import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.gaps.mean_gap import gap_of_means
+from calibrant.metrics.gaps.model import GapModel, gap_model
 from calibrant.metrics.inputs import Array, Checked, check, is_graded
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smoothed.interval import SmoothTask, smooth_intervals

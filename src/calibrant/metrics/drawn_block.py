@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import shrunk_variance
-from calibrant.metrics.gaps.intervals import GapModel
+from calibrant.metrics.gaps.model import GapModel
 from calibrant.metrics.row_block import RowBlock
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.units import UnitInfluence, Units

@@ -21,7 +21,7 @@ from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
 from calibrant.metrics.estimates import DEFAULT
-from calibrant.metrics.gaps.intervals import GapModel
+from calibrant.metrics.gaps.model import GapModel
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts

@@ -11,13 +11,14 @@ import polars as pl
 from calibrant.claims.next_step import graded_step
 from calibrant.core.errors import InputError
 from calibrant.core.output import check_output_folder
-from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.samples import GradedSamples, SampleColumns, grade_samples, read_samples
 from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_for
 from calibrant.records import Study
 from calibrant.report.typed import GradeResult
 from calibrant.verbs._options import (
+    CorrectColumn,
     Data,
     JudgeModel,
     JudgeUrl,
@@ -46,10 +47,7 @@ def grade(
     *,
     samples: SampleColumn = None,
     reference: ReferenceColumn = None,
-    correct: Annotated[
-        str | None,
-        Option("Column of grades that are there already: 0 or 1.", metavar="COL", group=INPUT),
-    ] = None,
+    correct: CorrectColumn = None,
     references: ReferencesFile = None,
     judge: JudgeModel = None,
     judge_url: JudgeUrl = None,

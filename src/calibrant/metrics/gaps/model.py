@@ -1,0 +1,144 @@
+"""Mean residuals per bin, of one model or of several stacked, and how they vary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
+from calibrant.metrics.inputs import Checked
+from calibrant.stats.binning import FloatArray
+from calibrant.stats.units import Units
+
+__all__ = ["GapModel", "gap_model", "some_of", "stacked"]
+
+_STATS = tuple(field.name for field in fields(BinStats))
+
+
+@dataclass(frozen=True, slots=True)
+class GapModel:
+    """Mean residuals per bin and how they vary if the true gaps were others.
+
+    `inflation` is the variance of the data's own units over that of single independent rows;
+    `root` mixes independent noise into the correlation of bins that share units. Several models
+    with equally many bins are one with another axis in front, see `stacked`; their `rows` and
+    `inflation` are columns.
+    """
+
+    stats: BinStats
+    rows: Any
+    inflation: Any
+    root: FloatArray | None
+
+    @staticmethod
+    def columns() -> tuple[str, ...]:
+        """Return the names of what is one number per model."""
+        return ("rows", "inflation")
+
+    @property
+    def residual(self) -> FloatArray:
+        """Share of the bin times its gap; their absolute sum is the ECE."""
+        return self.stats.mass * self.stats.gap
+
+    def error(self) -> FloatArray:
+        """Return standard errors of the residuals, the largest on the way from 0 to the gaps."""
+        none, half, whole = (shrunk_variance(self.stats, part) for part in (0.0, 0.5, 1.0))
+        variance = np.maximum(np.maximum(none, half), whole)
+        return np.asarray(np.sqrt(self.stats.mass * variance * self.inflation / self.rows))
+
+    def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
+        """Return how far residuals would be observed from the true ones, were those `residual`.
+
+        `draws` are standard normal numbers, one row per bin and one column per draw.
+        """
+        mass, spread, centre = self.stats.mass, self.stats.spread, self.stats.confidence
+        gap = residual / mass
+        variance = np.maximum(spread + gap * (2 * centre - 1) - gap**2, 0.0)
+        second = mass * (variance + gap**2)
+        scale = np.sqrt(self.inflation / self.rows)
+        if self.root is not None:
+            sd = scale * np.sqrt(np.maximum(second - residual**2, 0.0))
+            return np.asarray(sd[..., None] * draws)
+        # Covariance diag(second) - residual residual': a rank-one change of independent noise.
+        sd = np.sqrt(second)
+        tilt = np.divide(residual, sd, out=np.zeros_like(sd), where=sd > 0)
+        size = np.vecdot(tilt, tilt)[..., None]
+        pull = (1 - np.sqrt(np.maximum(1 - size, 0.0))) / np.where(size > 0, size, 1.0)
+        out = (scale * sd)[..., None] * draws
+        out -= (scale * sd * pull * tilt)[..., None] * (tilt[..., None, :] @ draws)
+        return np.asarray(out)
+
+
+def stacked(models: Sequence[GapModel]) -> GapModel:
+    """Return models of one kind with equally many bins as one, with an axis in front."""
+    stats = (np.stack([getattr(one.stats, name) for one in models]) for name in _STATS)
+    columns = (np.array([[getattr(one, name)] for one in models]) for name in models[0].columns())
+    return _made(models[0], stats, columns)
+
+
+def some_of(model: GapModel, numbers: list[int]) -> GapModel:
+    """Return some models of a stack."""
+    if numbers == list(range(model.stats.mass.shape[0])):
+        return model
+    stats = (getattr(model.stats, name)[numbers] for name in _STATS)
+    return _made(model, stats, (getattr(model, name)[numbers] for name in model.columns()))
+
+
+def _made(model: GapModel, stats: Iterable[Any], columns: Iterable[Any]) -> GapModel:
+    changed = dict(zip(model.columns(), columns, strict=True))
+    return replace(model, stats=BinStats(*stats), **changed)
+
+
+def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width") -> GapModel:
+    """Return the bin sums of the data and the variance that its units and weights bring."""
+    stats = bin_statistics(data, bins=bins, strategy=strategy)
+    if data.weights is None and units.codes is None:
+        return GapModel(stats, data.rows, 1.0, None)
+    covariance = _unit_covariance(data, units, bins=bins, strategy=strategy)
+    residual = stats.mass * stats.gap
+    single = (stats.mass * (shrunk_variance(stats, 1.0) + stats.gap**2) - residual**2) / data.rows
+    total, alone = float(np.trace(covariance)), float(single.sum())
+    # Where outcomes never vary there is nothing to compare but rounding; units count, not rows.
+    varied = min(total, alone) * data.rows > 1e-14
+    inflation = total / alone if varied else data.rows / units.count
+    sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    safe = np.where(sd > 0, sd, 1.0)
+    correlation = covariance / np.outer(safe, safe)
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    return GapModel(stats, data.rows, inflation, root)
+
+
+def _unit_covariance(
+    data: Checked, units: Units, *, bins: int, strategy: str
+) -> NDArray[np.float64]:
+    """Return the covariance of the bin residuals when units are the independent draws."""
+    # Loaded here: rows that are units of their own never come this way.
+    from scipy import sparse
+
+    place, edges = placement(data, bins, strategy)
+    bin_of = np.empty(data.rows, np.intp)
+    place(data.confidence, bin_of, np.empty(data.rows))
+    np.minimum(bin_of, len(edges) - 2, out=bin_of)
+    heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
+    codes = np.arange(data.rows) if units.codes is None else units.codes
+    held = np.flatnonzero(np.bincount(bin_of, heavy, len(edges) - 1) > 0)
+    column = np.zeros(len(edges) - 1, np.intp)
+    column[held] = np.arange(held.size)
+    values = heavy * np.subtract(data.confidence, data.correct, dtype=np.float64)
+    shape = (units.count, held.size)
+    sums = sparse.csr_array((values, (codes, column[bin_of])), shape=shape)
+    unit_weight = np.bincount(codes, heavy, units.count)
+    total = float(heavy.sum())
+    mean = np.asarray(sums.sum(axis=0)).ravel() / total
+    cross = np.outer(sums.T @ unit_weight, mean)
+    squares = (sums.T @ sums).toarray()
+    square_weight = float(unit_weight @ unit_weight)
+    spread = squares - cross - cross.T + square_weight * np.outer(mean, mean)
+    correction = units.count / max(units.count - 1, 1)
+    return np.asarray(spread) * correction / total**2
