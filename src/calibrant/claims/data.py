@@ -69,9 +69,9 @@ def kept_shares(models: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], fl
 
     Examples
     --------
-    >>> entry = {"model": "a", "method": "p", "n": 46, "dropped": 54, "expected": 100}
+    >>> entry = {"model": "a", "method": "p", "n": 50, "dropped": 50, "expected": 100}
     >>> kept_shares([entry, {"model": "b", "method": "p", "n": 100, "expected": 100}])
-    {('a', 'p'): 0.46}
+    {('a', 'p'): 0.5}
     """
     lost = {(str(e["model"]), str(e["method"])): _missing_share(e) for e in models}
     return {key: 1 - share for key, (share, related) in lost.items() if _tells(share, related)}
