@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.claims.claim import Claim
 from calibrant.claims.data import data_warnings
 from calibrant.report.answers import claims_of, headline
 from calibrant.verbs.cascade import cascade
@@ -138,3 +139,12 @@ def test_the_method_that_lacks_most_rows_is_warned_of_first():
     first, second = data_warnings([entry("few", 150), entry("many", 550)])
     assert first["text"].startswith("55 % of the rows of a (many)")
     assert second["text"].startswith("15 % of the rows of a (few)")
+
+
+def test_the_model_with_the_largest_group_is_told_first():
+    def claim(model, value, text):
+        subject = {"model": model, "method": "p"}
+        return Claim("groups.stands_out", subject, "shown", text, value)
+
+    found = [claim("a", 0.1, "a 1"), claim("a", 0.3, "a 2"), claim("b", 0.2, "b 1")]
+    assert headline(found, 3) == ["b 1", "a 1", "a 2"]

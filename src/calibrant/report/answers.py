@@ -172,6 +172,17 @@ def headline(claims: Sequence[Claim], most: int) -> list[str]:
 def _ranked(claims: Sequence[Claim]) -> list[Claim]:
     # A document asks its most important question first.
     order = {name: place for place, name in enumerate(dict.fromkeys(_asks(c) for c in claims))}
+    # Groups stay as they were found: a later one is told beyond those before it. The model with
+    # the largest first one comes first.
+    first: dict[tuple[Any, Any], float] = {}
+    for claim in filter(_stands_out, claims):
+        first.setdefault(_whose(claim), abs(claim.value or 0.0))
+
+    def size(claim: Claim) -> float:
+        if _is_summary(claim):
+            return 0.0
+        return first[_whose(claim)] if _stands_out(claim) else abs(claim.value or 0.0)
+
     return sorted(
         claims,
         key=lambda claim: (
@@ -179,8 +190,7 @@ def _ranked(claims: Sequence[Claim]) -> list[Claim]:
             bool(claim.subject.get("group")),
             order[_asks(claim)],
             _OUTCOMES.get(claim.outcome, 4),
-            # Groups stay as they were found: a later one is told beyond those before it.
-            0.0 if _is_summary(claim) or _stands_out(claim) else -abs(claim.value or 0.0),
+            -size(claim),
         ),
     )
 
@@ -238,6 +248,10 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
         return None
     word, mark, rest = found.words.partition(",")
     return Badge(found.tone, _OUTCOME_WORDS.get((kind, word), word) + mark + rest)
+
+
+def _whose(claim: Claim) -> tuple[Any, Any]:
+    return claim.subject.get("model"), claim.subject.get("method")
 
 
 def _stands_out(claim: Claim) -> bool:
