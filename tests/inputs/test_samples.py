@@ -254,3 +254,13 @@ def test_draw_numbers_behind_an_id_are_seen(name):
 
 def test_an_id_that_ends_in_a_number_is_not_cut():
     assert matched_ids(["q-1"], ["q-1", "q"]) == {"q-1": "q-1"}
+
+
+def test_a_meaning_that_given_grades_cut_in_two_is_counted():
+    table = pl.DataFrame(
+        {"question": ["q", "r"], "a": [["Lima", "Lima", "Quito"], ["4", "4", "5"]]}
+    ).with_columns(g=pl.Series([[1, 0, 0], [1, 1, 0]]))
+    graded = grade_samples(read_samples(table, SampleColumns("a", None, None, None, "g")))
+    assert graded.semantics["correct"].to_list() == [True, False, False, True, True, False]
+    (note,) = [note for note in graded.how["notes"] if "cut in two" in note]
+    assert "given grades: 1." in note
