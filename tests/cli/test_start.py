@@ -90,3 +90,15 @@ def test_a_table_with_methods_loads_them(table, tmp_path):
 
 def test_help_loads_no_library_for_numbers():
     assert not loaded("audit", "--help").intersection(("numpy", "polars", "scipy", "rich"))
+
+
+def test_no_verb_loads_what_takes_seconds_before_it_works():
+    heavy = ("altair", "matplotlib", "pandas", "scipy.optimize", "scipy.stats", "sklearn", "sympy")
+    code = (
+        "import sys\n"
+        "from calibrant.cli.catalog import VERBS, verb_function\n"
+        "for words in VERBS: verb_function(words)\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -143,6 +142,9 @@ def self_evaluation(
 def _permuted(
     x: Floats, y: Floats, permutations: int, generator: np.random.Generator
 ) -> dict[str, float]:
+    # Loaded here: it takes a second, and most plans rank nothing.
+    from scipy.stats import rankdata
+
     a, b = rankdata(x), rankdata(y)
     a, b = a - a.mean(), b - b.mean()
     scale = math.sqrt(float(a @ a) * float(b @ b))

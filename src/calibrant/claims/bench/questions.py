@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, declare
 from calibrant.claims.words import count, percent
@@ -157,7 +157,7 @@ def most_wrong(wrong: int, n: int) -> float:
     >>> round(most_wrong(0, 30), 3), most_wrong(5, 5)
     (0.095, 1.0)
     """
-    return 1.0 if wrong == n else float(beta.ppf(1 - ALPHA, wrong + 1, n - wrong))
+    return 1.0 if wrong == n else float(betaincinv(wrong + 1, n - wrong, 1 - ALPHA))
 
 
 def _spot(spot: Mapping[str, Any] | None) -> list[Claim]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.checks import checked_pair
@@ -142,7 +142,7 @@ class DecisionRisk:
 
     def _bounded(self, values: Floats, ceiling: float, units: Ints | None) -> Estimate:
         mean = float(values.mean())
-        low = mean - _WIDER * float(norm.ppf(self.level)) * mean_error(values, units)
+        low = mean - _WIDER * float(ndtri(self.level)) * mean_error(values, units)
         return Estimate(
             mean,
             low,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -213,15 +213,15 @@ class GroupingLoss:
         size = float((fit.direction**2).mean())
         if size <= 0 or error <= 0:
             return _Bound(0.0, 0.0, 0.0)
-        quantile = float(norm.ppf(self.level)) * _WIDER
+        quantile = float(ndtri(self.level)) * _WIDER
         value = (theta * abs(theta) - error**2) / size
         return _Bound(value, max(0.0, theta - quantile * error) ** 2 / size, theta / error)
 
     def _keep(self, found: _Bound, f: Floats, y: Floats, units: Ints | None) -> None:
         squares, left = (f - y) ** 2, self.fit_.residual**2
-        reach = float(norm.ppf(0.5 + self.level / 2))
+        reach = float(ndtri(0.5 + self.level / 2))
         self.value_, self.lower_ = found.value, found.lower
-        self.p_value_ = float(norm.sf(found.statistic / _WIDER))
+        self.p_value_ = float(ndtr(-found.statistic / _WIDER))
         self.ceiling_ = float(left.mean() + reach * mean_error(left, units))
         self.interval_ = (self.lower_, self.ceiling_)
         n = len(f) if units is None else int(units.max()) + 1

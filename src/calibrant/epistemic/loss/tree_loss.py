@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -272,7 +272,7 @@ class TreeGroupingLoss:
         noise = float(np.mean([fit.gain_variance for fit in self.fits_]))
         self.gain_ = float(np.mean([fit.gain for fit in self.fits_]))
         self.still_rising_ = self.gain_ > math.sqrt(noise)
-        quantile = float(norm.ppf(0.5 + self.level / 2))
+        quantile = float(ndtri(0.5 + self.level / 2))
         high = grouping.value + max(self.gain_, 0.0) + quantile * math.sqrt(variance + noise)
         self.too_few_ = min(fit.fitted for fit in self.fits_) < FEWEST_FITTING
         if self.too_few_:
@@ -339,5 +339,5 @@ def _pulls(model: HonestTree, rows: pl.DataFrame, residual: Floats) -> Floats:
 
 def _estimate(values: list[float], variances: list[float], n: int, level: float) -> Estimate:
     value, variance = float(np.mean(values)), float(np.mean(variances))
-    half = float(norm.ppf(0.5 + level / 2)) * math.sqrt(variance)
+    half = float(ndtri(0.5 + level / 2)) * math.sqrt(variance)
     return Estimate(value, value - half, value + half, n=n, level=level, interval="normal")

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.linear.basis import ConfidenceBasis, project, projector
@@ -66,9 +66,9 @@ def gap_difference(
     weight = float((own**2).sum())
     shift = float(own @ y) / weight
     error = _error(basis, own, y, shift) / weight
-    reach = float(norm.ppf(0.5 + level / 2)) * error
+    reach = float(ndtri(0.5 + level / 2)) * error
     estimate = Estimate(-shift, -shift - reach, -shift + reach, n=n, level=level, interval="robust")
-    return estimate, float(2 * norm.sf(abs(shift) / error))
+    return estimate, float(2 * ndtr(-abs(shift) / error))
 
 
 def _error(basis: Floats, own: Floats, y: Floats, shift: float) -> float:

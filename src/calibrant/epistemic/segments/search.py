@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from calibrant.epistemic.linear.basis import project, projector
 from calibrant.epistemic.segments.candidates import Candidates
@@ -71,7 +71,7 @@ class Finding:
     @property
     def p_value(self) -> float:
         """Two-sided p value of this group alone."""
-        return float(2 * norm.sf(abs(self.statistic)))
+        return float(2 * ndtr(-abs(self.statistic)))
 
     @property
     def stands_out(self) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -72,7 +71,10 @@ def spearman(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Est
     n = int(a.size)
     if n < 4 or a.min() == a.max() or b.min() == b.max():
         return Estimate(math.nan, math.nan, math.nan, n=n, level=level)
-    rho = float(stats.spearmanr(a, b).statistic)
+    # Loaded here: it takes a second.
+    from scipy.stats import spearmanr
+
+    rho = float(spearmanr(a, b).statistic)
     if abs(rho) >= 1:
         return Estimate(rho, math.nan, math.nan, n=n, level=level, interval="fisher")
     reach = normal_quantile(level) * math.sqrt((1 + rho**2 / 2) / (n - 3))

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scipy.stats import binomtest
-
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.records import read_table
@@ -105,6 +103,9 @@ def spot_check(
     if not first:
         raise InputError("no question has a verdict yet", hint="write right or wrong in each row")
     wrong = sum(not verdict for verdict in first.values())
+    # Loaded here: it takes a second.
+    from scipy.stats import binomtest
+
     interval = binomtest(wrong, len(first)).proportion_ci(level, method="exact")
     document: dict[str, Any] = {
         "wrong": {
