@@ -16,12 +16,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.stats.inversion import Search, side_by_side
+
 __all__ = [
     "GridSums",
     "SmoothingPlan",
     "coarsened",
     "even_steps",
     "every_other",
+    "fixed_point",
     "fixed_point_bandwidth",
     "grid_points",
     "grid_sums",
@@ -135,10 +138,14 @@ class SmoothingPlan:
 
     def read(self, transformed: NDArray[np.complex128]) -> FloatArray:
         """Return the smoothed values at the evaluation points from a spectrum."""
+        return self.evaluated(transformed * self.spectrum)
+
+    def evaluated(self, product: NDArray[np.complex128]) -> FloatArray:
+        """Return the values at the evaluation points from the spectrum of smoothed ones."""
         period = 2 * (self.points - 1)
-        smoothed = np.fft.irfft(transformed * self.spectrum, n=period, axis=-1)
-        lower = smoothed[..., self.left]
-        read: FloatArray = lower + (smoothed[..., self.left + 1] - lower) * self.share
+        smoothed = np.fft.irfft(product, n=period, axis=-1)
+        lower = smoothed.take(self.left, axis=-1)
+        read: FloatArray = lower + (smoothed.take(self.left + 1, axis=-1) - lower) * self.share
         return read
 
     def density_sum(self, weight: FloatArray) -> Any:
@@ -203,12 +210,17 @@ def fixed_point_bandwidth(error: Callable[[float], float]) -> float:
     one such place and it may be looked for in any order: two looks tell how the error falls with
     the bandwidth, and where it meets it. Four looks usually do what ten halvings do.
     """
+    return side_by_side([fixed_point()], lambda _, places: [error(places[0])])[0]
+
+
+def fixed_point() -> Search:
+    """Look for the bandwidth that equals its error, see `fixed_point_bandwidth`."""
     # No error exceeds 1, so the bandwidth 1 is wide enough; the finest one never counts as wide.
     low, high = math.floor(FINEST_BANDWIDTH * _STEPS), _STEPS
     guess, looks = _FIRST_GUESS, 0
     before: tuple[int, float] | None = None
     while high - low > 1:
-        value = error(guess / _STEPS) * _STEPS
+        value = (yield guess / _STEPS) * _STEPS
         if guess < value:
             low = guess
         else:

@@ -8,16 +8,16 @@ error falls as the bandwidth grows, the ends of its interval solve L(s) = s and 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.metrics.gaps.intervals import LUCK
-from calibrant.metrics.smoothed.smooth import SmoothGrids
+from calibrant.metrics.smoothed.smooth import SmoothGrids, chosen_bandwidths
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import halving, side_by_side
@@ -31,7 +31,7 @@ MOST_DRAWS = 500
 STEPS_PER_BANDWIDTH = 3
 SET_ASIDE = 2.0
 # Numbers of simulated noise that are worked on at a time.
-TOGETHER = 30_000
+TOGETHER = 50_000
 
 
 class SmoothTask(NamedTuple):
@@ -59,15 +59,12 @@ def smooth_intervals(
         Coverage of the intervals; simulations behind them.
     """
     count = math.ceil(min(resamples, MOST_DRAWS) / 2)
-    # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
-    # stands for itself and its negative.
-    draws = [partial(_draws, int(task.stream.integers(2**63)), count) for task in tasks]
-    bandwidths = [task.grids.bandwidth() for task in tasks]
+    bandwidths = chosen_bandwidths([task.grids for task in tasks])
+    blocks = [_Published(task, count) for task in tasks]
     values = [task.grids.error(at) for task, at in zip(tasks, bandwidths, strict=True)]
 
     def ends(asked: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-        places = [_Place.of(tasks[number], at, draws[number]) for number, at in asked]
-        return _ends_of(places, level)
+        return _ends_of([_Place.of(blocks[number], at) for number, at in asked], level)
 
     first = ends(list(enumerate(bandwidths)))
     lows = {k: max(low, 2 / 1024) for k, (low, _) in enumerate(first) if low > 0}
@@ -101,129 +98,213 @@ def _meeting(first: float, end_first: float, second: float, end_second: float) -
     return min(max(met, min(first, second)), max(first, second))
 
 
+class _Nodes(NamedTuple):
+    """The places of a grid that hold rows: residuals, weights, weights for the variance, noise."""
+
+    at: FloatArray
+    residual: FloatArray
+    weight: FloatArray
+    drawn: FloatArray
+    draws: NDArray[np.float32]
+
+
+class _Published:
+    """One block on its grids, each of which serves several bandwidths."""
+
+    def __init__(self, task: SmoothTask, count: int) -> None:
+        self._grids, self.scatter = task.grids, task.scatter
+        # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
+        # stands for itself and its negative.
+        self._draws = partial(_draws, int(task.stream.integers(2**63)), count)
+        self._nodes: dict[tuple[int, int], _Nodes] = {}
+
+    def nodes(self, bandwidth: float) -> _Nodes:
+        """Return the places with rows of the grid that is fine enough for a bandwidth."""
+        points = grid_points(max(bandwidth, 0.01))
+        key = (points, _fewest_points(points, bandwidth))
+        if key not in self._nodes:
+            self._nodes[key] = self._made(*key)
+        return self._nodes[key]
+
+    def _made(self, points: int, fewest: int) -> _Nodes:
+        whole = self._grids.sums(points)
+        of_value = self._grids.sums(grid_points(self._grids.bandwidth()))
+        sums = _as_published(whole, of_value)
+        while sums.shape[1] > fewest:
+            sums = every_other(sums)
+        residual, weight, drawn = sums
+        # Places of the grid without rows have no residual and no noise.
+        held = np.flatnonzero(weight)
+        return _Nodes(
+            even_steps(weight.size)[held],
+            residual[held],
+            weight[held],
+            np.maximum(drawn[held], 0.0) * whole.weight.sum(),
+            self._draws(weight.size)[held],
+        )
+
+
 class _Place(NamedTuple):
-    """One block at one bandwidth: residuals and weights where rows are, and both smoothed."""
+    """One block at one bandwidth: where its rows are, and residuals and weights smoothed."""
 
     scatter: float
-    nodes: FloatArray
-    drawn: FloatArray
+    nodes: _Nodes
     scale: float
     matrix: FloatArray
     density: FloatArray
     smoothed: FloatArray
-    draws: NDArray[np.float32]
 
     @classmethod
-    def of(
-        cls, task: SmoothTask, bandwidth: float, draws: Callable[[int], NDArray[np.float32]]
-    ) -> _Place:
-        grids = task.grids
-        whole = grids.sums(grid_points(max(bandwidth, 0.01)))
-        residual, weight, drawn = _as_published(
-            whole, grids.sums(grid_points(grids.bandwidth())), bandwidth
-        )
-        # Places of the grid without rows have no residual and no noise.
-        held = np.flatnonzero(weight)
-        nodes = even_steps(weight.size)[held]
-        matrix = smoothing_matrix(bandwidth, nodes)
-        density = weight[held] @ matrix
+    def of(cls, block: _Published, bandwidth: float) -> _Place:
+        nodes = block.nodes(bandwidth)
+        matrix = smoothing_matrix(bandwidth, nodes.at)
+        density = nodes.weight @ matrix
         scale = 1 / density.sum()
-        return cls(
-            task.scatter,
-            nodes,
-            np.maximum(drawn[held], 0.0) * whole.weight.sum(),
-            scale,
-            matrix,
-            density * scale,
-            (residual[held] @ matrix) * scale,
-            draws(weight.size)[held],
-        )
+        smoothed = (nodes.residual @ matrix) * scale
+        return cls(block.scatter, nodes, scale, matrix, density * scale, smoothed)
+
+    def add_noise(self, variance: FloatArray, out: NDArray[np.float32]) -> None:
+        """Write the smoothed noise by point and draw; a residual has this variance there."""
+        node = np.interp(self.nodes.at, even_steps(variance.size), variance)
+        error = np.sqrt(self.nodes.drawn * node * self.scatter)
+        spreading = self.matrix * (self.scale * error[:, None])
+        _product(spreading.astype(np.float32).T, self.nodes.draws, out)
 
 
 def _ends_of(places: Sequence[_Place], level: float) -> list[tuple[float, float]]:
-    """Return the ends of each block at its bandwidth, from stacks of equally many points."""
-    alike: defaultdict[int, list[int]] = defaultdict(list)
-    for number, place in enumerate(places):
-        alike[place.smoothed.size].append(number)
+    """Return the ends of each block at its bandwidth, from stacks of about equally many points."""
+    order = sorted(range(len(places)), key=lambda number: places[number].smoothed.size)
     found: dict[int, tuple[float, float]] = {}
-    for points, numbers in alike.items():
-        most = max(TOGETHER // (points * places[numbers[0]].draws.shape[1]), 1)
-        for start in range(0, len(numbers), most):
-            some = numbers[start : start + most]
-            ends = _stacked_ends([places[number] for number in some], level)
-            found |= dict(zip(some, ends, strict=True))
+    for some in _cut([(number, _numbers(places[number])) for number in order]):
+        ends = _Stack([places[number] for number in some]).ends(level)
+        found |= dict(zip(some, ends, strict=True))
     return [found[number] for number in range(len(places))]
 
 
-def _stacked_ends(places: Sequence[_Place], level: float) -> list[tuple[float, float]]:
-    smoothed = np.stack([place.smoothed for place in places])
-    density = np.stack([place.density for place in places])
-    observed = np.abs(smoothed).sum(axis=-1)
-    at = even_steps(smoothed.shape[-1])
-    gap = np.divide(smoothed, density, out=np.zeros_like(smoothed), where=density > 0)
-    spread = _largest_spread(at, gap)
-    noise = np.empty((*smoothed.shape, places[0].draws.shape[1]), np.float32)
-    for own, place, variance in zip(noise, places, spread, strict=True):
-        node = np.interp(place.nodes, at, variance)
-        error = np.sqrt(place.drawn * node * place.scatter)
-        spreading = place.matrix * (place.scale * error[:, None])
-        _product(spreading.astype(np.float32).T, place.draws, own)
-    # Draws come in pairs of either sign: their mean is 0.
-    few, even = _lines(smoothed, density, np.sqrt(np.square(noise).mean(axis=-1)), observed)
-    return _inverted(noise, few, even, observed, level)
+def _numbers(place: _Place) -> int:
+    return int(place.smoothed.size * place.nodes.draws.shape[1])
 
 
-def _inverted(
-    noise: NDArray[np.float32],
-    few: FloatArray,
-    even: FloatArray,
-    observed: FloatArray,
-    level: float,
-) -> list[tuple[float, float]]:
-    """Return the ends of the candidates along two lines that the observed sums allow."""
-    sizes = np.abs(noise).sum(axis=-2)
-    reach = 5 * sizes.std(axis=-1).astype(float) + sizes.mean(axis=-1).astype(float)
-    tail, draws = (1 - level) / 2, 2 * noise.shape[-1]
-    every = list(range(noise.shape[0]))
+def _cut(sized: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+    """Yield neighbours, rising in size, whose padded noise is at most `TOGETHER` numbers."""
+    some: list[int] = []
+    for number, size in sized:
+        if some and (len(some) + 1) * size > TOGETHER:
+            yield some
+            some = []
+        some.append(number)
+    if some:
+        yield some
 
-    def totals(numbers: list[int], line: FloatArray, values: Sequence[float]) -> Any:
-        some = numbers if numbers != every else slice(None)
-        moved = (np.array(values)[:, None] * line[some]).astype(np.float32)[..., None]
-        own, out = noise[some], np.empty((2, len(numbers), noise.shape[-1]), np.float32)
-        room = np.empty_like(own)
+
+class _Stack:
+    """Blocks at their bandwidths, padded to equally many points: a point more adds nothing.
+
+    Parameters
+    ----------
+    places
+        Their points rise.
+    """
+
+    def __init__(self, places: Sequence[_Place]) -> None:
+        sizes = [place.smoothed.size for place in places]
+        smoothed = _padded([place.smoothed for place in places])
+        density = _padded([place.density for place in places])
+        self._observed = _row_sums(np.abs(smoothed), sizes)
+        # By point, block and draw: sums over points are then sums of whole tables.
+        self._noise = np.zeros(
+            (sizes[-1], len(places), places[-1].nodes.draws.shape[1]), np.float32
+        )
+        gap = np.divide(smoothed, density, out=np.zeros_like(smoothed), where=density > 0)
+        spread = _largest_spread(_padded([even_steps(size) for size in sizes]), gap)
+        for number, place in enumerate(places):
+            place.add_noise(spread[number, : sizes[number]], self._noise[: sizes[number], number])
+        # Draws come in pairs of either sign: their mean is 0.
+        error = np.sqrt(np.square(self._noise).mean(axis=-1)).T
+        self._few, self._even = _lines(smoothed, density, error, self._observed, sizes)
+        self._every = list(range(len(places)))
+
+    def ends(self, level: float) -> list[tuple[float, float]]:
+        """Return the ends of the candidates along two lines that the observed sums allow."""
+        observed, tail = self._observed, (1 - level) / 2
+        sizes = np.abs(self._noise).sum(axis=0)
+        reach = 5 * sizes.std(axis=-1).astype(float) + sizes.mean(axis=-1).astype(float)
+        both = np.broadcast_to(sizes, (2, *sizes.shape))
+
+        def at_least(numbers: list[int], values: list[float]) -> list[float]:
+            # Without any error there is the noise alone, of either sign.
+            none = not any(values)
+            sums = both[:, numbers] if none else self._totals(numbers, self._few, values)
+            return _shares(sums >= observed[numbers, None])
+
+        # Of every block the share at what was observed, which is asked for first.
+        nearest: dict[int, float] = {}
+
+        def at_most(numbers: list[int], values: list[float]) -> list[float]:
+            sums = self._totals(numbers, self._even, values)
+            found = _shares(sums <= observed[numbers, None])
+            for number, share in zip(numbers, found, strict=True):
+                nearest.setdefault(number, share)
+            return found
+
+        seen = observed.tolist()
+        lows = side_by_side([halving(one, 0.0, tail) for one in seen], at_least)
+        farthest = (observed + reach).tolist()
+        highs = side_by_side(
+            [halving(*ends, tail) for ends in zip(seen, farthest, strict=True)], at_most
+        )
+        lucky = [number for number in self._every if nearest[number] < LUCK]
+        if lucky:
+            # Less error than even the observed amount would mostly show, by luck.
+            shown = self._totals(lucky, self._even, observed[lucky].tolist())
+            for place, number in enumerate(lucky):
+                highs[number] = max(highs[number], float(np.median(shown[:, place])))
+        return list(zip(lows, highs, strict=True))
+
+    def _totals(
+        self, numbers: list[int], line: FloatArray, values: Sequence[float]
+    ) -> NDArray[np.float32]:
+        """Return what would be observed, by sign, block and draw, each at its own candidate."""
+        every = numbers == self._every
+        noise = self._noise if every else self._noise[:, numbers]
+        moved = (np.array(values)[:, None] * (line if every else line[numbers])).astype(np.float32)
+        out, moves = np.empty((2, *noise.shape[1:]), np.float32), np.empty_like(noise)
+        room = np.empty_like(noise)
+        # Written out first: adding one number to many, again and again, takes twice as long.
+        moves[...] = moved.T[..., None]
         for sums, shift in zip(out, (np.add, np.subtract), strict=True):
-            shift(own, moved, out=room)
-            np.add.reduce(np.abs(room, out=room), axis=-2, out=sums)
+            shift(noise, moves, out=room)
+            np.add.reduce(np.abs(room, out=room), axis=0, out=sums)
         return out
 
-    def counted(held: NDArray[np.bool_]) -> list[float]:
-        return [float(np.count_nonzero(own) / draws) for own in held.swapaxes(0, 1)]
 
-    def at_least(numbers: list[int], values: list[float]) -> list[float]:
-        return counted(totals(numbers, few, values) >= observed[numbers, None])
+def _shares(held: NDArray[np.bool_]) -> list[float]:
+    """Return the share of draws, of either sign, for which something holds."""
+    signs, _, draws = held.shape
+    return [float(np.count_nonzero(own) / (signs * draws)) for own in held.swapaxes(0, 1)]
 
-    # Of every block the share at what was observed, which is asked for first.
-    nearest: dict[int, float] = {}
 
-    def at_most(numbers: list[int], values: list[float]) -> list[float]:
-        found = counted(totals(numbers, even, values) <= observed[numbers, None])
-        for number, share in zip(numbers, found, strict=True):
-            nearest.setdefault(number, share)
-        return found
+def _padded(rows: Sequence[FloatArray]) -> FloatArray:
+    """Return rows, rising in length, as one table with zeros after them."""
+    if rows[0].size == rows[-1].size:
+        return np.stack(rows)
+    out = np.zeros((len(rows), rows[-1].size))
+    for own, row in zip(out, rows, strict=True):
+        own[: row.size] = row
+    return out
 
-    seen = observed.tolist()
-    lows = side_by_side([halving(one, 0.0, tail) for one in seen], at_least)
-    farthest = (observed + reach).tolist()
-    highs = side_by_side(
-        [halving(*ends, tail) for ends in zip(seen, farthest, strict=True)], at_most
-    )
-    lucky = [number for number in every if nearest[number] < LUCK]
-    if lucky:
-        # Less error than even the observed amount would mostly show, by luck.
-        shown = totals(lucky, even, observed[lucky].tolist())
-        for place, number in enumerate(lucky):
-            highs[number] = max(highs[number], float(np.median(shown[:, place])))
-    return list(zip(lows, highs, strict=True))
+
+def _row_sums(values: FloatArray, sizes: Sequence[int]) -> FloatArray:
+    """Return the sum of each row without its padding.
+
+    Zeros would change the order of summation, and with it the last digit.
+    """
+    out, start = np.empty(len(sizes)), 0
+    for size, alike in groupby(sizes):
+        stop = start + len(list(alike))
+        values[start:stop, :size].sum(axis=-1, out=out[start:stop])
+        start = stop
+    return out
 
 
 def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
@@ -250,9 +331,13 @@ def _product(
 
 
 def _lines(
-    smoothed: FloatArray, density: FloatArray, error: FloatArray, observed: FloatArray
+    smoothed: FloatArray,
+    density: FloatArray,
+    error: FloatArray,
+    observed: FloatArray,
+    sizes: Sequence[int],
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the two lines of candidates, as in `gap_intervals`."""
+    """Return the two lines of candidates, as in `gap_intervals`; `sizes` are points per block."""
     whole = observed[:, None]
     size = np.maximum(np.abs(smoothed), 1e-300)
     noise = np.minimum(SET_ASIDE * error / size, 1.0)
@@ -260,14 +345,12 @@ def _lines(
     few = np.where(few.any(axis=-1, keepdims=True), few, smoothed)
     with np.errstate(divide="ignore", invalid="ignore"):
         even = np.where(smoothed < 0, -density, density) / 2 + smoothed / (2 * whole)
-        few, even = (line / np.abs(line).sum(axis=-1, keepdims=True) for line in (few, even))
+        few, even = (line / _row_sums(np.abs(line), sizes)[:, None] for line in (few, even))
     # Without any residual the line is the density itself.
     return np.where(whole > 0, few, density), np.where(whole > 0, even, density)
 
 
-def _as_published(
-    whole: GridSums, of_value: GridSums, bandwidth: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _as_published(whole: GridSums, of_value: GridSums) -> FloatArray:
     """Return residuals and weights as smooth ECE counts them, and weights for their variance.
 
     The published mirrored grid has its two end points once, all others twice, so that rows at
@@ -281,11 +364,19 @@ def _as_published(
     of_value
         Sums on the grid of the value; its end points are what is halved.
     """
-    sums = np.stack([whole.residual, whole.weight, whole.weight])
-    ends = np.stack([0.5 * of_value.residual, 0.5 * of_value.weight, 0.75 * of_value.weight])
-    sums[:, [0, -1]] -= ends[:, [0, -1]]
-    # As few steps as are fine enough.
-    while (steps := sums.shape[1] - 1) % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
-        sums = every_other(sums)
-    residual, weight, drawn = sums
-    return residual, weight, drawn
+    sums = np.array([whole.residual, whole.weight, whole.weight])
+    residual, weight = (
+        column[:: column.size - 1] for column in (of_value.residual, of_value.weight)
+    )
+    ends = sums[:, :: sums.shape[1] - 1]
+    for own, part in zip(ends, (0.5 * residual, 0.5 * weight, 0.75 * weight), strict=True):
+        own -= part
+    return sums
+
+
+def _fewest_points(points: int, bandwidth: float) -> int:
+    """Return the points of the coarsest grid, of every other point, that is fine enough."""
+    steps = points - 1
+    while steps % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
+        steps //= 2
+    return steps + 1

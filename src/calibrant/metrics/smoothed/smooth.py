@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 from calibrant.metrics.inputs import Checked, check
+from calibrant.stats.inversion import side_by_side
 from calibrant.stats.kernels import (
     GridSums,
     SmoothingPlan,
     coarsened,
+    fixed_point,
     fixed_point_bandwidth,
     grid_points,
     grid_sums,
@@ -23,7 +28,10 @@ NESTED = {1281: 2561, 2561: 5121}
 
 _LEAST_MEAN = 0.1
 
-__all__ = ["SmoothGrids", "smooth_ece", "smooth_ece_bandwidth"]
+# Blocks whose bandwidths are looked for together: more no longer fit into the nearer memory.
+TOGETHER = 16
+
+__all__ = ["SmoothGrids", "chosen_bandwidths", "smooth_ece", "smooth_ece_bandwidth"]
 
 
 class SmoothGrids:
@@ -62,6 +70,51 @@ class SmoothGrids:
         if self._bandwidth is None:
             self._bandwidth = fixed_point_bandwidth(self.error)
         return self._bandwidth
+
+    def found(self, errors: dict[float, float], bandwidth: float) -> None:
+        """Take over what was found for this data set and others together."""
+        self._errors |= errors
+        self._bandwidth = bandwidth
+
+
+def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
+    """Return the bandwidth of each data set that equals its own error; all are looked for together.
+
+    Each gets what `SmoothGrids.bandwidth` would find.
+    """
+    if len(many) > 1:
+        for start in range(0, len(many), TOGETHER):
+            _choose_together(many[start : start + TOGETHER])
+    return [grids.bandwidth() for grids in many]
+
+
+def _choose_together(many: Sequence[SmoothGrids]) -> None:
+    points = grid_points(1.0)
+    sums = [grids.sums(points) for grids in many]
+    spectra = SmoothingPlan.transform(np.stack([own.residual for own in sums]))
+    known: list[dict[float, float]] = [{} for _ in many]
+
+    def answer(numbers: list[int], bandwidths: list[float]) -> list[float]:
+        alike: defaultdict[int, list[int]] = defaultdict(list)
+        for place, bandwidth in enumerate(bandwidths):
+            if grid_points(bandwidth) == points:
+                alike[smoothing_plan(bandwidth).left.size].append(place)
+            else:
+                known[numbers[place]][bandwidth] = many[numbers[place]].error(bandwidth)
+        for places in alike.values():
+            who = [numbers[place] for place in places]
+            plans = [smoothing_plan(bandwidths[place]) for place in places]
+            smoothed = plans[0].evaluated(spectra[who] * np.stack([p.spectrum for p in plans]))
+            sizes = np.abs(smoothed).sum(axis=-1)
+            for size, place, number, plan in zip(sizes, places, who, plans, strict=True):
+                error = float(size / plan.density_sum(sums[number].weight))
+                known[number][bandwidths[place]] = error
+        return [known[k][bandwidth] for k, bandwidth in zip(numbers, bandwidths, strict=True)]
+
+    for grids, errors, bandwidth in zip(
+        many, known, side_by_side([fixed_point() for _ in many], answer), strict=True
+    ):
+        grids.found(errors, bandwidth)
 
 
 def _steady(data: Checked) -> Checked:
