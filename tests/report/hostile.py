@@ -1,5 +1,7 @@
 """Texts that a hostile model might answer, and a document that carries them everywhere."""
 
+import functools
+
 import numpy as np
 
 import calibrant as cal
@@ -22,8 +24,9 @@ TEXTS = [
 ]
 
 
+@functools.cache
 def hostile_document():
-    """An audit whose model, method and group names are hostile."""
+    """An audit whose model, method and group names are hostile, made once."""
     rng = np.random.default_rng(0)
     rows = {"question_id": [], "model": [], "confidence": [], "correct": [], "topic": []}
     for place, text in enumerate(TEXTS):

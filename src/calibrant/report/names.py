@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -176,11 +177,14 @@ def _words(name: str) -> list[str]:
 
 
 def _middle(text: str, room: _Room) -> str:
-    keep, found = len(text), text
-    while keep > 0 and not room.holds(found):
-        keep -= 1
-        found = text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
-    return found
+    if room.holds(text):
+        return text
+
+    def without(dropped: int) -> str:
+        keep = len(text) - dropped
+        return text[: (keep + 1) // 2] + "…" + text[len(text) - keep // 2 :]
+
+    return without(_fewest(len(text), lambda dropped: room.holds(without(dropped))))
 
 
 def _end(text: str, room: _Room, mark: str = "") -> str:
@@ -188,10 +192,16 @@ def _end(text: str, room: _Room, mark: str = "") -> str:
     if room.holds(text + mark):
         return text + mark
     mark = mark or "…"
-    keep = len(text)
-    while keep > 0 and not room.holds(text[:keep].rstrip() + mark):
-        keep -= 1
-    return text[:keep].rstrip() + mark
+
+    def without(dropped: int) -> str:
+        return text[: len(text) - dropped].rstrip() + mark
+
+    return without(_fewest(len(text), lambda dropped: room.holds(without(dropped))))
+
+
+def _fewest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return how many letters to leave out until a text fits; a name may be a whole answer."""
+    return bisect_left(range(most), True, key=fits)
 
 
 def _differ_after(names: Sequence[str]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -69,10 +70,12 @@ def short_rule(text: str, fits: Callable[[str], bool], *, least: int = _GUESSED)
     >>> short_rule(rule, lambda text: len(text) <= 26)
     'cate… = computer sc… and …'
     """
-    forms = list(_forms(_clauses(text) or [], least))
-    return next(
-        (form for form in forms if fits(form)), rule_start(forms[-1] if forms else text, fits)
-    )
+    shortest = text
+    for form in _forms(_clauses(text) or [], least):
+        if fits(form):
+            return form
+        shortest = form
+    return rule_start(shortest, fits)
 
 
 def rule_start(text: str, fits: Callable[[str], bool], mark: str = "…") -> str:
@@ -84,7 +87,12 @@ def rule_start(text: str, fits: Callable[[str], bool], mark: str = "…") -> str
     'age >=…'
     """
     sizes = [k for k in range(len(text), 0, -1) if not _TOGETHER.fullmatch(text[k - 1 : k + 1])]
-    return next((cut for k in sizes if fits(cut := f"{text[:k].rstrip()}{mark}")), mark)
+
+    def start(size: int) -> str:
+        return f"{text[:size].rstrip()}{mark}"
+
+    place = bisect_left(sizes, True, key=lambda size: fits(start(size)))
+    return start(sizes[place]) if place < len(sizes) else mark
 
 
 def _forms(clauses: list[_Clause], least: int) -> Iterator[str]:
