@@ -1,5 +1,7 @@
 """No document contradicts itself: over random audits, and over all documents that are stored."""
 
+import copy
+
 import pytest
 
 from claims.consistency import contradictions
@@ -45,7 +47,7 @@ def test_numbers_in_sentences_are_those_of_the_document():
 
 def test_a_contradiction_is_seen():
     """The checks themselves can fail."""
-    document = random_audit(3)
+    document = copy.deepcopy(random_audit(3))
     claim = next(c for c in document["claims"] if c["id"] == "audit.over_confident")
     document["claims"].append({**claim, "id": "audit.under_confident"})
     assert any("both" in found for found in contradictions(document))

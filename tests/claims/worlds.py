@@ -1,5 +1,7 @@
 """Random audits of every kind, for checks that must hold in all of them."""
 
+import functools
+
 import numpy as np
 import polars as pl
 
@@ -30,7 +32,9 @@ def random_table(rng):
     return pl.concat(parts)
 
 
+@functools.cache
 def random_audit(seed):
+    """The document of a random audit, made once: who changes it takes a copy."""
     rng = np.random.default_rng([12, seed])
     table = random_table(rng)
     while table.height < 2:

@@ -1,6 +1,7 @@
 """Sentences of pages, help and messages, for the tests of this folder."""
 
 import ast
+import functools
 import re
 
 from support import ROOT
@@ -66,12 +67,23 @@ def _name(node):
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+@functools.cache
+def nodes():
+    """Return every string and every call of the source, with its file: read once."""
+    kinds = ast.Call | ast.Constant | ast.JoinedStr
+    return [
+        (path.relative_to(SOURCE), node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, kinds)
+    ]
+
+
 def calls(*names):
     """Yield every call of one of these names in the source: file, line and node."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and _name(node.func) in names:
-                yield path.relative_to(SOURCE), node.lineno, node
+    for path, node in nodes():
+        if isinstance(node, ast.Call) and _name(node.func) in names:
+            yield path, node.lineno, node
 
 
 def messages():

@@ -5,7 +5,7 @@ import re
 import tomllib
 
 import pytest
-from prose import SOURCE, calls, messages, text_of
+from prose import calls, messages, nodes, text_of
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
 from calibrant.cli.command import verb_command
@@ -56,11 +56,10 @@ def wrong_with(command):
 
 def texts():
     """Yield every text of the source and of the pages that may hold a command."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            text = text_of(node) if isinstance(node, ast.Constant | ast.JoinedStr) else None
-            if text and "calibrant" in text:
-                yield str(path.relative_to(SOURCE)), text
+    for path, node in nodes():
+        text = text_of(node) if isinstance(node, ast.Constant | ast.JoinedStr) else None
+        if text and "calibrant" in text:
+            yield str(path), text
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         yield page.name, page.read_text(encoding="utf-8")
 
