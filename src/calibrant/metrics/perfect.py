@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calibrant.core import InputError, RngLike, as_generator
@@ -23,9 +24,9 @@ from calibrant.stats.error_law import (
     largest_law,
     sum_law,
 )
-from calibrant.stats.few.law import FewLaw, few_law
+from calibrant.stats.few.law import FewLaw, few_laws
 
-__all__ = ["CalibrationTest", "calibration_test", "spiegelhalter_z"]
+__all__ = ["CalibrationTest", "calibration_test", "calibration_tests", "spiegelhalter_z"]
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.
@@ -186,8 +187,53 @@ def calibration_test(
     return _simulated(held, norm, data.rows, simulations or DEFAULT_SIMULATIONS, as_generator(rng))
 
 
-def _held_bins(data: Checked, bins: int, strategy: str, *, counted: bool) -> _Bins:
-    """Return the rows summed over bins and cells."""
+def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[CalibrationTest]:
+    """Return what `calibration_test` does for data sets of few rows, worked on together.
+
+    Parameters
+    ----------
+    many
+        Confidences of one kind of float and outcomes 0 or 1, without weights.
+    bins
+        Equal-width bins.
+    """
+    rows = np.array([data.rows for data in many])
+    confidence, correct = (np.concatenate(column) for column in list(zip(*many, strict=True))[:2])
+    owner = np.repeat(np.arange(rows.size), rows)
+    held = _held_bins(Checked(confidence, correct, None), bins, "width", owner=owner)
+    # Of which data set each cell and each bin is.
+    of_cell = np.searchsorted(rows.cumsum(), held.trials.cumsum() - 1, side="right")
+    counts = np.bincount(of_cell[np.flatnonzero(np.diff(held.home, prepend=-1))])
+    laws = few_laws(held.home, held.trials, held.chance, counts, POINTS)
+    cells, first = (
+        pairwise([0, *sizes.cumsum().tolist()]) for sizes in (np.bincount(of_cell), counts)
+    )
+    return [
+        _computed(_part(held, slice(*own), slice(*mine)), "l1", size, law)
+        for own, mine, size, law in zip(cells, first, rows.tolist(), laws, strict=True)
+    ]
+
+
+def _part(held: _Bins, cells: slice, bins: slice) -> _Bins:
+    return _Bins(
+        held.home[cells] - bins.start,
+        held.trials[cells],
+        held.chance[cells],
+        None,
+        held.mass[bins],
+        held.gap[bins],
+    )
+
+
+def _held_bins(
+    data: Checked,
+    bins: int,
+    strategy: str,
+    *,
+    counted: bool = False,
+    owner: NDArray[np.intp] | None = None,
+) -> _Bins:
+    """Return the rows summed over bins and cells; rows of another owner have bins of their own."""
     place, edges = placement(data, bins, strategy)
     bin_of = np.empty(data.rows, np.intp)
     place(data.confidence, bin_of, np.empty(data.rows))
@@ -195,6 +241,9 @@ def _held_bins(data: Checked, bins: int, strategy: str, *, counted: bool) -> _Bi
     c = data.confidence.astype(np.float64, copy=False)
     # Bin and cell both rise with the confidence, so their sum tells every pair apart.
     pair = bin_of + (c * CELLS).astype(np.intp)
+    if owner is not None:
+        pair += owner * (len(edges) + CELLS)
+        bin_of += owner * len(edges)
     weights = data.weights
     heavy = np.ones(data.rows) if weights is None else weights.astype(np.float64, copy=False)
     whole = weights is None or counted
@@ -220,14 +269,14 @@ def _sums(place: np.ndarray, values: FloatArray) -> FloatArray:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
-def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
+def _computed(held: _Bins, norm: str, rows: int, listed: FewLaw | None = None) -> CalibrationTest:
     """Return the test from the law of the error under perfect calibration.
 
     Each bin's part is rounded to the lattice, which moves their sum by at most half a step per
     bin. The p-value counts whatever this may have moved below the observed error; `p_low`
     counts nothing that it may have moved above.
     """
-    law = _law(held, norm)
+    law = listed or _law(held, norm)
     own = _together(_part_of(held.gap, held.mass, norm), norm) / law.step
     slack = (1 if norm == "max" else held.mass.size) / 2
     # The sums themselves are rounded in their last digits.
@@ -249,8 +298,8 @@ def _computed(held: _Bins, norm: str, rows: int) -> CalibrationTest:
 def _law(held: _Bins, norm: str) -> Lattice | FewLaw:
     """Return the law of the error's parts taken together; that of few answers is listed."""
     if norm == "l1" and held.variance is None and held.trials.sum() <= FEW_TRIALS:
-        home, trials, chance = held.home.tolist(), held.trials.tolist(), held.chance.tolist()
-        few = few_law(home, trials, chance, POINTS)
+        bins = np.array([held.mass.size])
+        few = few_laws(held.home, held.trials, held.chance, bins, POINTS)[0]
         if few is not None:
             return few
     return (largest_law if norm == "max" else sum_law)(_parts(held, norm), POINTS)

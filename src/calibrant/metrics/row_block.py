@@ -68,6 +68,8 @@ class RowBlock(MetricBlock):
         self.given_weights, self.given_units = weights, units
         # How far the values may be from those of the rows themselves: these are the rows.
         self.errors: dict[str, float] = {}
+        # Tests that were made ahead, by their number of bins.
+        self.tests: dict[int, CalibrationTest] = {}
 
     @property
     def n(self) -> int:
@@ -99,7 +101,9 @@ class RowBlock(MetricBlock):
 
     def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:  # noqa: ARG002
         """Return the test of perfect calibration; its law is exact and draws nothing."""
-        return calibration_test(*self.given, bins=bins, weights=self.given_weights)
+        if bins not in self.tests:
+            self.tests[bins] = calibration_test(*self.given, bins=bins, weights=self.given_weights)
+        return self.tests[bins]
 
     def reliability_bins(self) -> ReliabilityBins:
         """Return the bins of the reliability diagram."""

@@ -6,10 +6,13 @@ longer than working on it, so that arrays of many models are put one above the o
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
+from calibrant.metrics.perfect import calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smoothed.interval import smooth_intervals
 from calibrant.stats.few.draws import CommonDraws
@@ -18,13 +21,22 @@ __all__ = ["work_ahead"]
 
 
 def work_ahead(blocks: Sequence[object]) -> None:
-    """Give blocks of few rows the intervals that are simulated, all of them at once.
+    """Give blocks of few rows what is listed or simulated for all of them at once.
 
     Every block gets what it would find by itself; other blocks are left as they are.
     """
     few = [block for block in blocks if isinstance(block, RowBlock) and _shares_draws(block)]
     if len(few) < 2:
         return
+    _add_intervals(few)
+    _add_tests([block for block in few if block.independent and block.data.weights is None])
+
+
+def _shares_draws(block: RowBlock) -> bool:
+    return block.probability and isinstance(block.streams["gaps"], CommonDraws)
+
+
+def _add_intervals(few: Sequence[RowBlock]) -> None:
     level, resamples = few[0].level, few[0].resamples
     gaps, streams = [block.gaps for block in few], [block.gap_streams for block in few]
     of_ends, of_highs = ([own[place] for own in streams] for place in (0, 1))
@@ -39,5 +51,13 @@ def work_ahead(blocks: Sequence[object]) -> None:
         block.smooth_ends, block.matched = smooth[number], matched[number]
 
 
-def _shares_draws(block: RowBlock) -> bool:
-    return block.probability and isinstance(block.streams["gaps"], CommonDraws)
+def _add_tests(few: Sequence[RowBlock]) -> None:
+    """Test perfect calibration in the bins of the audit, and in one that holds all rows."""
+    alike: defaultdict[tuple[int, Any], list[RowBlock]] = defaultdict(list)
+    for block in few:
+        for bins in {block.bins, 1}:
+            alike[bins, block.data.confidence.dtype].append(block)
+    for (bins, _), some in alike.items():
+        tests = calibration_tests([block.data for block in some], bins=bins)
+        for block, test in zip(some, tests, strict=True):
+            block.tests[bins] = test

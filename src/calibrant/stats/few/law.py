@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import accumulate
-from typing import TypeAlias
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-__all__ = ["FewLaw", "few_law", "lattice_step"]
+__all__ = ["FewLaw", "few_law", "few_laws", "lattice_step"]
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
@@ -26,6 +27,8 @@ TILTS = np.geomspace(0.5, 40.0, 12)
 # Combinations that are listed: of the half that is summed over, and of the one looked up.
 MOST_SUMMED = 1_000
 MOST_LISTED = 15_000
+# Of so few values the one that a quantile lies at is looked up.
+FEW_VALUES = 100
 
 
 def lattice_step(
@@ -49,32 +52,69 @@ def lattice_step(
     >>> lattice_step(coins, np.full(4, 0.5), [2, 2], 1003)
     0.002
     """
-    return _most(value, probability, sizes) / (points - 1 - len(sizes))
+    parts = np.array([len(sizes)])
+    return float(_steps(_Parts(value, probability, np.array(sizes), parts), points)[0])
 
 
-def _most(value: FloatArray, probability: FloatArray, sizes: Sequence[int]) -> float:
-    """Return a value that the sum exceeds with a probability of at most 1e-16.
+class _Parts(NamedTuple):
+    """The laws of the parts of several sums, one after the other.
 
-    Parameters
-    ----------
-    value, probability
-        The laws of all parts, one after the other.
-    sizes
-        How many values each part has.
+    `sizes` is how many values each part has, `counts` how many parts each sum has.
     """
-    starts = np.array([0, *accumulate(sizes[:-1])])
-    whole = float(np.maximum.reduceat(value, starts).sum())
-    squares = float(value**2 @ probability)
-    if squares == 0:
-        return whole or 1.0
-    tilts = TILTS / math.sqrt(squares)
+
+    value: FloatArray
+    probability: FloatArray
+    sizes: IndexArray
+    counts: IndexArray
+
+    @property
+    def ends(self) -> list[int]:
+        """Where the values of one sum end and those of the next begin."""
+        return [0, *np.add.reduceat(self.sizes, _starts(self.counts)).cumsum().tolist()]
+
+    def products(self, values: FloatArray) -> list[float]:
+        """Return the mean of some numbers, one for each value, by sum."""
+        weight = self.probability
+        return [float(values[a:b] @ weight[a:b]) for a, b in pairwise(self.ends)]
+
+
+def _starts(lengths: IndexArray) -> IndexArray:
+    return lengths.cumsum() - lengths
+
+
+def _steps(parts: _Parts, points: int) -> FloatArray:
+    """Return the lattice step of each sum, see `lattice_step`."""
+    return np.asarray(_most(parts) / (points - 1 - parts.counts))
+
+
+def _most(parts: _Parts) -> FloatArray:
+    """Return for each sum a value that it exceeds with a probability of at most 1e-16."""
+    value, probability, sizes, counts = parts
+    starts = _starts(sizes)
+    whole = _sums_of_runs(np.maximum.reduceat(value, starts), counts)
+    squares = np.array(parts.products(value**2))
+    tilts = TILTS[:, None] / np.sqrt(np.where(squares > 0, squares, 1.0))
+    tilt = tilts if counts.size == 1 else np.repeat(tilts, np.diff(parts.ends), axis=1)
     # A probability of 0 has the logarithm -inf and adds nothing.
     with np.errstate(divide="ignore"):
-        exponent = np.multiply.outer(tilts, value) + np.log(probability)
+        exponent = tilt * value + np.log(probability)
     largest = np.maximum.reduceat(exponent, starts, axis=1)
     sums = np.add.reduceat(np.exp(exponent - np.repeat(largest, sizes, axis=1)), starts, axis=1)
-    logs = (largest + np.log(sums)).sum(axis=1)
-    return float(min(whole, ((logs + math.log(1e16)) / tilts).min()))
+    logs = _sums_of_runs(largest + np.log(sums), counts)
+    bound = np.minimum(whole, ((logs + math.log(1e16)) / tilts).min(axis=0))
+    return np.where(squares > 0, bound, np.where(whole > 0, whole, 1.0))
+
+
+def _sums_of_runs(values: FloatArray, lengths: IndexArray) -> FloatArray:
+    """Return the sums over runs along the last axis, each as if it were summed alone."""
+    if lengths.size == 1:
+        return np.asarray(values.sum(axis=-1, keepdims=True))
+    out, starts = np.empty((*values.shape[:-1], lengths.size)), _starts(lengths)
+    for length in np.unique(lengths):
+        alike = np.flatnonzero(lengths == length)
+        places = starts[alike, None] + np.arange(length)
+        out[..., alike] = values.take(places, axis=-1).sum(axis=-1)
+    return out
 
 
 class FewLaw:
@@ -120,17 +160,46 @@ class FewLaw:
         """Return where the law passes `share`, in steps, linear between lattice points."""
         low, high = -1, int(self._summed[0].max() + self._listed[0].max()) + 1
         beyond, looks = {low: 1.0, high: 0.0}, 0
+        guess, slope = self._rough_quantile(share)
         while high - low > 1:
-            # Near the quantile the law falls about as fast as it does in the mean.
-            fall = (beyond[low] - (1 - share)) / (beyond[low] - beyond[high])
-            guess = low + (high - low) * (fall if looks % 2 else 0.5)
             middle, looks = min(max(int(guess), low + 1), high - 1), looks + 1
             beyond[middle] = self.at_least(middle + 1)
             low, high = (middle, high) if 1 - beyond[middle] <= share else (low, middle)
+            if looks == 1:
+                # Twice as far as it seems to be, so that the quantile is most likely between.
+                guess = middle + 2 * (beyond[middle] - (1 - share)) / slope
+            else:
+                # Near the quantile the law falls about as fast as it does in the mean.
+                fall = (beyond[low] - (1 - share)) / (beyond[low] - beyond[high])
+                guess = low + (high - low) * (fall if looks % 2 else 0.5)
         if low < 0:
             return 0.0
         above = beyond.get(high, 0.0)
         return low + (share - (1 - beyond[low])) / (beyond[low] - above)
+
+    def _rough_quantile(self, share: float) -> tuple[float, float]:
+        """Return about where the quantile is, and the slope of the law there."""
+        (at, held), (listed, of_listed) = self._summed, self._listed
+        if at.size * listed.size <= FEW_VALUES:
+            # One value after the other: the quantile is the place before one of them.
+            place = np.add.outer(at, listed).ravel()
+            order = place.argsort()
+            reached = np.multiply.outer(held, of_listed).ravel()[order].cumsum()
+            passed = min(int(reached.searchsorted(share, side="right")), place.size - 1)
+            return float(place[order[passed]] - 1), math.inf
+        # A law that is nearly normal, with these moments.
+        mean = variance = third = 0.0
+        for place, probability in (self._summed, self._listed):
+            centre = float(probability @ place)
+            away = place - centre
+            part = probability * away * away
+            mean, variance = mean + centre, variance + float(part.sum())
+            third += float(part @ away)
+        if variance <= 0:
+            return mean, 1.0
+        sd, z = math.sqrt(variance), float(special.ndtri(share))
+        bent = z + (z * z - 1) / 6 * third / (variance * sd)
+        return mean + sd * bent, math.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * sd)
 
 
 def few_law(
@@ -155,34 +224,65 @@ def few_law(
     >>> round(law.mean, 6), round(law.at_least(1), 6)
     (1.0, 1.0)
     """
-    laws = _bin_laws(home, trials, chance)
-    sizes = [len(law) for law, _ in laws]
-    value = np.abs([mean - place for law, mean in laws for place in range(len(law))])
-    probability = np.array([part for law, _ in laws for part in law])
-    step = lattice_step(value, probability, sizes, points)
-    halves = _halves(np.rint(value / step).astype(np.intp), probability, sizes)
-    if halves is None:
-        return None
-    # What the lattice leaves out has a probability of 1e-16; it is counted at its end.
-    summed, listed = ((np.minimum(at, points - 1), held) for at, held in halves)
-    return FewLaw(step, points, summed, listed, float(value @ probability))
+    bins = np.array([home[-1] + 1])
+    return few_laws(np.asarray(home), np.asarray(trials), np.asarray(chance), bins, points)[0]
 
 
-def _bin_laws(
-    home: Sequence[int], trials: Sequence[float], chance: Sequence[float]
-) -> list[tuple[list[float], float]]:
-    """Return, for each bin, the law of its right answers and their mean."""
-    laws = [[1.0] for _ in range(home[-1] + 1)]
-    means = [0.0] * len(laws)
-    for number, count, one in zip(home, trials, chance, strict=True):
-        means[number] += count * one
-        other, law = 1.0 - one, laws[number]
-        # One answer after the other: it is right, or it is not.
-        for _ in range(round(count)):
-            pairs = zip([*law, 0.0], [0.0, *law], strict=True)
-            law = [other * missed + one * hit for missed, hit in pairs]
-        laws[number] = law
-    return list(zip(laws, means, strict=True))
+def few_laws(
+    home: IndexArray, trials: FloatArray, chance: FloatArray, bins: IndexArray, points: int
+) -> list[FewLaw | None]:
+    """Return what `few_law` does for several models, whose bins follow each other.
+
+    Parameters
+    ----------
+    home, trials, chance, points
+        As for `few_law`; bins are numbered on from one model to the next.
+    bins
+        How many bins each model has.
+    """
+    parts = _bin_laws(home, trials, chance, bins)
+    steps, ends = _steps(parts, points), parts.ends
+    place = np.rint(parts.value / np.repeat(steps, np.diff(ends))).astype(np.intp)
+    means, first = parts.products(parts.value), [0, *bins.cumsum().tolist()]
+    sizes = parts.sizes.tolist()
+    laws: list[FewLaw | None] = []
+    for number, (start, stop) in enumerate(pairwise(ends)):
+        own = slice(start, stop)
+        mine = sizes[first[number] : first[number + 1]]
+        halves = _halves(place[own], parts.probability[own], mine)
+        if halves is None:
+            laws.append(None)
+            continue
+        # What the lattice leaves out has a probability of 1e-16; it is counted at its end.
+        summed, listed = ((np.minimum(at, points - 1), held) for at, held in halves)
+        laws.append(FewLaw(float(steps[number]), points, summed, listed, means[number]))
+    return laws
+
+
+def _bin_laws(home: IndexArray, trials: FloatArray, chance: FloatArray, bins: IndexArray) -> _Parts:
+    """Return the law of the error of each bin: its right answers, less their mean."""
+    times = np.rint(trials).astype(np.intp)
+    count = np.bincount(home, times).astype(np.intp)
+    most = int(count.max())
+    # Bins with more answers first: one answer after the other, fewer and fewer bins have it.
+    order = np.argsort(-count, kind="stable")
+    right, first = np.repeat(chance, times), _starts(count)[order]
+    laws = np.zeros((count.size, most + 1))
+    laws[:, 0] = 1.0
+    for number in range(most):
+        held = int(np.count_nonzero(count > number))
+        one = right[first[:held] + number][:, None]
+        law = laws[:held, : number + 2]
+        # It is right, or it is not.
+        hit = one * law[:, :-1]
+        law *= 1.0 - one
+        law[:, 1:] += hit
+    by_bin = np.empty_like(laws)
+    by_bin[order] = laws
+    mean = np.bincount(home, trials * chance)
+    value = np.abs(mean[:, None] - np.arange(most + 1))
+    some = np.arange(most + 1) <= count[:, None]
+    return _Parts(value[some], by_bin[some], count + 1, bins)
 
 
 def _halves(
@@ -206,7 +306,7 @@ def _halves(
         at, held = np.zeros(1, np.intp), np.ones(1)
         for part in parts:
             own = slice(ends[part], ends[part + 1])
-            at = (at[:, None] + place[own]).ravel()
-            held = (held[:, None] * probability[own]).ravel()
+            at = np.add.outer(at, place[own]).ravel()
+            held = np.multiply.outer(held, probability[own]).ravel()
         out.append((at, held))
     return out
