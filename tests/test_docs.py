@@ -5,13 +5,12 @@ import io
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from support import ROOT, shared_data_folder
+from support import ROOT, call, shared_data_folder
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # An example, and the output that the page shows below it, where it does.
@@ -21,7 +20,6 @@ FENCE = re.compile(
 )
 # Examples that name the folder of real data are left out where it is absent.
 REAL_DATA = re.compile(r"\bDATA\b")
-CALIBRANT = Path(sys.executable).parent / "calibrant"
 
 
 def examples(page: Path) -> list[tuple[str, bool, str, str]]:
@@ -36,23 +34,16 @@ def run_python(body: str, page: Path, namespace: dict) -> str:
     return printed.getvalue()
 
 
-def run_console(body: str, folder: Path) -> str:
+def run_console(body: str) -> str:
     printed = ""
-    environment = {**os.environ, "DATA": str(shared_data_folder()), "COLUMNS": "160"}
+    environment = {"DATA": str(shared_data_folder()), "COLUMNS": "160"}
     for line in body.splitlines():
         if not line.startswith("$ "):
             continue
         command = line.removeprefix("$ ")
         assert command.startswith("calibrant "), f"only calibrant commands are run: {command}"
-        words = shlex.split(os.path.expandvars(command.replace("$DATA", environment["DATA"])))
-        done = subprocess.run(
-            [CALIBRANT, *words[1:]],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+        with mock.patch.dict(os.environ, environment):
+            done = call(*shlex.split(os.path.expandvars(command))[1:])
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         printed += done.stdout
     return printed
@@ -71,10 +62,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
         if needs_data and not have_data:
             left_out += 1
             continue
-        if language == "python":
-            printed = run_python(body, page, namespace)
-        else:
-            printed = run_console(body, tmp_path)
+        printed = run_python(body, page, namespace) if language == "python" else run_console(body)
         # Where a line is broken is up to the page.
         assert not shown or shown.split() == printed.split(), printed
     if left_out == len(runnable):

@@ -2,8 +2,6 @@
 
 import functools
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +13,8 @@ from calibrant.core.errors import InputError
 from calibrant.records.convert import READERS, read_log, recognise
 from calibrant.records.convert.zip_entries import ZipEntries
 from calibrant.verbs.import_logs import import_logs
+from support import call
 
-CALIBRANT = Path(sys.executable).parent / "calibrant"
 FIXTURE = Path(__file__).parent / "fixtures" / "inspect.eval"
 WHOLE = FIXTURE.read_bytes()
 
@@ -95,7 +93,7 @@ def test_the_list_is_written_beside_the_tables(tmp_path):
     entry = result["results"][0]
     listed = cal.records.read_table(tmp_path / "study" / "unreadable.csv")
     assert listed.height == entry["unreadable"] == len(entry["problems"])
-    done = subprocess.run([CALIBRANT, "import", path, "--strict"], capture_output=True, text=True)
+    done = call("import", path, "--strict")
     assert done.returncode == 1
     assert "could not be read" in done.stderr
 
@@ -143,14 +141,14 @@ def test_no_traceback_for_what_is_no_log(tmp_path):
     }.items():
         path = tmp_path / name
         path.write_bytes(content)
-        done = subprocess.run([CALIBRANT, "import", path], capture_output=True, text=True)
+        done = call("import", path)
         assert done.returncode == 2, (name, done.stderr)
         assert "Traceback" not in done.stderr
 
 
 def test_a_json_file_that_is_neither_table_nor_log(lm_eval_file):
     results = next(lm_eval_file("tiny_open").parent.glob("results_*.json"))
-    done = subprocess.run([CALIBRANT, "audit", results], capture_output=True, text=True)
+    done = call("audit", results)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert str(results) in done.stderr

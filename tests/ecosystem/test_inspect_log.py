@@ -2,11 +2,9 @@
 
 import json
 import math
-import subprocess
 import sys
 import types
 from collections import defaultdict
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,8 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.records.convert import ReadOptions, read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import binned_error, inspect_samples, modal
-
-CALIBRANT = Path(sys.executable).parent / "calibrant"
+from support import call
 
 
 @pytest.fixture
@@ -70,11 +67,7 @@ def test_epochs_are_draws(blocks, inspect_log):
 
 def test_the_command_line_gives_the_same(blocks, inspect_log, tmp_path):
     out = tmp_path / "audit.json"
-    done = subprocess.run(
-        [CALIBRANT, "audit", inspect_log, "--resamples", "50", "--json", out],
-        capture_output=True,
-        text=True,
-    )
+    done = call("audit", inspect_log, "--resamples", 50, "--json", out)
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["results"] == blocks[1]["results"]
 

@@ -1,9 +1,6 @@
 """`import` of a plain table: every row is taken over or listed."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -11,8 +8,8 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.verbs.import_logs import import_logs
+from support import call
 
-CALIBRANT = Path(sys.executable).parent / "calibrant"
 TABLE = """id,stated,right,topic
 a,0.9,1,law
 b,1.7,0,law
@@ -47,16 +44,12 @@ def test_rows_are_taken_over_or_listed(csv, tmp_path):
 def test_the_command_names_the_columns(csv, tmp_path):
     options = ["--confidence", "stated", "--correct", "right", "--question", "id"]
     target = tmp_path / "out.json"
-    done = subprocess.run(
-        [CALIBRANT, "import", csv, *options, "--out", tmp_path / "s.csv", "--json", target],
-        capture_output=True,
-        text=True,
-    )
+    done = call("import", csv, *options, "--out", tmp_path / "s.csv", "--json", target)
     assert done.returncode == 0, done.stderr
     assert "3 rows were read; 2 parts could not be read" in " ".join(done.stdout.split())
     assert json.loads(target.read_text())["scores"][0]["n"] == 3
     assert pl.read_csv(tmp_path / "s.csv").height == 3
-    done = subprocess.run([CALIBRANT, "import", csv], capture_output=True, text=True)
+    done = call("import", csv)
     assert done.returncode == 2
     assert "--confidence COL" in done.stderr
 

@@ -103,17 +103,17 @@ def paid(tmp_path):
 def test_without_a_terminal_nothing_is_sent_until_somebody_says_yes(paid, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     oracle, folder = paid
-    command = [CALIBRANT, "run", folder, "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    command = ["run", folder, "--quiet"]
+    done = call(*command)
     assert done.returncode == 2, done.stderr
     assert "The price of oracle is unknown" in done.stderr
     assert "--yes" in done.stderr
     assert oracle.calls == []
-    done = subprocess.run([*command, "--yes"], capture_output=True, text=True)
+    done = call(*command, "--yes")
     assert done.returncode == 0, done.stderr
     assert oracle.calls
     # All draws are held: there is nothing left to ask about.
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = call(*command)
     assert done.returncode == 0, done.stderr
 
 

@@ -4,9 +4,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -18,8 +16,8 @@ from calibrant.records import Study
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import QUESTIONS, write_study
+from support import CALIBRANT, call
 
-CALIBRANT = Path(sys.executable).parent / "calibrant"
 TABLES = ("questions", "draws", "semantics", "scores")
 
 
@@ -323,7 +321,7 @@ def test_ctrl_c_keeps_everything_and_says_how_to_go_on(tmp_path):
 
 def test_bad_input_is_a_message_and_exit_code_2(tmp_path):
     (tmp_path / "study.toml").write_text("questions = 'q.jsonl'\n[[models]]\nname = 'x'\n")
-    done = subprocess.run([CALIBRANT, "run", tmp_path], capture_output=True, text=True)
+    done = call("run", tmp_path)
     assert done.returncode == 2
     assert "study.toml: models[1].client: this setting is needed" in done.stderr
     assert "Traceback" not in done.stderr
