@@ -55,7 +55,9 @@ def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
     names = ("confidence_gap", "accuracy", "brier", "ece")
     pairs = zip((found[name] for name in names), truth, strict=True)
     inside = [one.low - 1e-12 <= value <= one.high + 1e-12 for one, value in pairs]
-    upper = error_within(block.gaps.residual, block.gaps.error(), 0.05, block.lean)["upper"]
+    gaps = block.gaps
+    extra = gaps.shares_variance
+    upper = error_within(gaps.residual, gaps.error(), 0.05, block.lean, extra)["upper"]
     width = found["confidence_gap"].high - found["confidence_gap"].low
     return [*inside, upper >= truth[3], width]
 

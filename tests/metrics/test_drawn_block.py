@@ -88,6 +88,31 @@ def test_a_bound_of_the_error_takes_no_more_noise_off_than_there_is():
     assert held["drawn"] / 150 > 0.9 > held["free"] / 150
 
 
+def test_unequal_gaps_add_the_noise_of_their_shares():
+    """Some rows are 5 points off, others 40: how many of either there are varies too."""
+    rng = named_stream(0, "shares")
+    sums, inside, between = [], [], []
+    for _ in range(600):
+        p = rng.beta(8, 1, 200)
+        y = (rng.random(200) < np.where(p > 0.9, p - 0.05, p - 0.4).clip(0)).astype(float)
+        found = block(p, y).gaps
+        sums.append(np.abs(found.residual).sum())
+        inside.append((found.error() ** 2).sum())
+        between.append(found.shares_variance)
+    whole = np.mean(inside) + np.mean(between)
+    assert whole == pytest.approx(np.var(sums), rel=0.1)
+    assert np.mean(inside) < 0.9 * whole
+
+
+def test_equal_gaps_add_none():
+    p = np.linspace(0.5, 0.99, 200)
+    y = (np.arange(200) % 10 < 7).astype(float)
+    spread = DrawSpread(np.arange(200.0), np.ones(200))
+    assert block(np.full(200, 0.8), y).gaps.shares_variance == 0
+    assert block(p, np.zeros(200)).gaps.shares_variance > 0
+    assert block(p, y, spread).gaps.shares_variance == 0
+
+
 def test_rows_of_one_question_are_one_unit():
     rng = np.random.default_rng(0)
     p = np.repeat(rng.random(60), 2)

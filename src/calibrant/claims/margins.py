@@ -55,7 +55,11 @@ def gap_within(gap: Estimate, margin: float) -> float | None:
 
 
 def error_within(
-    residual: NDArray[np.float64], error: NDArray[np.float64], margin: float, lean: float = 0.0
+    residual: NDArray[np.float64],
+    error: NDArray[np.float64],
+    margin: float,
+    lean: float = 0.0,
+    extra: float = 0.0,
 ) -> dict[str, float]:
     """Return the p-value of 'the calibration error is below the margin' and its upper bound.
 
@@ -67,8 +71,9 @@ def error_within(
         Standard errors of the residuals.
     margin
         The error that does not matter.
-    lean
-        How far single rows pull the error upwards, see `calibrant.stats.error_bound`.
+    lean, extra
+        How far single rows pull the error upwards, and what the shares of the bins add to its
+        variance, see `calibrant.stats.error_bound`.
 
     Examples
     --------
@@ -77,10 +82,10 @@ def error_within(
     (True, 0.0073)
     """
     ones = np.ones_like(residual)
-    z = claim_z(residual, error, ones, margin, lean)
+    z = claim_z(residual, error, ones, margin, lean, extra)
     return {
         "p_value": float(special.ndtr(-z)),
-        "upper": ece_upper(residual, error, ones, _Z, lean=lean),
+        "upper": ece_upper(residual, error, ones, _Z, lean=lean, extra=extra),
     }
 
 

@@ -166,7 +166,8 @@ def block_tests(
         shown = {"calibration": None, "gap": {"p_value": gap_p_value(gap)}}
         found = {"calibration_test": dict(_NOTHING_TESTED), "significance": shown}
     within = gap_within(gap, margin)
-    error = error_within(block.gaps.residual, block.gaps.error(), margin, block.lean)
+    gaps = block.gaps
+    error = error_within(gaps.residual, gaps.error(), margin, block.lean, gaps.shares_variance)
     found["significance"] |= {
         "within_margin": {
             "gap": None if within is None else {"p_value": within},

@@ -102,6 +102,11 @@ class DrawnGaps(GapModel):
         """Return the names of what is one number per model."""
         return ("rows", "inflation", "shares")
 
+    @property
+    def shares_variance(self) -> float:
+        """Variance that the sum of |residual| has because the shares of the bins are random."""
+        return float(self.shares * super(DrawnGaps, self).shares_variance)
+
     def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
         """Return how far residuals would be observed from the true ones, were those `residual`."""
         mass, centre = self.stats.mass, self.stats.confidence
@@ -175,8 +180,14 @@ class DrawnBlock(RowBlock):
         stats, rows = self.gaps.stats, self.effective
         right = np.clip(stats.confidence - stats.gap, 0.0, 1.0)
         spread = stats.mass * right * (1 - right)
-        third = float((np.sign(stats.gap) * spread) @ (2 * right - 1)) / rows**2 + rows**-3
-        return max(third, 0.0) / (float(spread.sum()) / rows + rows**-2)
+        third = float((np.sign(stats.gap) * spread) @ (2 * right - 1))
+        second = float(spread.sum())
+        # What is left to chance includes which bins the labels fall into.
+        loose = 1.0 - float(self.spread.share.mean())
+        away = np.abs(stats.gap) - float(stats.mass @ np.abs(stats.gap))
+        third += loose * float(3 * spread @ away + stats.mass @ away**3)
+        second += loose * self.gaps.between
+        return max(third / rows**2 + rows**-3, 0.0) / (second / rows + rows**-2)
 
     def estimates(self, names: Any = None) -> dict[str, Estimate]:
         """Return metrics with their intervals, the gap from the same pulls."""

@@ -39,6 +39,7 @@ def claim_holds(
     z: Floats | float,
     threshold: Floats,
     lean: Floats | float = 0.0,
+    extra: float = 0.0,
 ) -> NDArray[np.bool_]:
     """Say whether the data rule out a calibration error of `threshold` or more.
 
@@ -54,6 +55,8 @@ def claim_holds(
         The error in question, after what unseen bins may hold was taken off.
     lean
         Third moment of the sum over its variance: above 0 where few labels pull it far upwards.
+    extra
+        Variance of the sum that no bin accounts for: their shares vary too.
 
     Notes
     -----
@@ -65,13 +68,19 @@ def claim_holds(
     scale = np.maximum(mean_error, 1e-12)
     c = np.maximum(threshold, 0.0) / scale
     mean = _mean_size(c)
-    spread = np.sqrt(np.maximum(square_error * (1 + c * c - mean * mean), 0.0))
+    spread = np.sqrt(np.maximum(square_error * (1 + c * c - mean * mean), 0.0) + extra)
     moved = total + (2 * np.square(z) + 1) / 6 * lean
     return np.asarray((threshold > 0) & (moved < scale * mean - z * spread))
 
 
 def ece_upper(
-    gap: Floats, error: Floats, weight: Floats, z: float, unseen: float = 0.0, lean: float = 0.0
+    gap: Floats,
+    error: Floats,
+    weight: Floats,
+    z: float,
+    unseen: float = 0.0,
+    lean: float = 0.0,
+    extra: float = 0.0,
 ) -> float:
     """Return the upper bound of the ECE by inverting the test of `claim_holds`.
 
@@ -83,7 +92,7 @@ def ece_upper(
         Normal quantile of one side: 1.645 for 95 %, larger with looks.
     unseen
         The most that bins without labels can add.
-    lean
+    lean, extra
         As for `claim_holds`.
 
     Examples
@@ -98,14 +107,19 @@ def ece_upper(
     low = 0.0
     for finer in range(_GRIDS):
         grid = low + _GRID * _GRID[1] ** finer
-        low = float(grid[~claim_holds(total, mean, square, z, grid, lean)][-1])
+        low = float(grid[~claim_holds(total, mean, square, z, grid, lean, extra)][-1])
         if low >= 1.0 - unseen:
             return 1.0
     return min(1.0, low + unseen)
 
 
 def claim_z(
-    gap: Floats, error: Floats, weight: Floats, threshold: float, lean: float = 0.0
+    gap: Floats,
+    error: Floats,
+    weight: Floats,
+    threshold: float,
+    lean: float = 0.0,
+    extra: float = 0.0,
 ) -> float:
     """Return how many standard errors the data lie below an error of `threshold`.
 
@@ -122,7 +136,7 @@ def claim_z(
     c = np.array([max(threshold, 0.0) / scale])
     mean = float(_mean_size(c)[0])
     square = float(((weight * error) ** 2).sum())
-    spread = float(np.sqrt(max(square * (1 + float(c[0]) ** 2 - mean * mean), 0.0)))
+    spread = float(np.sqrt(max(square * (1 + float(c[0]) ** 2 - mean * mean), 0.0) + extra))
     room = scale * mean - float(weight @ np.abs(gap))
     # (2 z^2 + 1) / 6 times the lean is taken off as well: a quadratic in z.
     room -= lean / 6

@@ -50,6 +50,18 @@ class GapModel:
         variance = np.maximum(np.maximum(none, half), whole)
         return np.asarray(np.sqrt(self.stats.mass * variance * self.inflation / self.rows))
 
+    @property
+    def between(self) -> float:
+        """How unequal the gaps are, as a variance; what noise alone would show is taken off."""
+        mass, gap = self.stats.mass, self.stats.gap
+        noise = shrunk_variance(self.stats, 1.0) * self.inflation / self.rows
+        return max(float(mass @ gap**2 - noise.sum() - np.abs(mass * gap).sum() ** 2), 0.0)
+
+    @property
+    def shares_variance(self) -> float:
+        """Variance that the sum of |residual| has because the shares of the bins are random."""
+        return float(self.between * self.inflation / self.rows)
+
     def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
         """Return how far residuals would be observed from the true ones, were those `residual`.
 

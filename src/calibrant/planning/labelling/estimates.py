@@ -45,6 +45,8 @@ class BinGaps:
         Brier score and its standard error.
     lean
         How far single labels pull the ECE upwards, see `calibrant.stats.error_bound`.
+    shares
+        Variance of a population's ECE because the shares of the bins are random.
     """
 
     gap: Floats
@@ -56,6 +58,7 @@ class BinGaps:
     brier: float
     brier_error: float
     lean: float
+    shares: float
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -64,10 +67,27 @@ class BinGaps:
 
     def upper(self, z: float) -> float:
         """Return the upper bound of the ECE at this normal quantile."""
+        return ece_upper(*self._seen, z, self.unseen, self.lean, self.shares)
+
+    def interval(self, z: float, one_sided: float) -> tuple[float, float, float]:
+        """Return the bias-corrected ECE with both ends.
+
+        An interval that starts at 0 can be wrong above alone: there the whole error that is
+        allowed is spent, and its end is the bound of one side.
+
+        Parameters
+        ----------
+        z, one_sided
+            Quantiles for two sides and for one.
+        """
+        value, low, high = ece_interval(*self._seen, z, self.extra)
+        bound = self.upper(z if low > 0 else one_sided)
+        return value, low, max(value, min(1.0, high + self.unseen, bound))
+
+    @property
+    def _seen(self) -> tuple[Floats, Floats, Floats]:
         known = self.known
-        return ece_upper(
-            self.gap[known], self.error[known], self.weight[known], z, self.unseen, self.lean
-        )
+        return self.gap[known], self.error[known], self.weight[known]
 
     @property
     def mean_gap(self) -> float:
@@ -173,6 +193,7 @@ def bin_gaps(pool: LabelPool, *, target: str = "pool") -> BinGaps:
             )
         ),
         lean=parts.lean(rest - shift[cell[lab]], np.sign(gap)),
+        shares=parts.between(np.abs(gap)),
     )
 
 
@@ -276,11 +297,7 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     bins = bin_gaps(pool, target=target)
     n = int(bins.labels.sum())
     z = float(stdtrit(max(n - 1, 1), (1 + level) / 2))
-    known = bins.known
-    value, low, high = ece_interval(
-        bins.gap[known], bins.error[known], bins.weight[known], z, bins.extra
-    )
-    one_sided = bins.upper(float(ndtri(level)))
+    known, one_sided = bins.known, float(ndtri(level))
 
     def normal(centre: float, error: float, least: float, most: float) -> Estimate:
         ends = max(least, centre - z * error), min(most, centre + z * error)
@@ -289,13 +306,11 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     said = float(pool.confidence.mean())
     # Without a label in a bin its gap may be anything: the predicted one with a spread of 0.5.
     return PoolEstimate(
-        ece=Estimate(
-            value, low, min(1.0, high + bins.unseen), n=n, level=level, interval="signs fixed"
-        ),
+        ece=Estimate(*bins.interval(z, one_sided), n=n, level=level, interval="signs fixed"),
         accuracy=normal(said + bins.mean_gap, bins.mean_error, 0.0, 1.0),
         mean_gap=normal(bins.mean_gap, bins.mean_error, -1.0, 1.0),
         brier=normal(bins.brier, bins.brier_error, 0.0, 1.0),
-        ece_upper=one_sided,
+        ece_upper=bins.upper(one_sided),
         gap=np.where(known, bins.gap, np.nan),
         gap_error=np.where(known, bins.error, np.nan),
         weight=bins.weight,
