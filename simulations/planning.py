@@ -192,8 +192,9 @@ def coverage_part():
     return (
         "Coverage by design and judge",
         f"2,000 answers, 200 labels, {RUNS['coverage']:,} runs; nominal 95 %. Three waves come "
-        "back to 70 %. A biased judge passes a third of the wrong answers. Where the error is "
-        "small, an interval of the ECE that ends at 0 covers more often than it says.",
+        "back to 70 %. A biased judge passes a third of the wrong answers. Bounds of the ECE hold "
+        "for any pattern of gaps, so with most patterns, and where the interval starts at 0, they "
+        "cover more often than they say.",
         _table(
             ("world", "design", "waves", "judge", *labels.QUANTITIES, "width of the gap"),
             [
