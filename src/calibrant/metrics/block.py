@@ -175,7 +175,7 @@ class MetricBlock(BlockData):
 
     def _dsc(self) -> tuple[float, float, float, str]:
         value = self.corp_parts.dsc
-        rising = dsc_influence(self.distinct, value)
+        rising = dsc_influence(self.distinct, self.fitted, value)
         by_rank = ranking.Influence(rising.constant[::-1], rising.slope[::-1])
         # The influence knows units; the simulation knows what is left where the curve is flat.
         error = max(self.ranked_error(by_rank), math.sqrt(self.corp_ends.dsc_variance))

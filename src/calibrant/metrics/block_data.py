@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
-from calibrant.metrics.corp_interval import CorpIntervals, corp_intervals
+from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.gaps.intervals import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.gaps.mean_gap import gap_of_means
@@ -25,7 +25,7 @@ from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.intervals import unseen_share
-from calibrant.stats.isotonic import DistinctSums
+from calibrant.stats.isotonic import DistinctSums, isotonic_fit
 from calibrant.stats.units import (
     MOST_SHARE,
     UnitInfluence,
@@ -192,19 +192,29 @@ class BlockData:
     @cached_property
     def corp_parts(self) -> Corp:
         """MCB, DSC and UNC."""
-        return corp_from_sums(self.distinct, float(self.ranked.squares.sum()))
+        return corp_from_sums(self.distinct, float(self.ranked.squares.sum()), self.fitted)
+
+    @cached_property
+    def fitted(self) -> FloatArray:
+        """The isotonic fit at distinct scores, rising."""
+        return isotonic_fit(self.distinct.weight, self.distinct.outcome)
+
+    @property
+    def corp_task(self) -> CorpTask:
+        """What the intervals of MCB and DSC are made from."""
+        return CorpTask(
+            self.distinct,
+            self.corp_parts,
+            self.fitted,
+            self.row_count,
+            self.gaps.inflation,
+            self.streams["corp"],
+        )
 
     @cached_property
     def corp_ends(self) -> CorpIntervals:
         """The interval of MCB, and what that of DSC needs."""
-        return corp_intervals(
-            self.distinct,
-            self.corp_parts,
-            rows=self.row_count,
-            inflation=self.gaps.inflation,
-            level=self.level,
-            rng=self.streams["corp"],
-        )
+        return corp_intervals([self.corp_task], level=self.level)[0]
 
     @cached_property
     def unseen(self) -> float:

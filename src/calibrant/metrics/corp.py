@@ -42,11 +42,20 @@ class Corp:
     unc: float
 
 
-def corp_from_sums(sums: DistinctSums, squares: float) -> Corp:
-    """Return the parts from sums at distinct confidences and the summed squared outcomes."""
+def corp_from_sums(sums: DistinctSums, squares: float, fitted: FloatArray | None = None) -> Corp:
+    """Return the parts from sums at distinct confidences and the summed squared outcomes.
+
+    Parameters
+    ----------
+    sums, squares
+        Of the rows.
+    fitted
+        The isotonic fit, where it is known.
+    """
     c, w, y = sums
     total = w.sum()
-    fitted = isotonic_fit(w, y)
+    if fitted is None:
+        fitted = isotonic_fit(w, y)
     mean = y.sum() / total
 
     def score(forecast: FloatArray | float) -> float:

@@ -13,22 +13,23 @@ variance of the squared distance of the curve from the confidences (MCB) or the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import CommonDraws, Stream
 from calibrant.stats.intervals import normal_quantile
-from calibrant.stats.inversion import first_crossing, share_of
+from calibrant.stats.inversion import crossing, share_of, side_by_side
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit, isotonic_fits
 from calibrant.stats.ranking import Influence
 
-__all__ = ["CorpIntervals", "corp_intervals", "dsc_influence"]
+__all__ = ["CorpIntervals", "CorpTask", "corp_intervals", "dsc_influence"]
 
 CELLS = 100
 DRAWS = 150
@@ -38,6 +39,10 @@ MANY = 9.0
 ROUNDING = 1e-12
 # How far rates are moved from the confidences (0) to the fitted curve (1) and beyond it.
 MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
+_MOVES = np.array(MOVES)[:, None]
+_FITTED = MOVES.index(1.0)
+# Blocks worked on together: more of them no longer fit into the nearer memory.
+TOGETHER = 16
 
 
 class CorpIntervals(NamedTuple):
@@ -48,47 +53,116 @@ class CorpIntervals(NamedTuple):
     dsc_variance: float
 
 
-def corp_intervals(
-    sums: DistinctSums,
-    parts: Corp,
-    *,
-    rows: int,
-    inflation: float,
-    level: float,
-    rng: Stream,
-) -> CorpIntervals:
-    """Return what the intervals of MCB and DSC need, from sums at distinct confidences."""
-    cells = merged_cells(sums, CELLS)
-    share = cells.weight / cells.weight.sum()
-    # Units that hang together count for fewer independent rows.
-    trials = np.maximum(np.rint(share * rows / inflation), 1).astype(np.int64)
-    fitted = isotonic_fit(cells.weight, cells.outcome)
-    rates = [
-        np.clip(cells.confidence + move * (fitted - cells.confidence), 0.0, 1.0) for move in MOVES
-    ]
-    drawn = _Drawn(cells, trials, rates, rng)
-    candidates = [float(share @ (cells.confidence - rate) ** 2) for rate in rates]
-    # Distances rather than their squares change evenly from one candidate to the next.
-    values = np.maximum.accumulate(np.sqrt(candidates))
-    # Fewer cells follow less noise, so what is compared with the draws has the same cells.
-    seen = parts if cells is sums else corp_from_sums(cells, 0.0)
-    low = first_crossing(
-        values, lambda move: share_of(drawn.mcb(move) >= seen.mcb - ROUNDING), level
+class CorpTask(NamedTuple):
+    """One block: sums at distinct confidences, its parts and fit, and how its rows vary.
+
+    `inflation` is the variance of the data's own units over that of independent rows.
+    """
+
+    sums: DistinctSums
+    parts: Corp
+    fitted: FloatArray
+    rows: int
+    inflation: float
+    stream: Stream
+
+
+def corp_intervals(tasks: Sequence[CorpTask], *, level: float) -> list[CorpIntervals]:
+    """Return what the intervals of MCB and DSC need, for one block or for many.
+
+    Parameters
+    ----------
+    tasks
+        The blocks; none changes what another one gets.
+    level
+        Coverage of the intervals.
+    """
+    found: list[CorpIntervals] = []
+    for start in range(0, len(tasks), TOGETHER):
+        lines = [_Line.of(task) for task in tasks[start : start + TOGETHER]]
+        found += _intervals(lines, level)
+    return found
+
+
+class _Line(NamedTuple):
+    """Rates on the way from the confidences to the fitted curve and beyond, and their distances."""
+
+    task: CorpTask
+    cells: DistinctSums
+    share: FloatArray
+    trials: NDArray[np.int64]
+    fitted: FloatArray
+    rates: FloatArray
+    distances: FloatArray
+    seen: Corp
+
+    @classmethod
+    def of(cls, task: CorpTask) -> _Line:
+        cells = merged_cells(task.sums, CELLS)
+        whole = cells is task.sums
+        share = cells.weight / cells.weight.sum()
+        # Units that hang together count for fewer independent rows.
+        trials = np.maximum(np.rint(share * task.rows / task.inflation), 1).astype(np.int64)
+        fitted = task.fitted if whole else isotonic_fit(cells.weight, cells.outcome)
+        moved = cells.confidence + _MOVES * (fitted - cells.confidence)
+        rates = np.minimum(np.maximum(moved, 0.0), 1.0)
+        squares = (cells.confidence - rates) ** 2
+        # Distances rather than their squares change evenly from one candidate to the next.
+        distances = np.maximum.accumulate(np.sqrt([float(share @ square) for square in squares]))
+        # Fewer cells follow less noise, so what is compared with the draws has the same cells.
+        seen = task.parts if whole else corp_from_sums(cells, 0.0)
+        return cls(task, cells, share, trials, fitted, rates, distances, seen)
+
+
+def _intervals(lines: Sequence[_Line], level: float) -> list[CorpIntervals]:
+    drawn, last = _Drawn(lines), len(MOVES) - 1
+
+    def at_least(numbers: list[int], moves: list[int]) -> list[float]:
+        drawn.draw(numbers, moves)
+        return [
+            share_of(drawn.mcb(k, move) >= lines[k].seen.mcb - ROUNDING)
+            for k, move in zip(numbers, moves, strict=True)
+        ]
+
+    def at_most(numbers: list[int], places: list[int]) -> list[float]:
+        moves = [last - place for place in places]
+        drawn.draw(numbers, moves)
+        return [
+            share_of(drawn.mcb(k, move) <= lines[k].seen.mcb + ROUNDING)
+            for k, move in zip(numbers, moves, strict=True)
+        ]
+
+    lows = side_by_side([crossing(line.distances, level) for line in lines], at_least)
+    # The last distance at which the observed MCB is not too small.
+    downs = side_by_side(
+        [crossing(line.distances[-1] - line.distances[::-1], level) for line in lines], at_most
     )
-    high = _high_end(values, drawn, seen.mcb, level)
-    if values[-1] == 0:
-        # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
-        high = math.sqrt(float(quantiles(drawn.mcb(0), ((1 + level) / 2,))[0]))
-    spread = drawn.dsc(MOVES.index(1.0))
+    drawn.draw(range(len(lines)), [_FITTED] * len(lines))
+    found = []
+    for number, (line, low, down) in enumerate(zip(lines, lows, downs, strict=True)):
+        high = float(line.distances[-1] - down)
+        if line.distances[-1] == 0:
+            # The curve is the diagonal itself: no line leads away from it, noise alone speaks.
+            drawn.draw([number], [0])
+            high = math.sqrt(float(quantiles(drawn.mcb(number, 0), ((1 + level) / 2,))[0]))
+        found.append(_joined(line, low, high, drawn.dsc(number, _FITTED), level))
+    return found
+
+
+def _joined(
+    line: _Line, low: float, high: float, spread: FloatArray, level: float
+) -> CorpIntervals:
+    """Return the intervals from the ends that outcomes leave, and the DSC of draws."""
+    task, cells, fitted, share = line.task, line.cells, line.fitted, line.share
 
     def of_confidences(squares: FloatArray) -> float:
-        return float(share @ (squares - share @ squares) ** 2) * inflation / rows
+        return float(share @ (squares - share @ squares) ** 2) * task.inflation / task.rows
 
     # The draws keep the confidences; what those vary is added to the distance of the ends.
     drawn_too = normal_quantile(level) ** 2 * of_confidences((cells.confidence - fitted) ** 2)
     return CorpIntervals(
-        _widened(low**2, high**2, parts.mcb, drawn_too),
-        2 * seen.dsc - float(spread.mean()),
+        _widened(low**2, high**2, task.parts.mcb, drawn_too),
+        2 * line.seen.dsc - float(spread.mean()),
         float(spread.var(ddof=1)) + of_confidences((fitted - share @ fitted) ** 2),
     )
 
@@ -96,42 +170,46 @@ def corp_intervals(
 class _Drawn:
     """MCB and DSC of the hits drawn at every move, computed when they are first asked for."""
 
-    def __init__(
-        self, cells: DistinctSums, trials: np.ndarray, rates: list[FloatArray], rng: Stream
-    ) -> None:
-        self._cells, self._trials = cells, trials
-        self._parts: dict[int, tuple[FloatArray, FloatArray]] = {}
-        self._hits: Sequence[Callable[[], FloatArray]]
-        if isinstance(rng, CommonDraws):
-            self._hits = [partial(rng.hits, trials, rate, DRAWS) for rate in rates]
-        else:
-            # A stream gives what comes next: what is looked at must not change it.
-            drawn = [_drawn_hits(trials, rate, rng) for rate in rates]
-            self._hits = [partial(np.asarray, hits) for hits in drawn]
+    def __init__(self, lines: Sequence[_Line]) -> None:
+        self._lines = lines
+        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        # A stream gives what comes next: what is looked at must not change it.
+        self._hits = {
+            (number, move): _drawn_hits(line.trials, rate, line.task.stream)
+            for number, line in enumerate(lines)
+            if not isinstance(line.task.stream, CommonDraws)
+            for move, rate in enumerate(line.rates)
+        }
 
-    def mcb(self, move: int) -> FloatArray:
-        """Return the MCB of every draw at a move."""
-        return self._of(move)[0]
+    def mcb(self, number: int, move: int) -> FloatArray:
+        """Return the MCB of every draw of a block at a move."""
+        return self._parts[number, move][0]
 
-    def dsc(self, move: int) -> FloatArray:
-        """Return the DSC of every draw at a move."""
-        return self._of(move)[1]
+    def dsc(self, number: int, move: int) -> FloatArray:
+        """Return the DSC of every draw of a block at a move."""
+        return self._parts[number, move][1]
 
-    def _of(self, move: int) -> tuple[FloatArray, FloatArray]:
-        if move not in self._parts:
-            self._parts[move] = _drawn_parts(self._cells, self._trials, self._hits[move]())
-        return self._parts[move]
+    def draw(self, numbers: Iterable[int], moves: Iterable[int]) -> None:
+        """Draw for blocks, each at its own move, those with equally many cells together."""
+        alike: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+        for key in zip(numbers, moves, strict=True):
+            if key not in self._parts:
+                line = self._lines[key[0]]
+                alike[line.task.stream, line.share.size].append(key)
+        for keys in alike.values():
+            stack = [self._lines[number] for number, _ in keys]
+            weight = np.stack([line.trials for line in stack]).astype(np.float64)
+            confidence = np.stack([line.cells.confidence for line in stack])
+            parts = _drawn_parts(confidence, weight, self._stacked_hits(keys))
+            self._parts |= dict(zip(keys, zip(*parts, strict=True), strict=True))
 
-
-def _high_end(values: FloatArray, drawn: _Drawn, seen: float, level: float) -> float:
-    """Return the last distance at which the observed MCB is not too small."""
-    last = len(values) - 1
-    down = first_crossing(
-        values[-1] - values[::-1],
-        lambda place: share_of(drawn.mcb(last - place) <= seen + ROUNDING),
-        level,
-    )
-    return float(values[-1] - down)
+    def _stacked_hits(self, keys: Sequence[tuple[int, int]]) -> FloatArray:
+        lines = [self._lines[number] for number, _ in keys]
+        stream = lines[0].task.stream
+        if not isinstance(stream, CommonDraws):
+            return np.stack([self._hits[key] for key in keys])
+        rates = np.stack([self._lines[number].rates[move] for number, move in keys])
+        return stream.hits(np.stack([line.trials for line in lines]), rates, DRAWS)
 
 
 def _widened(low: float, high: float, value: float, square: float) -> tuple[float, float]:
@@ -142,12 +220,11 @@ def _widened(low: float, high: float, value: float, square: float) -> tuple[floa
     return low, value + math.sqrt((high - value) ** 2 + square)
 
 
-def dsc_influence(sums: DistinctSums, dsc: float) -> Influence:
+def dsc_influence(sums: DistinctSums, fitted: FloatArray, dsc: float) -> Influence:
     """Return the influence of rows on DSC, by distinct confidence in rising order.
 
     With g the recalibrated rate and m the base rate it is (g - m)^2 + 2 (g - m)(y - g) - DSC.
     """
-    fitted = isotonic_fit(sums.weight, sums.outcome)
     away = fitted - sums.outcome.sum() / sums.weight.sum()
     return Influence(away**2 - 2 * away * fitted - dsc, 2 * away)
 
@@ -170,13 +247,17 @@ def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) 
 
 
 def _drawn_parts(
-    cells: DistinctSums, trials: np.ndarray, hits: FloatArray
+    confidence: FloatArray, weight: FloatArray, hits: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return MCB and DSC of every row of drawn hits."""
-    weight = trials.astype(np.float64)
-    total = weight.sum()
-    fitted = isotonic_fits(weight, hits)
-    away = cells.confidence - fitted
-    mcb = away**2 @ weight + 2 * (away * (weight * fitted - hits)).sum(axis=1)
-    centred = fitted - hits.sum(axis=1, keepdims=True) / total
-    return mcb / total, centred**2 @ weight / total
+    """Return MCB and DSC of all drawn hits, by block and draw."""
+    total = weight.sum(axis=-1, keepdims=True)
+    each = weight[:, None]
+    fitted = isotonic_fits(each, hits)
+    away = confidence[:, None] - fitted
+    mcb = _weighted(away**2, weight) + 2 * (away * (each * fitted - hits)).sum(axis=-1)
+    centred = fitted - hits.sum(axis=-1, keepdims=True) / total[..., None]
+    return mcb / total, _weighted(centred**2, weight) / total
+
+
+def _weighted(squares: FloatArray, weight: FloatArray) -> FloatArray:
+    return np.asarray((squares @ weight[..., None])[..., 0])

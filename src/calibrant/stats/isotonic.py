@@ -81,7 +81,7 @@ def isotonic_fit(weight: FloatArray, outcome: FloatArray) -> FloatArray:
 
 
 def isotonic_fits(weight: FloatArray, outcomes: FloatArray) -> FloatArray:
-    """Return the rising fit to every row of `outcomes` over the same weights, all above 0.
+    """Return the rising fit to every row of `outcomes`.
 
     One regression serves all rows: rates of later rows are lifted above all earlier ones, so that
     no block of equal fits can reach across.
@@ -89,24 +89,25 @@ def isotonic_fits(weight: FloatArray, outcomes: FloatArray) -> FloatArray:
     Parameters
     ----------
     weight
-        Shape (k,).
+        Above 0, shape (k,), or one that stretches to that of `outcomes`.
     outcomes
-        Sums of outcomes between 0 and 1, shape (draws, k).
+        Sums of outcomes between 0 and 1, shape (..., k).
 
     Examples
     --------
     >>> isotonic_fits(np.ones(3), np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0]])).tolist()
     [[0.0, 0.5, 0.5], [0.5, 0.5, 1.0]]
     """
-    draws, size = outcomes.shape
-    lifted = (outcomes / weight + 2.0 * np.arange(draws)[:, None]).ravel()
+    above = 2.0 * np.arange(outcomes.size // outcomes.shape[-1])
+    lifted = (outcomes / weight + above.reshape(*outcomes.shape[:-1], 1)).ravel()
     weights = np.broadcast_to(weight, outcomes.shape).ravel()
     _, starts = pooled_adjacent(lifted, weights)
     lengths = np.empty(starts.size, np.intp)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
     lengths[-1] = lifted.size - starts[-1]
-    alike = bool((weight == weight[0]).all())
-    held = lengths * weight[0] if alike else np.add.reduceat(weights, starts)
+    first = weight.flat[0]
+    alike = bool((weight == first).all())
+    held = lengths * first if alike else np.add.reduceat(weights, starts)
     # From the sums themselves: lifted rates have lost their last digits.
     means = np.add.reduceat(outcomes.ravel(), starts) / held
-    return np.repeat(means, lengths).reshape(draws, size)
+    return np.repeat(means, lengths).reshape(outcomes.shape)

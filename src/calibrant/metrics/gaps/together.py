@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
 from calibrant.metrics.perfect import calibration_tests
@@ -46,7 +47,9 @@ def _add_intervals(few: Sequence[RowBlock]) -> None:
         [block.smooth_task for block in few], level=level, resamples=resamples
     )
     matched = matched_errors([own.stats for own in gaps], [own.inflation for own in gaps])
+    corp = corp_intervals([block.corp_task for block in few], level=level)
     for number, block in enumerate(few):
+        block.corp_ends = corp[number]
         block.gap_ends, block.half_highs = ends[number], highs[number]
         block.smooth_ends, block.matched = smooth[number], matched[number]
 

@@ -69,7 +69,15 @@ class CommonDraws:
         return _normals(self._key, max(rows, FEW_ROWS), columns)[:rows]
 
     def hits(self, trials: NDArray[np.int64], chance: FloatArray, draws: int) -> FloatArray:
-        """Return binomial numbers, shape (draws, k): a uniform number for every trial.
+        """Return binomial numbers, shape (..., draws, k): a uniform number for every trial.
+
+        Parameters
+        ----------
+        trials, chance
+            Of one model, shape (k,), or of several, shape (m, k); each gets its own numbers
+            whatever the others are.
+        draws
+            How many numbers of each.
 
         Examples
         --------
@@ -77,14 +85,20 @@ class CommonDraws:
         >>> CommonDraws(0).hits(trials, chance, 1000).mean(axis=0).round(1).tolist()
         [0.5, 1.8]
         """
-        total = int(trials.sum())
-        uniform = _uniforms(self._key, max(total, FEW_ROWS), draws)[:total]
-        hit = uniform < np.repeat(chance, trials)[:, None]
-        if total > trials.size:
-            # A product adds up whole numbers without rounding, and faster than sums over pieces.
-            own = np.repeat(np.eye(trials.size), trials, axis=1)
-            return (own @ hit.astype(np.float64)).T
-        return hit.T.astype(np.float64)
+        times = trials.ravel()
+        totals = trials.reshape(-1, trials.shape[-1]).sum(axis=1)
+        most, least = int(totals.max()), int(totals.min())
+        uniform = _uniforms(self._key, max(most, FEW_ROWS), draws)[:most]
+        at = np.repeat(chance.ravel(), times)
+        if most == least:
+            hit = (uniform < at.reshape(-1, most, 1)).reshape(-1, draws)
+        else:
+            starts = np.repeat(totals.cumsum() - totals, totals)
+            hit = uniform[np.arange(at.size) - starts] < at[:, None]
+        if at.size > times.size:
+            hit = np.add.reduceat(hit, times.cumsum() - times, axis=0, dtype=np.int32)
+        found: FloatArray = hit.reshape(*trials.shape, draws).swapaxes(-1, -2).astype(np.float64)
+        return found
 
     def resampled(self, rows: int, draws: int) -> NDArray[np.intp]:
         """Return rows drawn with replacement, shape (draws, rows)."""
