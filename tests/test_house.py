@@ -1,5 +1,7 @@
 """The structure: no circles of imports, no drawer that overflows."""
 
+import ast
+
 import grimp
 import pytest
 
@@ -8,6 +10,7 @@ from support import ROOT
 SOURCE = ROOT / "src" / "calibrant"
 LONGEST_FILE = 400
 MOST_FILES = 20
+LONG_FUNCTION = 25
 
 
 def circles(follows):
@@ -71,3 +74,25 @@ def test_no_folder_is_a_drawer(place):
         if (count := len(list(folder.glob("*.py")))) > MOST_FILES
     }
     assert full == {}
+
+
+def function_lengths(source):
+    """Return the lines of every function without its docstring, in order."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            told = node.body[0] if ast.get_docstring(node) is not None else None
+            words = told.end_lineno - told.lineno + 1 if told else 0
+            found.append(node.end_lineno - node.lineno + 1 - words)
+    return found
+
+
+def test_docstrings_are_not_counted():
+    assert function_lengths('def f():\n    """Two\n    lines."""\n    return 1\n') == [2]
+
+
+def test_nine_of_ten_functions_are_short():
+    found = sorted(
+        lines for path in SOURCE.rglob("*.py") for lines in function_lengths(path.read_text())
+    )
+    assert found[int(0.9 * len(found))] <= LONG_FUNCTION
