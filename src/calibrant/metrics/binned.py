@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ __all__ = [
     "BinStats",
     "ReliabilityBins",
     "bin_statistics",
+    "bins_of_stats",
     "ece",
     "over_confidence",
     "placement",
@@ -307,18 +310,39 @@ def reliability_bins(
     check_level(level)
     data = check(confidence, correct, weights)
     stats = bin_statistics(data, bins=bins, strategy=strategy, counted=counted)
-    low, high = wilson_interval(stats.rate, stats.effective, level)
-    reach = special.ndtri((1 + level) / 2) * np.sqrt(stats.spread / stats.effective)
-    return ReliabilityBins(
-        lower=stats.lower,
-        upper=stats.upper,
-        n=stats.rows,
-        mass=stats.mass,
-        confidence=stats.confidence,
-        rate=stats.rate,
-        low=low,
-        high=high,
-        band_low=np.maximum(stats.confidence - reach, 0.0),
-        band_high=np.minimum(stats.confidence + reach, 1.0),
-        level=level,
-    )
+    return bins_of_stats([stats], level)[0]
+
+
+def bins_of_stats(many: Sequence[BinStats], level: float) -> list[ReliabilityBins]:
+    """Return the bins of reliability diagrams from the sums over them, made together."""
+    whole = BinStats(*(np.concatenate(column) for column in zip(*map(_columns, many), strict=True)))
+    low, high = wilson_interval(whole.rate, whole.effective, level)
+    reach = special.ndtri((1 + level) / 2) * np.sqrt(whole.spread / whole.effective)
+    columns = [low, high, whole.confidence - reach, whole.confidence + reach]
+    np.maximum(columns[2], 0.0, out=columns[2])
+    np.minimum(columns[3], 1.0, out=columns[3])
+    found = []
+    for stats, (start, stop) in zip(
+        many, pairwise([0, *accumulate(stats.rows.size for stats in many)]), strict=True
+    ):
+        low, high, band_low, band_high = (column[start:stop] for column in columns)
+        found.append(
+            ReliabilityBins(
+                lower=stats.lower,
+                upper=stats.upper,
+                n=stats.rows,
+                mass=stats.mass,
+                confidence=stats.confidence,
+                rate=stats.rate,
+                low=low,
+                high=high,
+                band_low=band_low,
+                band_high=band_high,
+                level=level,
+            )
+        )
+    return found
+
+
+def _columns(stats: BinStats) -> list[FloatArray]:
+    return [getattr(stats, name) for name in stats.__slots__]

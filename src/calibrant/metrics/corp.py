@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.inputs import check, check_level
@@ -23,13 +26,22 @@ from calibrant.stats.isotonic import (
 __all__ = [
     "Corp",
     "ReliabilityCurve",
+    "calibrated_bands",
     "corp",
     "corp_from_sums",
+    "curve_with_band",
     "dsc",
     "mcb",
     "reliability_curve",
     "unc",
 ]
+
+
+# Cells of nearly equal confidences that the band is made for, and simulations behind it.
+BAND_CELLS = 512
+BAND_DRAWS = 200
+# Blocks whose bands are made together: more of them no longer fit into the nearer memory.
+TOGETHER = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +195,7 @@ def reliability_curve(
     weights: ArrayLike | None = None,
     points: int = 200,
     level: float = 0.95,
-    resamples: int = 200,
+    resamples: int = BAND_DRAWS,
     rng: RngLike | CommonDraws = 0,
 ) -> ReliabilityCurve:
     """Return the CORP reliability curve with the band of a calibrated model at this n.
@@ -210,25 +222,79 @@ def reliability_curve(
         )
     data = check(confidence, correct, weights).present()
     sums = distinct_sums(*data)
-    fitted = isotonic_fit(sums.weight, sums.outcome)
-    shown = np.unique(np.linspace(0, sums.confidence.size - 1, points).round().astype(np.intp))
-    cells = merged_cells(sums, 512)
+    cells = merged_cells(sums, BAND_CELLS)
     simulated = calibrated_curves(cells, data.rows / sums.weight.sum(), resamples, rng)
-    tail = (1 - level) / 2
-    low, high = quantiles(simulated, (tail, 1 - tail))
-    nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
-        0, cells.confidence.size - 1
-    )
-    edges = np.append(shown, sums.weight.size)
+    band = quantiles(simulated, _tails(level))
+    fitted = isotonic_fit(sums.weight, sums.outcome)
+    return curve_with_band(sums, fitted, (cells, band), points=points, rows=data.rows, level=level)
+
+
+def curve_with_band(
+    sums: DistinctSums,
+    fitted: FloatArray,
+    band: tuple[DistinctSums, FloatArray],
+    *,
+    points: int,
+    rows: int,
+    level: float,
+) -> ReliabilityCurve:
+    """Return the curve at some of its points.
+
+    Parameters
+    ----------
+    sums, fitted
+        Sums at distinct confidences, and the isotonic fit to them.
+    band
+        The cells that the band was made for, and its two ends there.
+    points, rows, level
+        Most points of the curve; rows behind it; level of the band.
+    """
+    cells, (low, high) = band
+    shown = _shown(sums.weight.size, points)
+    nearest = shown
+    if cells is not sums:
+        nearest = np.searchsorted(cells.confidence, sums.confidence[shown]).clip(
+            0, cells.confidence.size - 1
+        )
     return ReliabilityCurve(
         confidence=sums.confidence[shown],
         rate=fitted[shown],
         band_low=low[nearest],
         band_high=high[nearest],
-        weight=np.add.reduceat(sums.weight, edges[:-1]) / sums.weight.sum(),
-        n=data.rows,
+        weight=np.add.reduceat(sums.weight, shown) / sums.weight.sum(),
+        n=rows,
         level=level,
     )
+
+
+def calibrated_bands(
+    many: Sequence[DistinctSums], level: float, rng: CommonDraws, resamples: int = BAND_DRAWS
+) -> list[FloatArray]:
+    """Return the band of `reliability_curve` for sums of rows without weights, made together."""
+    alike: defaultdict[int, list[int]] = defaultdict(list)
+    for number, sums in enumerate(many):
+        alike[sums.weight.size].append(number)
+    found: dict[int, FloatArray] = {}
+    for numbers in alike.values():
+        for start in range(0, len(numbers), TOGETHER):
+            some = numbers[start : start + TOGETHER]
+            trials = np.stack([many[number].weight for number in some])
+            chance = np.stack([many[number].confidence for number in some])
+            drawn = rng.hits(trials.astype(np.int64), chance, resamples)
+            bands = quantiles(isotonic_fits(trials[:, None], drawn), _tails(level), axis=1)
+            found |= zip(some, bands.swapaxes(0, 1), strict=True)
+    return [found[number] for number in range(len(many))]
+
+
+def _tails(level: float) -> tuple[float, float]:
+    tail = (1 - level) / 2
+    return tail, 1 - tail
+
+
+@lru_cache(maxsize=64)
+def _shown(size: int, points: int) -> NDArray[np.intp]:
+    """Return which of many points are shown: the first, the last, and evenly between."""
+    return np.unique(np.linspace(0, size - 1, points).round().astype(np.intp))
 
 
 def calibrated_curves(

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
-from calibrant.metrics.corp import ReliabilityCurve, reliability_curve
+from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve
 from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
+from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.kernels import even_steps
@@ -70,6 +71,8 @@ class RowBlock(MetricBlock):
         self.errors: dict[str, float] = {}
         # Tests that were made ahead, by their number of bins.
         self.tests: dict[int, CalibrationTest] = {}
+        # The same of bands around the curve, by their stream.
+        self.bands: dict[Stream, FloatArray] = {}
 
     @property
     def n(self) -> int:
@@ -107,12 +110,22 @@ class RowBlock(MetricBlock):
 
     def reliability_bins(self) -> ReliabilityBins:
         """Return the bins of the reliability diagram."""
+        return self.diagram
+
+    @cached_property
+    def diagram(self) -> ReliabilityBins:
+        """The bins of the reliability diagram."""
         return reliability_bins(
             *self.given, bins=self.bins, weights=self.given_weights, level=self.level
         )
 
     def reliability_curve(self, points: int, rng: Stream) -> ReliabilityCurve:
         """Return the curve by isotonic regression, with the band of perfect calibration."""
+        if rng in self.bands:
+            band, rows = (self.distinct, self.bands[rng]), self.data.rows
+            return curve_with_band(
+                self.distinct, self.fitted, band, points=points, rows=rows, level=self.level
+            )
         return reliability_curve(
             *self.given, points=points, rng=rng, weights=self.given_weights, level=self.level
         )

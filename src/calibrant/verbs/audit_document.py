@@ -126,7 +126,7 @@ def _made(
     """Return the entries of some blocks; those of few rows are worked on together."""
     streams = [found.stream(options.seed) for found in some]
     blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
-    work_ahead(blocks)
+    work_ahead(blocks, streams)
     return [_entry(*one, options, margin) for one in zip(some, blocks, streams, strict=True)]
 
 

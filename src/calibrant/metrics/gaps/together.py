@@ -10,31 +10,53 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from calibrant.metrics.binned import bins_of_stats
+from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
 from calibrant.metrics.perfect import calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smoothed.interval import smooth_intervals
-from calibrant.stats.few.draws import CommonDraws
+from calibrant.stats.few.draws import CommonDraws, Stream
 
 __all__ = ["work_ahead"]
 
 
-def work_ahead(blocks: Sequence[object]) -> None:
+def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
     """Give blocks of few rows what is listed or simulated for all of them at once.
 
     Every block gets what it would find by itself; other blocks are left as they are.
+
+    Parameters
+    ----------
+    blocks
+        Of one audit.
+    streams
+        Their streams of random numbers, which those of few rows share.
     """
-    few = [block for block in blocks if isinstance(block, RowBlock) and _shares_draws(block)]
-    if len(few) < 2:
+    few, shared = [], None
+    for block, stream in zip(blocks, streams, strict=True):
+        if isinstance(block, RowBlock) and block.probability and isinstance(stream, CommonDraws):
+            few.append(block)
+            shared = stream
+    if shared is None or len(few) < 2:
         return
     _add_intervals(few)
-    _add_tests([block for block in few if block.independent and block.data.weights is None])
+    plain = [block for block in few if block.data.weights is None]
+    _add_diagrams([block for block in plain if not block.graded], shared)
+    _add_tests([block for block in plain if block.independent])
 
 
-def _shares_draws(block: RowBlock) -> bool:
-    return block.probability and isinstance(block.streams["gaps"], CommonDraws)
+def _add_diagrams(few: Sequence[RowBlock], shared: CommonDraws) -> None:
+    if not few:
+        return
+    level = few[0].level
+    diagrams = bins_of_stats([block.gaps.stats for block in few], level)
+    bands = calibrated_bands([block.distinct for block in few], level, shared)
+    for block, diagram, band in zip(few, diagrams, bands, strict=True):
+        block.diagram = diagram
+        block.bands[shared] = band
 
 
 def _add_intervals(few: Sequence[RowBlock]) -> None:
