@@ -38,9 +38,21 @@ def test_grades_that_are_not_kept_lead_to_a_study(tmp_path, monkeypatch):
     names = {"id": "question_id", "question": "text", "gold": "references"}
     table = pl.DataFrame(SAMPLES | GOLD).select(*names).rename(names)
     table.write_ndjson("gold.jsonl")
-    found = cal.grade("samples.jsonl", samples="replies", references="gold.jsonl")
     wanted = "calibrant grade samples.jsonl --samples replies --references gold.jsonl --out study"
-    assert shown_step(found) == wanted
+    for verb in (cal.grade, cal.audit):
+        found = verb("samples.jsonl", samples="replies", references="gold.jsonl")
+        assert shown_step(found) == wanted
+
+
+def test_a_step_that_leaves_the_weights_behind_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    cells = {"p": rng.random(200), "y": rng.integers(0, 2, 200), "w": rng.random(200) + 0.5}
+    pl.DataFrame(cells).write_csv("s.csv")
+    found = cal.audit("s.csv", confidence="p", correct="y", weights="w")["next"]
+    assert found["command"].startswith("calibrant decide s.csv --confidence p --correct y")
+    assert found["why"].endswith("(`decide` has no weights: every row counts once)")
+    assert "weights" not in cal.audit("s.csv", confidence="p", correct="y")["next"]["why"]
 
 
 @pytest.mark.parametrize(

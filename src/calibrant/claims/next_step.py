@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims.claim import Claim
@@ -54,29 +53,29 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
         command, why = _graded(head, columns)
     else:
         following, goal, why = _step(verb, claims)
-        read = read_as(head.get("settings") or {}, following)
+        settings = head.get("settings") or {}
+        read = read_as(settings, following)
         command = f"calibrant {following} {input_words(head)}{read}{goal}"
+        why += _without_weights(settings, following)
     return {"command": as_call(command), "why": why}
 
 
-def graded_step(head: Mapping[str, Any], references: Any, out: Any) -> dict[str, str]:
+def graded_step(head: Mapping[str, Any], out: Any) -> dict[str, str]:
     """Return what to do with graded answers: audit the study, or write one first.
 
     Examples
     --------
-    >>> head = {"source": "s.csv", "input": [{"path": "s.csv"}], "samples": {"columns": {}}}
-    >>> graded_step(head, None, "my study")["command"]
+    >>> samples = {"columns": {}, "references_file": "gold.csv"}
+    >>> head = {"source": "s.csv", "input": [{"path": "s.csv"}], "samples": samples}
+    >>> graded_step(head, "my study")["command"]
     "calibrant audit 'my study'"
-    >>> graded_step(head, "gold.csv", None)["command"]
+    >>> graded_step(head, None)["command"]
     'calibrant grade s.csv --references gold.csv --out study'
     """
     if out is not None:
         command = f"calibrant audit {shlex.quote(str(out))}"
         return {"command": command, "why": "See how far the confidence can be trusted"}
     command, why = _graded(head, head["samples"]["columns"])
-    if isinstance(references, str | PurePath):
-        given = f" --references {shlex.quote(str(references))}"
-        command = command.replace(" --out study", f"{given} --out study")
     return {"command": as_call(command), "why": why}
 
 
@@ -89,6 +88,8 @@ def _graded(head: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, s
         for role in ("samples", "reference", "correct", "question", "model")
         if role in columns and role not in guessed
     ]
+    beside = head["samples"].get("references_file")
+    named += [f"--references {shlex.quote(beside)}"] if beside else []
     command = " ".join(["calibrant grade", input_words(head), *named, "--out study"])
     return command, "Keep the grades: decide, compare and groups read them"
 
@@ -101,6 +102,13 @@ def _step(verb: str, claims: Sequence[Claim]) -> tuple[str, str, str]:
             return "compare", "", "Is one model better calibrated, or only more accurate?"
         return "decide", " --max-error 0.10", "Where may it answer alone?"
     return "plan", " --claim 'ece<0.05'", "How many labels would decide it?"
+
+
+def _without_weights(settings: Mapping[str, Any], verb: str) -> str:
+    """Return what a reader should know whose weights the next verb cannot be told."""
+    weighted = (settings.get("columns") or {}).get("weights")
+    lost = weighted and "weights" not in COLUMNS[verb]
+    return f" (`{verb}` has no weights: every row counts once)" if lost else ""
 
 
 def as_call(command: str) -> str:

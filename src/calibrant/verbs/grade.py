@@ -119,7 +119,7 @@ def grade(
             ],
             "methods": _methods(graded),
             "written": [] if out is None else [str(path) for path in _written(graded, Study(out))],
-            "next": graded_step({**head, "samples": graded.how}, references, out),
+            "next": graded_step({**head, "samples": graded.how}, out),
         }
     )
 

@@ -109,7 +109,7 @@ def grade_samples(
         "columns": dict(samples.columns),
         "guessed": list(samples.guessed),
         "notes": notes,
-    }
+    } | ({} if samples.beside is None else {"references_file": samples.beside})
     return GradedSamples(
         samples.questions,
         draws,

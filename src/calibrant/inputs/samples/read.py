@@ -62,7 +62,7 @@ class Samples:
     """Questions with their references, and one row per sampled answer.
 
     `columns` says which column plays which role, `guessed` which of these were not named by the
-    caller, `notes` what else a reader should know.
+    caller, `notes` what else a reader should know, `beside` in which file the references are.
     """
 
     questions: pl.DataFrame
@@ -71,6 +71,7 @@ class Samples:
     columns: Mapping[str, str] = field(default_factory=dict)
     guessed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    beside: str | None = None
 
 
 def read_samples(
@@ -103,8 +104,13 @@ def read_samples(
     found = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         found = match_references(found, load_questions(references), source_name(references))
+        found = replace(found, beside=str(references)) if _is_file(references) else found
     _require(found, source_name(parts[0]))
     return found
+
+
+def _is_file(given: Any) -> bool:
+    return isinstance(given, str | Path)
 
 
 def _read_one(data: Any, wanted: SampleColumns, *, several: bool, known: bool) -> Samples:
