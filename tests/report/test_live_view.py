@@ -26,9 +26,11 @@ pytestmark = pytest.mark.browser
 CALIBRANT = Path(sys.executable).parent / "calibrant"
 WAIT = 120
 SHOWN = "return document.getElementById('progress')?.textContent || ''"
-BAR = "return document.querySelector('#progress progress')?.value ?? null"
-COUNTED = (
-    "return [...document.querySelectorAll('.hero-picture .wide .gap')].map(t => t.textContent)"
+# Text, bar and counts at one moment: the page loads itself again between two questions.
+SEEN = (
+    "return [document.getElementById('progress')?.textContent || '',"
+    " document.querySelector('#progress progress')?.value ?? null,"
+    " [...document.querySelectorAll('.hero-picture .wide .gap')].map(t => t.textContent)]"
 )
 
 
@@ -53,7 +55,7 @@ def viewing(path):
 
 @pytest.mark.slow
 def test_a_run_is_followed_to_its_result(browser, tmp_path):
-    with Oracle(latency_s=1.0) as oracle:
+    with Oracle(latency_s=0.4) as oracle:
         folder = write_study(
             tmp_path / "study",
             oracle.url,
@@ -72,9 +74,9 @@ def test_a_run_is_followed_to_its_result(browser, tmp_path):
             seen = []
             while work.poll() is None:
                 # Loading itself again, the page has no bar for a moment.
-                said, share = browser.execute_script(SHOWN), browser.execute_script(BAR)
+                said, share, counts = browser.execute_script(SEEN)
                 if share is not None:
-                    seen.append((said, share, browser.execute_script(COUNTED)))
+                    seen.append((said, share, counts))
                 time.sleep(0.2)
             assert work.returncode == 0
             shares = [share for _, share, _ in seen]
@@ -113,7 +115,8 @@ def test_labels_are_followed_as_they_come(browser, tmp_path):
             "return document.querySelector('.first')?.textContent"
             ".includes('60 of 400 rows labelled')",
         )
-        assert browser.execute_script(SHOWN).strip() == "follows the labels as they come"
+        said = "follows the labels as they come"
+        wait_for(browser, f"return ({SHOWN[7:]}).trim() === '{said}'")
         label()
         # The open page loads itself again: nobody touches it.
         wait_for(

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from browser import opened_browser
+from support import call
 
 pytestmark = [pytest.mark.browser, pytest.mark.data, pytest.mark.slow]
 
@@ -52,12 +53,7 @@ def pool_of(shared_data, folder, kind):
 
 
 def calibrant(*words):
-    done = subprocess.run(
-        [sys.executable, "-m", "calibrant", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = call(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
