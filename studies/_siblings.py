@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,21 +81,29 @@ def alike_pairs(folder: Path, *, least: float = 0.6) -> list[Siblings]:
     found = []
     for kind, owner, names in lists(folder):
         question = QUESTIONS[kind].format(owner)
-        for a, b in itertools.combinations(names, 2):
-            alike = _alike(a.lower(), b.lower())
-            if alike > least and frozenset((a, b)) not in ONE_THING:
+        for a, b, alike in _alike(names, least):
+            if frozenset((a, b)) not in ONE_THING:
                 found.append(Siblings(kind, a, b, question, alike, names))
     return sorted(found, key=lambda pair: (-pair.alike, pair.kind, pair.a, pair.b))
 
 
-def _alike(a: str, b: str) -> float:
-    words_a, words_b = set(a.split()), set(b.split())
-    if words_a < words_b or words_b < words_a:
-        return 0.99
-    matcher = difflib.SequenceMatcher(None, a, b)
-    if matcher.real_quick_ratio() <= 0.6 or matcher.quick_ratio() <= 0.6:
-        return 0.0
-    return matcher.ratio()
+def _alike(names: Sequence[str], least: float) -> Iterator[tuple[str, str, float]]:
+    """Yield the pairs of a list that are more alike than `least`."""
+    lower = [name.lower() for name in names]
+    words = [set(name.split()) for name in lower]
+    matcher = difflib.SequenceMatcher(None)
+    for place, b in enumerate(names):
+        # The matcher reads its second text once, and keeps it for all first ones.
+        matcher.set_seq2(lower[place])
+        for before in range(place):
+            if words[before] < words[place] or words[place] < words[before]:
+                alike = 0.99
+            else:
+                matcher.set_seq1(lower[before])
+                upper = matcher.real_quick_ratio() > least and matcher.quick_ratio() > least
+                alike = matcher.ratio() if upper else 0.0
+            if alike > least:
+                yield names[before], b, alike
 
 
 def chosen(pairs: list[Siblings]) -> list[Siblings]:
