@@ -14,6 +14,7 @@ from calibrant.core import InputError, RngLike, as_generator
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import CommonDraws
 from calibrant.stats.isotonic import (
     DistinctSums,
@@ -40,8 +41,8 @@ __all__ = [
 # Cells of nearly equal confidences that the band is made for, and simulations behind it.
 BAND_CELLS = 512
 BAND_DRAWS = 200
-# Blocks whose bands are made together: more of them no longer fit into the nearer memory.
-TOGETHER = 16
+# Drawn numbers of several blocks that are worked on at a time.
+TOGETHER = 15_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +276,8 @@ def calibrated_bands(
     for number, sums in enumerate(many):
         alike[sums.weight.size].append(number)
     found: dict[int, FloatArray] = {}
-    for numbers in alike.values():
-        for start in range(0, len(numbers), TOGETHER):
-            some = numbers[start : start + TOGETHER]
+    for size, numbers in alike.items():
+        for some in batches(numbers, TOGETHER // (size * resamples)):
             trials = np.stack([many[number].weight for number in some])
             chance = np.stack([many[number].confidence for number in some])
             drawn = rng.hits(trials.astype(np.int64), chance, resamples)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import CommonDraws, Stream
 from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.inversion import crossing, share_of, side_by_side
@@ -41,8 +42,9 @@ ROUNDING = 1e-12
 MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
 _MOVES = np.array(MOVES)[:, None]
 _FITTED = MOVES.index(1.0)
-# Blocks worked on together: more of them no longer fit into the nearer memory.
-TOGETHER = 16
+# Drawn numbers of several blocks that are worked on at a time, and blocks that are looked at.
+TOGETHER = 15_000
+SIDE_BY_SIDE = 32
 
 
 class CorpIntervals(NamedTuple):
@@ -78,9 +80,8 @@ def corp_intervals(tasks: Sequence[CorpTask], *, level: float) -> list[CorpInter
         Coverage of the intervals.
     """
     found: list[CorpIntervals] = []
-    for start in range(0, len(tasks), TOGETHER):
-        lines = [_Line.of(task) for task in tasks[start : start + TOGETHER]]
-        found += _intervals(lines, level)
+    for some in batches(tasks, SIDE_BY_SIDE):
+        found += _intervals([_Line.of(task) for task in some], level)
     return found
 
 
@@ -191,17 +192,18 @@ class _Drawn:
 
     def draw(self, numbers: Iterable[int], moves: Iterable[int]) -> None:
         """Draw for blocks, each at its own move, those with equally many cells together."""
-        alike: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+        alike: defaultdict[tuple[Stream, int], list[tuple[int, int]]] = defaultdict(list)
         for key in zip(numbers, moves, strict=True):
             if key not in self._parts:
                 line = self._lines[key[0]]
                 alike[line.task.stream, line.share.size].append(key)
-        for keys in alike.values():
-            stack = [self._lines[number] for number, _ in keys]
-            weight = np.stack([line.trials for line in stack]).astype(np.float64)
-            confidence = np.stack([line.cells.confidence for line in stack])
-            parts = _drawn_parts(confidence, weight, self._stacked_hits(keys))
-            self._parts |= dict(zip(keys, zip(*parts, strict=True), strict=True))
+        for (_, size), every in alike.items():
+            for keys in batches(every, TOGETHER // (size * DRAWS)):
+                stack = [self._lines[number] for number, _ in keys]
+                weight = np.stack([line.trials for line in stack]).astype(np.float64)
+                confidence = np.stack([line.cells.confidence for line in stack])
+                parts = _drawn_parts(confidence, weight, self._stacked_hits(keys))
+                self._parts |= zip(keys, zip(*parts, strict=True), strict=True)
 
     def _stacked_hits(self, keys: Sequence[tuple[int, int]]) -> FloatArray:
         lines = [self._lines[number] for number, _ in keys]

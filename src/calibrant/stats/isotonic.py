@@ -100,13 +100,13 @@ def isotonic_fits(weight: FloatArray, outcomes: FloatArray) -> FloatArray:
     """
     above = 2.0 * np.arange(outcomes.size // outcomes.shape[-1])
     lifted = (outcomes / weight + above.reshape(*outcomes.shape[:-1], 1)).ravel()
-    weights = np.broadcast_to(weight, outcomes.shape).ravel()
-    _, starts = pooled_adjacent(lifted, weights)
+    weights = np.broadcast_to(weight, outcomes.shape).flatten()
+    first = weight.flat[0]
+    alike = bool((weight == first).all())
+    _, starts = pooled_adjacent(lifted, weights if alike else weights.copy(), spent=True)
     lengths = np.empty(starts.size, np.intp)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
     lengths[-1] = lifted.size - starts[-1]
-    first = weight.flat[0]
-    alike = bool((weight == first).all())
     held = lengths * first if alike else np.add.reduceat(weights, starts)
     # From the sums themselves: lifted rates have lost their last digits.
     means = np.add.reduceat(outcomes.ravel(), starts) / held

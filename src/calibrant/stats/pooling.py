@@ -24,13 +24,15 @@ FloatArray: TypeAlias = NDArray[np.float64]
 Pooled: TypeAlias = tuple[FloatArray, NDArray[np.intp]]
 
 
-def pooled_adjacent(values: FloatArray, weights: FloatArray) -> Pooled:
+def pooled_adjacent(values: FloatArray, weights: FloatArray, *, spent: bool = False) -> Pooled:
     """Return the rising fit to values, and where its blocks begin.
 
     Parameters
     ----------
     values, weights
         Of equal length; weights above 0.
+    spent
+        Whether both are needed no more, and may be overwritten.
 
     Examples
     --------
@@ -38,6 +40,8 @@ def pooled_adjacent(values: FloatArray, weights: FloatArray) -> Pooled:
     >>> fitted.tolist(), starts.tolist()
     ([1.0, 2.5, 2.5], [0, 1])
     """
+    if not spent:
+        values, weights = (np.array(given, np.float64) for given in (values, weights))
     return _routine()(values, weights)
 
 
@@ -58,12 +62,12 @@ def _routine() -> Callable[[FloatArray, FloatArray], Pooled]:
 
 
 def _compiled(pava: Any) -> Callable[[FloatArray, FloatArray], Pooled]:
+    """Return the compiled routine, which works in place."""
+
     def pooled(values: FloatArray, weights: FloatArray) -> Pooled:
-        # The routine works in place; the starts of blocks have one place more than values.
+        # The starts of blocks have one place more than values.
         starts = np.full(values.shape[0] + 1, -1, np.intp)
-        fitted, _, starts, blocks = pava(
-            np.array(values, np.float64), np.array(weights, np.float64), starts
-        )
+        fitted, _, starts, blocks = pava(values, weights, starts)
         return fitted, starts[:blocks]
 
     return pooled

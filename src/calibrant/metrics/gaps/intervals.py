@@ -20,6 +20,7 @@ import numpy as np
 
 from calibrant.metrics.gaps.model import GapModel, some_of, stacked
 from calibrant.stats.binning import FloatArray
+from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import crossing, refusal, share_of, side_by_side
 
@@ -91,8 +92,7 @@ def _by_kind(
         alike[type(model), stream, model.stats.mass.size, own].append(number)
     found: dict[int, Found] = {}
     for numbers in alike.values():
-        for start in range(0, len(numbers), TOGETHER):
-            some = numbers[start : start + TOGETHER]
+        for some in batches(numbers, TOGETHER):
             stack = stacked([models[number] for number in some])
             found |= dict(zip(some, ends(stack, streams[some[0]]), strict=True))
     return [found[number] for number in range(len(models))]

@@ -175,8 +175,10 @@ def _ends_of(places: Sequence[_Place], level: float) -> list[tuple[float, float]
     """Return the ends of each block at its bandwidth, from stacks of about equally many points."""
     order = sorted(range(len(places)), key=lambda number: places[number].smoothed.size)
     found: dict[int, tuple[float, float]] = {}
+    # Memory that is asked for again and again would be cleared each time.
+    rooms = np.empty((4, max(TOGETHER, *map(_numbers, places), 0)), np.float32)
     for some in _cut([(number, _numbers(places[number])) for number in order]):
-        ends = _Stack([places[number] for number in some]).ends(level)
+        ends = _Stack([places[number] for number in some], rooms).ends(level)
         found |= dict(zip(some, ends, strict=True))
     return [found[number] for number in range(len(places))]
 
@@ -204,17 +206,20 @@ class _Stack:
     ----------
     places
         Their points rise.
+    rooms
+        Four times as much room as their noise needs.
     """
 
-    def __init__(self, places: Sequence[_Place]) -> None:
+    def __init__(self, places: Sequence[_Place], rooms: NDArray[np.float32]) -> None:
         sizes = [place.smoothed.size for place in places]
         smoothed = _padded([place.smoothed for place in places])
         density = _padded([place.density for place in places])
         self._observed = _row_sums(np.abs(smoothed), sizes)
         # By point, block and draw: sums over points are then sums of whole tables.
-        self._noise = np.zeros(
-            (sizes[-1], len(places), places[-1].nodes.draws.shape[1]), np.float32
-        )
+        self._rooms = rooms
+        self._shape = (sizes[-1], len(places), places[-1].nodes.draws.shape[1])
+        self._noise = self._room(0, len(places))
+        self._noise.fill(0.0)
         gap = np.divide(smoothed, density, out=np.zeros_like(smoothed), where=density > 0)
         spread = _largest_spread(_padded([even_steps(size) for size in sizes]), gap)
         for number, place in enumerate(places):
@@ -265,17 +270,25 @@ class _Stack:
         self, numbers: list[int], line: FloatArray, values: Sequence[float]
     ) -> NDArray[np.float32]:
         """Return what would be observed, by sign, block and draw, each at its own candidate."""
-        every = numbers == self._every
-        noise = self._noise if every else self._noise[:, numbers]
-        moved = (np.array(values)[:, None] * (line if every else line[numbers])).astype(np.float32)
-        out, moves = np.empty((2, *noise.shape[1:]), np.float32), np.empty_like(noise)
-        room = np.empty_like(noise)
+        noise, moves, room = (self._room(place, len(numbers)) for place in (1, 2, 3))
+        if numbers == self._every:
+            noise = self._noise
+        else:
+            self._noise.take(numbers, axis=1, out=noise, mode="clip")
+            line = line[numbers]
+        moved = (np.array(values)[:, None] * line).astype(np.float32)
+        out = np.empty((2, *noise.shape[1:]), np.float32)
         # Written out first: adding one number to many, again and again, takes twice as long.
         moves[...] = moved.T[..., None]
         for sums, shift in zip(out, (np.add, np.subtract), strict=True):
             shift(noise, moves, out=room)
             np.add.reduce(np.abs(room, out=room), axis=0, out=sums)
         return out
+
+    def _room(self, place: int, blocks: int) -> NDArray[np.float32]:
+        """Return room for the noise of so many blocks."""
+        points, _, draws = self._shape
+        return self._rooms[place, : points * blocks * draws].reshape(points, blocks, draws)
 
 
 def _shares(held: NDArray[np.bool_]) -> list[float]:

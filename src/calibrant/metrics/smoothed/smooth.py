@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 from calibrant.metrics.inputs import Checked, check
+from calibrant.stats.few.batches import batches
 from calibrant.stats.inversion import side_by_side
 from calibrant.stats.kernels import (
     GridSums,
@@ -83,8 +84,8 @@ def chosen_bandwidths(many: Sequence[SmoothGrids]) -> list[float]:
     Each gets what `SmoothGrids.bandwidth` would find.
     """
     if len(many) > 1:
-        for start in range(0, len(many), TOGETHER):
-            _choose_together(many[start : start + TOGETHER])
+        for some in batches(many, TOGETHER):
+            _choose_together(some)
     return [grids.bandwidth() for grids in many]
 
 

@@ -95,10 +95,13 @@ class CommonDraws:
         else:
             starts = np.repeat(totals.cumsum() - totals, totals)
             hit = uniform[np.arange(at.size) - starts] < at[:, None]
-        if at.size > times.size:
-            hit = np.add.reduceat(hit, times.cumsum() - times, axis=0, dtype=np.int32)
-        found: FloatArray = hit.reshape(*trials.shape, draws).swapaxes(-1, -2).astype(np.float64)
-        return found
+        first = times.cumsum() - times
+        found: FloatArray = (hit if at.size == times.size else hit[first]).astype(np.float64)
+        # Most have one trial or two: those with a second, with a third and so on are added.
+        for number in range(1, int(times.max())):
+            more = np.flatnonzero(times > number)
+            found[more] += hit[first[more] + number]
+        return found.reshape(*trials.shape, draws).swapaxes(-1, -2)
 
     def resampled(self, rows: int, draws: int) -> NDArray[np.intp]:
         """Return rows drawn with replacement, shape (draws, rows)."""
