@@ -195,8 +195,8 @@ class MetricBlock(BlockData):
     def _auroc(self) -> tuple[float, float, float, str]:
         if self.one_class:
             return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
-        value, influence = ranking.area_under_curve(self.ranked)
-        error = self.ranked_error(influence)
+        value, rows = self.ranking_rows("auroc")
+        error = self.error(rows)
         flat = error == 0 or not 0 < value < 1
         rarer = self._rarer
         if not flat and rarer >= _FEW_OUTCOMES:
@@ -221,20 +221,18 @@ class MetricBlock(BlockData):
     def _auprc(self) -> tuple[float, float, float, str]:
         if not self.data.correct.any():
             return math.nan, 0.0, 0.0, "no answer is right"
-        value, influence = ranking.average_precision(self.ranked)
-        pulls = self.pulls(influence.rows(self.ranked.group, self.data.correct))
-        return self._bounded(value, 0.0 if self.one_class else pulls.logit_error(value))
+        value, rows = self.ranking_rows("auprc")
+        error = 0.0 if self.one_class else self.pulls(rows).logit_error(value)
+        return self._bounded(value, error)
 
     def _aurc(self) -> tuple[float, float, float, str]:
-        value, influence = self.risk
-        return self._bounded(value, 0.0 if self.one_class else self.ranked_error(influence))
+        value, rows = self.ranking_rows("aurc")
+        return self._bounded(value, 0.0 if self.one_class else self.error(rows))
 
     def _e_aurc(self) -> tuple[float, float, float, str]:
-        (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
-        excess = max(value - best, 0.0)
-        rows = influence.rows(self.ranked.group, self.data.correct)
-        pulls = self.pulls(rows - of_best.rows(ranked.group, self.data.correct))
-        error = pulls.logit_error(excess)
+        excess, rows = self.ranking_rows("e_aurc")
+        excess = max(excess, 0.0)
+        error = self.pulls(rows).logit_error(excess)
         # A perfect order moves with the best one: what is left of either is rounding.
         if self.one_class or min(error, excess) < 1e-12:
             return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"

@@ -292,6 +292,22 @@ class BlockData:
         ratio = unequal_ratio(self.shares, pulls.error, spread, self.level, self.effective)
         return replace(pulls, pull=pulls.pull * ratio)
 
+    @cached_property
+    def ranking_ahead(self) -> dict[str, tuple[float, FloatArray]]:
+        """What `ranking_rows` finds, where it was made for several blocks together."""
+        return {}
+
+    def ranking_rows(self, name: str) -> tuple[float, FloatArray]:
+        """Return a ranking measure and the influence of every row on it."""
+        if name in self.ranking_ahead:
+            return self.ranking_ahead[name]
+        if name == "e_aurc":
+            (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
+            rows = influence.rows(self.ranked.group, self.data.correct)
+            return value - best, rows - of_best.rows(ranked.group, self.data.correct)
+        value, influence = self.risk if name == "aurc" else _RANKING[name](self.ranked)
+        return value, influence.rows(self.ranked.group, self.data.correct)
+
     def error(self, influence: FloatArray) -> float:
         """Return the standard error of a statistic from its influence on rows."""
         return self.pulls(influence).error
@@ -308,7 +324,6 @@ class BlockData:
             value = self._average(rows)
             return value, rows - value
         if name == "e_aurc":
-            (value, of_value), (best, ranked, of_best) = self.risk, self.best_risk
-            return value - best, of_value.rows(self.ranked.group, y) - of_best.rows(ranked.group, y)
+            return self.ranking_rows(name)
         value, found = _RANKING[name](self.ranked)
         return value, found.rows(self.ranked.group, y)

@@ -26,7 +26,13 @@ from calibrant.stats.error_law import (
 )
 from calibrant.stats.few.law import FewLaw, few_laws
 
-__all__ = ["CalibrationTest", "calibration_test", "calibration_tests", "spiegelhalter_z"]
+__all__ = [
+    "MOST_BINS",
+    "CalibrationTest",
+    "calibration_test",
+    "calibration_tests",
+    "spiegelhalter_z",
+]
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.
@@ -183,7 +189,7 @@ def calibration_test(
         data = data._replace(weights=None)
     held = _held_bins(data, bins, strategy, counted=counted)
     if simulations is None and held.mass.size <= MOST_BINS:
-        return _computed(held, norm, data.rows)
+        return _computed(held, norm, data.rows, _law(held, norm))
     return _simulated(held, norm, data.rows, simulations or DEFAULT_SIMULATIONS, as_generator(rng))
 
 
@@ -195,7 +201,7 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     many
         Confidences of one kind of float and outcomes 0 or 1, without weights.
     bins
-        Equal-width bins.
+        Equal-width bins, not many: there is room for those of all data sets.
     """
     rows = np.array([data.rows for data in many])
     confidence, correct = (np.concatenate(column) for column in list(zip(*many, strict=True))[:2])
@@ -208,9 +214,10 @@ def calibration_tests(many: Sequence[Checked], *, bins: int) -> list[Calibration
     cells, first = (
         pairwise([0, *sizes.cumsum().tolist()]) for sizes in (np.bincount(of_cell), counts)
     )
+    parts = [_part(held, slice(*own), slice(*mine)) for own, mine in zip(cells, first, strict=True)]
     return [
-        _computed(_part(held, slice(*own), slice(*mine)), "l1", size, law)
-        for own, mine, size, law in zip(cells, first, rows.tolist(), laws, strict=True)
+        _computed(part, "l1", size, law or _transformed(part, "l1"))
+        for part, size, law in zip(parts, rows.tolist(), laws, strict=True)
     ]
 
 
@@ -269,14 +276,13 @@ def _sums(place: np.ndarray, values: FloatArray) -> FloatArray:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
-def _computed(held: _Bins, norm: str, rows: int, listed: FewLaw | None = None) -> CalibrationTest:
+def _computed(held: _Bins, norm: str, rows: int, law: Lattice | FewLaw) -> CalibrationTest:
     """Return the test from the law of the error under perfect calibration.
 
     Each bin's part is rounded to the lattice, which moves their sum by at most half a step per
     bin. The p-value counts whatever this may have moved below the observed error; `p_low`
     counts nothing that it may have moved above.
     """
-    law = listed or _law(held, norm)
     own = _together(_part_of(held.gap, held.mass, norm), norm) / law.step
     slack = (1 if norm == "max" else held.mass.size) / 2
     # The sums themselves are rounded in their last digits.
@@ -302,6 +308,10 @@ def _law(held: _Bins, norm: str) -> Lattice | FewLaw:
         few = few_laws(held.home, held.trials, held.chance, bins, POINTS)[0]
         if few is not None:
             return few
+    return _transformed(held, norm)
+
+
+def _transformed(held: _Bins, norm: str) -> Lattice:
     return (largest_law if norm == "max" else sum_law)(_parts(held, norm), POINTS)
 
 

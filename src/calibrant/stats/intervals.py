@@ -195,6 +195,8 @@ def unseen_share(units: int, level: float) -> float:
     return float(1 - ((1 - level) / 2) ** (1 / units))
 
 
+# Few answers have few areas: many models share theirs.
+@lru_cache(maxsize=4096)
 def area_score_interval(
     area: float, right: float, wrong: float, level: float
 ) -> tuple[float, float]:

@@ -21,9 +21,12 @@ __all__ = [
     "Ranked",
     "area_by_merge",
     "area_under_curve",
+    "areas_under_curve",
     "average_precision",
+    "average_precisions",
     "average_risk",
     "average_risk_value",
+    "average_risks",
 ]
 
 Array: TypeAlias = NDArray[Any]
@@ -120,14 +123,19 @@ def area_under_curve(ranked: Ranked) -> tuple[float, Influence]:
 
     A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
     """
-    hits, misses = ranked.outcome, ranked.weight - ranked.outcome
-    positives, negatives, total = hits.sum(), misses.sum(), ranked.total
-    beaten = (negatives - np.cumsum(misses) + misses / 2) / negatives
-    beating = (np.cumsum(hits) - hits / 2) / positives
-    area = float(hits @ beaten / positives)
+    return _alone(areas_under_curve(ranked.weight, ranked.outcome))
+
+
+def areas_under_curve(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Influence]:
+    """Return what `area_under_curve` does for the sums of several models, one above the other."""
+    misses = weight - outcome
+    positives, negatives, total = (_whole(column) for column in (outcome, misses, weight))
+    beaten = (negatives - np.cumsum(misses, axis=-1) + misses / 2) / negatives
+    beating = (np.cumsum(outcome, axis=-1) - outcome / 2) / positives
+    area = _products(outcome, beaten) / positives
     of_hit = (beaten - area) * (total / positives)
     of_miss = (beating - area) * (total / negatives)
-    return area, Influence(of_miss, of_hit - of_miss)
+    return area[..., 0], Influence(of_miss, of_hit - of_miss)
 
 
 def average_precision(ranked: Ranked) -> tuple[float, Influence]:
@@ -135,18 +143,23 @@ def average_precision(ranked: Ranked) -> tuple[float, Influence]:
 
     A grade between 0 and 1 is that share of a right answer and the rest of a wrong one.
     """
-    hits, total = ranked.outcome, ranked.total
-    share = hits.sum() / total
-    covered = np.cumsum(ranked.weight) / total
-    precision = np.cumsum(hits) / total / covered
-    joint = float(hits @ precision) / total
-    value = float(joint / share)
+    return _alone(average_precisions(ranked.weight, ranked.outcome))
+
+
+def average_precisions(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Influence]:
+    """Return what `average_precision` does for the sums of several models."""
+    total = _whole(weight)
+    share = _whole(outcome) / total
+    covered = np.cumsum(weight, axis=-1) / total
+    precision = np.cumsum(outcome, axis=-1) / total / covered
+    joint = _products(outcome, precision) / total
+    value = joint / share
     # Sums over all scores at or below the row's own, hence from the end.
-    gained = _from_end(hits / total / covered)
-    lost = _from_end(hits / total * precision / covered)
+    gained = _from_end(outcome / total / covered)
+    lost = _from_end(outcome / total * precision / covered)
     slope = (precision + gained - value) / share
     constant = (-joint - lost + value * share) / share
-    return value, Influence(constant, slope)
+    return value[..., 0], Influence(constant, slope)
 
 
 def average_risk(ranked: Ranked) -> tuple[float, Influence]:
@@ -156,23 +169,42 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     scores; equal scores are taken in random order, in expectation. Whole weights count as
     repetitions.
     """
-    total = ranked.total
-    rate = 1.0 - ranked.outcome / ranked.weight
-    places = np.zeros(ranked.weight.size + 1)
-    np.cumsum(ranked.weight, out=places[1:])
+    return _alone(average_risks(ranked.weight, ranked.outcome))
+
+
+def average_risks(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Influence]:
+    """Return what `average_risk` does for the sums of several models."""
+    total = _whole(weight)
+    rate = 1.0 - outcome / weight
+    places = np.zeros((*weight.shape[:-1], weight.shape[-1] + 1))
+    np.cumsum(weight, axis=-1, out=places[..., 1:])
     # A risk; where every row is wrong rounding must not make it more than 1.
-    value = min(float(rate @ _harmonic_shares(places, ranked.weight, total)) / total, 1.0)
+    value = np.minimum(_products(rate, _harmonic_shares(places, weight, total)) / total, 1.0)
     # In the limit the value is the sum of error mass times `depth`, the mean of -ln(coverage) over
     # a group. Mass that moves to a row changes the masses, the depth of the row's own group, and
     # the coverage of all groups after it.
     reached = special.xlogy(places, places / total) / total
-    depth = 1.0 - (reached[1:] - reached[:-1]) * (total / ranked.weight)
-    log_covered = np.log(places[1:] / total)
-    later = np.zeros(rate.size)
-    later[:-1] = _from_end(rate[1:] * (log_covered[1:] - log_covered[:-1]))
-    errors = rate * ranked.weight / total
-    constant = depth - rate * (log_covered + depth) - later + float(errors @ (1.0 - depth))
-    return value, Influence(constant, -depth)
+    depth = 1.0 - (reached[..., 1:] - reached[..., :-1]) * (total / weight)
+    log_covered = np.log(places[..., 1:] / total)
+    later = np.zeros(rate.shape)
+    later[..., :-1] = _from_end(rate[..., 1:] * (log_covered[..., 1:] - log_covered[..., :-1]))
+    errors = rate * weight / total
+    constant = depth - rate * (log_covered + depth) - later + _products(errors, 1.0 - depth)
+    return value[..., 0], Influence(constant, -depth)
+
+
+def _alone(found: tuple[FloatArray, Influence]) -> tuple[float, Influence]:
+    value, influence = found
+    return float(value), influence
+
+
+def _whole(column: FloatArray) -> FloatArray:
+    return np.asarray(column.sum(axis=-1, keepdims=True))
+
+
+def _products(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the sum of products along the last axis, which stays with length 1."""
+    return np.asarray(np.vecdot(first, second))[..., None]
 
 
 def average_risk_value(score: Array, correct: Array, weights: Array | None, total: float) -> float:
@@ -196,7 +228,7 @@ def average_risk_value(score: Array, correct: Array, weights: Array | None, tota
     return min(value / total, 1.0)
 
 
-def _harmonic_shares(places: FloatArray, weight: FloatArray, total: float) -> FloatArray:
+def _harmonic_shares(places: FloatArray, weight: FloatArray, total: Any) -> FloatArray:
     """Return, per group, the sum over its places i of (1/i + 1/(i+1) + ... + 1/total).
 
     Group g is on the places (places[g], places[g + 1]]. With H the harmonic numbers (digamma
@@ -204,7 +236,7 @@ def _harmonic_shares(places: FloatArray, weight: FloatArray, total: float) -> Fl
     (A, B] has (B - A)(H(total) + 1) - (B H(B) - A H(A)).
     """
     products = places * _harmonic(places)
-    shares = weight * (_harmonic(total) + 1) - (products[1:] - products[:-1])
+    shares = weight * (_harmonic(total) + 1) - (products[..., 1:] - products[..., :-1])
     return np.asarray(shares)
 
 
@@ -213,4 +245,4 @@ def _harmonic(number: Any) -> Any:
 
 
 def _from_end(values: FloatArray) -> FloatArray:
-    return np.cumsum(values[::-1])[::-1]
+    return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]

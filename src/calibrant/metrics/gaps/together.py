@@ -8,19 +8,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from calibrant.metrics.binned import bins_of_stats
 from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
 from calibrant.metrics.debiased import matched_errors
 from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
-from calibrant.metrics.perfect import calibration_tests
+from calibrant.metrics.perfect import MOST_BINS, calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smoothed.interval import smooth_intervals
+from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import CommonDraws, Stream
+from calibrant.stats.ranking import (
+    Influence,
+    areas_under_curve,
+    average_precisions,
+    average_risks,
+)
 
 __all__ = ["work_ahead"]
+
+# Values by block, and the influence of its rows on them.
+Ranking: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
@@ -46,6 +59,7 @@ def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
     plain = [block for block in few if block.data.weights is None]
     _add_diagrams([block for block in plain if not block.graded], shared)
     _add_tests([block for block in plain if block.independent])
+    _add_rankings([block for block in plain if not (block.one_class or block.graded)])
 
 
 def _add_diagrams(few: Sequence[RowBlock], shared: CommonDraws) -> None:
@@ -80,9 +94,48 @@ def _add_tests(few: Sequence[RowBlock]) -> None:
     """Test perfect calibration in the bins of the audit, and in one that holds all rows."""
     alike: defaultdict[tuple[int, Any], list[RowBlock]] = defaultdict(list)
     for block in few:
-        for bins in {block.bins, 1}:
+        for bins in {block.bins, 1} if block.bins <= MOST_BINS else {1}:
             alike[bins, block.data.confidence.dtype].append(block)
     for (bins, _), some in alike.items():
         tests = calibration_tests([block.data for block in some], bins=bins)
         for block, test in zip(some, tests, strict=True):
             block.tests[bins] = test
+
+
+def _add_rankings(few: Sequence[RowBlock]) -> None:
+    """Rank answers, right or wrong; as many rows and scores are one above the other."""
+    alike: defaultdict[tuple[int, int], list[RowBlock]] = defaultdict(list)
+    for block in few:
+        alike[block.data.rows, block.ranked.score.size].append(block)
+    for some in alike.values():
+        for name, (values, influences) in _rankings(some).items():
+            for block, value, influence in zip(some, values.tolist(), influences, strict=True):
+                block.ranking_ahead[name] = value, influence
+
+
+def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
+    weight = np.stack([block.ranked.weight for block in some])
+    outcome = np.stack([block.ranked.outcome for block in some])
+    group = np.stack([block.ranked.group for block in some])
+    right = np.stack([block.data.correct for block in some]).astype(np.float64)
+
+    def rows(found: tuple[FloatArray, Influence], group: NDArray[np.intp]) -> Ranking:
+        value, influence = found
+        constant, slope = (
+            np.take_along_axis(part, group, axis=-1)
+            for part in (influence.constant, influence.slope)
+        )
+        return value, constant + slope * right
+
+    risk, of_risk = rows(average_risks(weight, outcome), group)
+    # The best order has all right answers before all wrong ones.
+    hits = right.sum(axis=-1)
+    both = np.stack([hits, right.shape[1] - hits], axis=-1)
+    best = average_risks(both, both * np.array([1.0, 0.0]))
+    least, of_least = rows(best, (right == 0).astype(np.intp))
+    return {
+        "auroc": rows(areas_under_curve(weight, outcome), group),
+        "auprc": rows(average_precisions(weight, outcome), group),
+        "aurc": (risk, of_risk),
+        "e_aurc": (risk - least, of_risk - of_least),
+    }
