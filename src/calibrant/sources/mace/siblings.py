@@ -56,6 +56,8 @@ class SiblingNames:
         for key in self._ranked:
             for piece in self._pieces[key]:
                 self._with_piece[piece].append(key)
+        # Questions share their answers: what is alike is looked for once for each.
+        self._alike_to: dict[str, dict[str, float]] = {}
 
     @property
     def known(self) -> Collection[str]:
@@ -82,16 +84,24 @@ class SiblingNames:
         """Yield objects whose names share many pieces with a right answer's, the most first."""
         likeness: dict[str, float] = {}
         for answer in right:
-            own = self._pieces[answer]
-            shared: Counter[str] = Counter()
-            for piece in own:
-                shared.update(self._with_piece[piece])
-            for key, number in shared.items():
-                # Of the shorter name: 'Virginia' is wholly inside 'West Virginia'.
-                share = number / min(len(own), len(self._pieces[key]))
+            if answer not in self._alike_to:
+                self._alike_to[answer] = self._likeness(answer)
+            for key, share in self._alike_to[answer].items():
                 likeness[key] = max(likeness.get(key, 0.0), share)
-        alike = [k for k, s in likeness.items() if s >= _LEAST_ALIKE and not self._forms[k] & taken]
+        alike = [key for key in likeness if not self._forms[key] & taken]
         yield from sorted(alike, key=lambda key: (-likeness[key], key))
+
+    def _likeness(self, answer: str) -> dict[str, float]:
+        """Return the objects that are alike to an answer: the share of pieces they have in common.
+
+        Of the shorter name: 'Virginia' is wholly inside 'West Virginia'.
+        """
+        own = self._pieces[answer]
+        shared: Counter[str] = Counter()
+        for piece in own:
+            shared.update(self._with_piece[piece])
+        shares = {k: n / min(len(own), len(self._pieces[k])) for k, n in shared.items()}
+        return {key: share for key, share in shares.items() if share >= _LEAST_ALIKE}
 
 
 def _pieces(name: str) -> frozenset[str]:
