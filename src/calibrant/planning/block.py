@@ -219,12 +219,16 @@ def _lipschitz(observed: Cells, draws: Cells, labels: int) -> tuple[dict[str, An
     entries = []
     scale = labels / observed.weight.sum()
     for bins in _SLOPE_BINS:
-        seen = observed.merged(bins)
-        usable = seen.weight[0] * scale >= MINIMUM_PER_BIN
-        slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
         low = high = float("nan")
-        if slope.pairs:
-            low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
+        if labels < 2 * MINIMUM_PER_BIN:
+            # No two bins can hold enough.
+            slope = summarise_slopes(np.empty(0), bins)
+        else:
+            seen = observed.merged(bins)
+            usable = seen.weight[0] * scale >= MINIMUM_PER_BIN
+            slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
+            if slope.pairs:
+                low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
         estimate = Estimate(
             slope.value,
             min(low, slope.value),
