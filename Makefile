@@ -33,15 +33,19 @@ types: $(VENV)/.test
 imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
+# Two workers on two cores; tests/conftest.py says which files stay together, and the longest come
+# first. Further threads of a worker would take the core of the other one.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile \
+	--no-loadscope-reorder
+
 tests: $(VENV)/.test weights $(if $(CI),browser) frameworks
 	@command -v chromedriver >/dev/null || echo 'No browser: tests in one are skipped (make browser)'
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 # What can be told in a minute and a half: no cluster, browser, model, framework or long test.
 quick: $(VENV)/.test
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest tests -n 2 --dist loadgroup \
-		-m 'not slow and not browser and not local and not data'
+	$(PYTEST) tests -m 'not slow and not browser and not local and not data'
 
 # The small model and the browser make more tests run; without them those tests are skipped, loudly.
 weights: $(VENV)/.test

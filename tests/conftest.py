@@ -1,6 +1,7 @@
 """Fixtures that all tests share, and which tests run side by side."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,27 +9,68 @@ from support import ROOT, shared_data_folder
 
 # What shares a cluster, a browser, a model or a killed process runs in one worker, one by one.
 TOGETHER = {
-    "ray": ("tests/scale/test_ray.py",),
+    "browser": (
+        "tests/report/test_access.py",
+        "tests/report/test_browser.py",
+        "tests/report/test_large_page.py",
+        "tests/report/test_live_view.py",
+        "tests/verbs/test_label_loop.py",
+    ),
     "kill": (
         "tests/clients/dispatch/test_kill.py",
         "tests/clients/dispatch/test_processes.py",
         "tests/collect/test_kill.py",
     ),
+    "local": (
+        "tests/clients/endpoints/test_embedded.py",
+        "tests/collect/test_llama_server.py",
+        "tests/semantics/test_cluster.py",
+        "tests/semantics/test_judge.py",
+    ),
 }
-# Whole files that `make quick` leaves out, see tests/slow.py.
-SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text().split())
+GROUP = {place: name for name, places in TOGETHER.items() for place in places}
+# Whole files that `make quick` leaves out, and their seconds: see tests/slow.py.
+SLOW = {
+    name: int(seconds)
+    for seconds, name in map(str.split, (ROOT / "tests" / "slow.txt").read_text().splitlines())
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send a file, or the files of a group, to one worker: what its tests share is made once.
+
+    Marks of groups (`--dist loadgroup`) are not looked at in pytest 9.2, and nothing says so.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduler(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            place = nodeid.partition("::")[0]
+            return GROUP.get(place, place)
+
+    return Scheduler(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test the worker that it belongs to: a file stays together."""
+    """Mark what is slow, and begin with the longest: it would keep one worker busy alone."""
+    taken: dict[str, int] = {}
+    for place, seconds in SLOW.items():
+        group = GROUP.get(place, place)
+        taken[group] = taken.get(group, 0) + seconds
+
+    def first(item: pytest.Item) -> int:
+        place = item.nodeid.partition("::")[0]
+        return -taken.get(GROUP.get(place, place), 0)
+
     for item in items:
-        place = item.path.relative_to(ROOT).as_posix() if item.path.is_relative_to(ROOT) else ""
-        group = next((name for name, files in TOGETHER.items() if place in files), place)
-        for marker in ("browser", "local"):
-            group = marker if item.get_closest_marker(marker) else group
-        item.add_marker(pytest.mark.xdist_group(group))
+        place = item.nodeid.partition("::")[0]
         if place in SLOW:
             item.add_marker(pytest.mark.slow)
+        for marker in ("browser", "local"):
+            if item.get_closest_marker(marker) and GROUP.get(place) != marker:
+                raise pytest.UsageError(f"{place}: add it to TOGETHER[{marker!r}] in conftest.py")
+    items.sort(key=first)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

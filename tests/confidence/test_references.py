@@ -5,6 +5,7 @@ The texts of tokens were not recorded, so that a text is cut into as many pieces
 log-probs: which pieces carry content does not matter for the comparison.
 """
 
+import functools
 import math
 import re
 from collections import Counter
@@ -97,6 +98,7 @@ def lcs(a: list[str], b: list[str]) -> int:
     return table[-1][-1]
 
 
+@functools.cache
 def rouge(a: str, b: str) -> float:
     first, second = re.findall(r"\w+", a.lower()), re.findall(r"\w+", b.lower())
     if not first or not second:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support import ROOT
+from support import ROOT, call
 
 HERE = Path(__file__).parent
 
@@ -50,8 +50,7 @@ def run(command, *arguments, cwd, home):
 
 
 def calibrant(*arguments):
-    """Run calibrant itself, as a user does, and return its output."""
-    command = Path(sys.executable).parent / "calibrant"
-    done = subprocess.run([command, *map(str, arguments)], capture_output=True, text=True)
+    """Run calibrant itself, and return its output."""
+    done = call(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
