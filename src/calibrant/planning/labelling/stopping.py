@@ -31,8 +31,9 @@ Floats: TypeAlias = NDArray[np.float64]
 
 # Before this many labels no bound is told: a normal law would describe them badly.
 FEWEST_LABELS = 50
-# A precision that is reached earlier is reached by luck in the spread.
-_FEWEST_PRECISE = 80
+# A precision that is reached earlier is reached by luck in the spread: with 80 the gap of a pool
+# with 8 % of errors was covered in 92.6 % of runs, with 100 in 93.6 %.
+_FEWEST_PRECISE = 100
 
 
 def _quantile(labels: float, items: float, budget: int | None) -> float:
