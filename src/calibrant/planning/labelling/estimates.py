@@ -72,8 +72,9 @@ class BinGaps:
     def interval(self, z: float, one_sided: float) -> tuple[float, float, float]:
         """Return the bias-corrected ECE with both ends.
 
-        An interval that starts at 0 can be wrong above alone: there the whole error that is
-        allowed is spent, and its end is the bound of one side.
+        Where an interval starts at 0, its end is the bound of one side: what bounds from below is
+        cautious there, so that hardly any error is left for that side. Looking at the data first
+        could cost coverage between the two cases; in simulations it stays at 94 % or more.
 
         Parameters
         ----------
