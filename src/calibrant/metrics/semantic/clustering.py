@@ -77,15 +77,22 @@ def _same_partition(
 
     Two partitions are equal exactly if there are as many pairs of classes as classes in each.
     """
-    code = np.unique(question, return_inverse=True)[1].reshape(-1)
-    a, b = (np.unique(np.asarray(x), return_inverse=True)[1].reshape(-1) for x in (first, second))
-    size = int(code.max()) + 1
+    names, code = np.unique(question, return_inverse=True)
+    code = code.reshape(-1)
 
-    def distinct(*columns: Any) -> npt.NDArray[np.int64]:
-        rows = np.unique(np.column_stack([code, *columns]), axis=0)
-        return np.bincount(rows[:, 0], minlength=size)
+    def together(owner: npt.NDArray[Any], values: npt.ArrayLike) -> tuple[Any, Any]:
+        """Return the owner of each distinct pair (owner, value), and the pair of each row."""
+        value = np.unique(np.asarray(values), return_inverse=True)[1].reshape(-1)
+        span = int(value.max()) + 1
+        keys, pair = np.unique(owner * span + value, return_inverse=True)
+        return keys // span, pair.reshape(-1)
 
-    pairs = distinct(a, b)
-    equal = (pairs == distinct(a)) & (pairs == distinct(b))
-    used = np.isin(np.unique(question), common)
-    return float(equal[used].mean())
+    def classes(owner: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        return np.bincount(owner, minlength=names.size)
+
+    of_first, first_class = together(code, first)
+    of_second, second_class = together(code, second)
+    of_pair, _ = together(first_class, second_class)
+    pairs = classes(of_first[of_pair])
+    equal = (pairs == classes(of_first)) & (pairs == classes(of_second))
+    return float(equal[np.searchsorted(names, common)].mean())
