@@ -169,22 +169,27 @@ def test_the_same_run_twice_is_refused(inspect_log):
         cal.audit([inspect_log, inspect_log])
 
 
-def test_classes_are_split_where_the_log_grades_them_differently(inspect_log, tmp_path):
+def test_one_meaning_has_one_grade_where_the_log_grades_its_draws_differently(
+    inspect_log, tmp_path
+):
     log = json.loads(inspect_log.with_suffix(".json").read_text())
     for sample in log["samples"]:
         score = sample["scores"]["stated_match"]
-        score["answer"], score["value"] = "same", "C" if sample["epoch"] == 1 else "I"
-    path = tmp_path / "split.json"
+        score["answer"], score["value"] = "same", "I" if sample["epoch"] == 1 else "C"
+    path = tmp_path / "divided.json"
     path.write_text(json.dumps(log))
     from calibrant.inputs.logs import foreign_tables
 
-    semantics = foreign_tables([path]).semantics
-    grades = semantics.group_by("question_id", "class_id").agg(pl.col("correct").n_unique())
-    assert grades["correct"].eq(1).all()
-    assert (
-        semantics.group_by("question_id").agg(pl.col("class_id").n_unique())["class_id"].to_list()
-        == [2] * 4
-    )
+    tables = foreign_tables([path])
+    epochs = log["eval"]["config"]["epochs"]
+    grades = tables.semantics.group_by("question_id", "class_id").agg("correct", pl.len())
+    assert grades["len"].to_list() == [epochs] * 4
+    most = epochs - 1 > 1
+    assert {grade for row in grades["correct"] for grade in row} == {most}
+    taken = tables.semantics.filter(pl.col("reason") == "graded as the same answer")
+    assert taken.height == 4 * (1 if most else epochs - 1)
+    (note,) = [note for note in tables.notes if "graded right and" in note]
+    assert "4 of 4." in note
 
 
 def test_another_version_goes_to_inspects_own_reader(inspect_log, tmp_path, monkeypatch):

@@ -192,10 +192,10 @@ def test_grades_that_are_given_need_no_reference(shape, tmp_path):
     if shape == "rows":
         table = table.explode("answers", "correct")
     graded = grade_samples(read_samples(table, SampleColumns(samples="answers")))
-    assert graded.semantics["correct"].to_list() == [True, False, True, True, False, False]
-    # `4` and `four` mean the same to the rules; who graded them says that they do not.
-    assert graded.semantics["class_id"].to_list() == [0, 1, 0, 0, 1, 2]
-    assert set(graded.semantics["grader"]) == {"given"}
+    assert graded.semantics["class_id"].to_list() == [0, 1, 0, 0, 1, 0]
+    # `4` and `four` mean the same, and one meaning has one grade.
+    assert graded.semantics["correct"].to_list() == [True, False, True, True, False, True]
+    assert graded.semantics["grader"].to_list() == ["given"] * 5 + ["given to its meaning"]
     assert "correct" not in graded.draws.columns
 
 
@@ -204,6 +204,7 @@ def test_named_grades_win_over_references_and_others_do_not():
     by_rule = grade_samples(read_samples(table, SampleColumns(samples="answers")))
     assert by_rule.semantics["correct"].to_list()[-1] is True
     named = SampleColumns(samples="answers", correct="correct")
+    table = table.with_columns(correct=pl.Series([[1, 0, 1], [0, 0, 0]]))
     assert grade_samples(read_samples(table, named)).semantics["correct"].to_list()[-1] is False
 
 
@@ -256,11 +257,44 @@ def test_an_id_that_ends_in_a_number_is_not_cut():
     assert matched_ids(["q-1"], ["q-1", "q"]) == {"q-1": "q-1"}
 
 
-def test_a_meaning_that_given_grades_cut_in_two_is_counted():
-    table = pl.DataFrame(
-        {"question": ["q", "r"], "a": [["Lima", "Lima", "Quito"], ["4", "4", "5"]]}
-    ).with_columns(g=pl.Series([[1, 0, 0], [1, 1, 0]]))
-    graded = grade_samples(read_samples(table, SampleColumns("a", None, None, None, "g")))
-    assert graded.semantics["correct"].to_list() == [True, False, False, True, True, False]
-    (note,) = [note for note in graded.how["notes"] if "cut in two" in note]
-    assert "given grades: 1." in note
+def graded_draws(answers, grades):
+    table = pl.DataFrame({"question": [f"q{row}" for row in range(len(answers))], "a": answers})
+    table = table.with_columns(g=pl.Series(grades, dtype=pl.List(pl.Int64)))
+    return grade_samples(read_samples(table, SampleColumns("a", None, None, None, "g")))
+
+
+def test_grades_do_not_cut_a_meaning():
+    graded = graded_draws([["Lima", "Lima", "Lima", "Quito"]], [[1, 0, 1, 0]])
+    assert graded.semantics["class_id"].to_list() == [0, 0, 0, 1]
+    assert graded.semantics["correct"].to_list() == [True, True, True, False]
+    share = graded.scores.filter(pl.col("method") == "consistency")
+    assert (share["confidence"][0], share["correct"][0]) == (0.75, 1.0)
+    assert graded.how["notes"] == [
+        "meanings with draws graded right and draws graded wrong: 1 of 2. Each counts as one "
+        "meaning, with the grade of most of its draws"
+    ]
+
+
+def test_a_tie_of_grades_goes_to_the_first_draw_and_is_counted():
+    graded = graded_draws([["Lima", "Lima", "Quito"], ["4", "4", "5"]], [[0, 1, 0], [1, 1, 0]])
+    assert graded.semantics["correct"].to_list() == [False, False, False, True, True, False]
+    (note,) = graded.how["notes"]
+    assert "1 of 4." in note and note.endswith("where they tie (1) that of its first draw")
+
+
+def test_a_draw_without_a_grade_has_that_of_its_meaning():
+    graded = graded_draws([["Lima", "Lima", "Quito"]], [[1, None, 0]])
+    assert graded.semantics["correct"].to_list() == [True, True, False]
+    assert graded.semantics["grader"].to_list() == [
+        "given",
+        "given to its meaning",
+        "given",
+    ]
+    assert graded.how["notes"] == []
+
+
+def test_shares_do_not_depend_on_the_grades_that_were_given():
+    answers = [["Lima", "Lima", "Lima", "Quito"]] * 6
+    grades = ([1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1])
+    shares = graded_draws(answers, grades).scores.filter(pl.col("method") == "sem1")
+    assert shares["confidence"].to_list() == [0.75] * 6

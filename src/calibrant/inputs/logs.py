@@ -10,6 +10,7 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
+from calibrant.inputs.class_grades import divided_note, majority_grade
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log
 
 __all__ = ["ForeignTables", "foreign_tables", "tables_of"]
@@ -126,8 +127,8 @@ def tables_of(logs: Sequence[ForeignLog]) -> ForeignTables:
     ).unique("question_id", keep="first", maintain_order=True)
     stated = pl.concat([_named(log.scores, several) for log in logs], how="diagonal_relaxed")
     _refuse_percentages(stated, logs)
-    semantics = _semantics(draws, questions)
     notes = [note for log in logs for note in log.notes]
+    semantics = _semantics(draws, questions, notes)
     parts = [stated, _from_repeats(draws, semantics, questions, notes)]
     scores = pl.concat([part for part in parts if part is not None], how="diagonal_relaxed")
     return ForeignTables(
@@ -169,11 +170,10 @@ def _refuse_percentages(scores: pl.DataFrame, logs: Sequence[ForeignLog]) -> Non
         )
 
 
-def _semantics(draws: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
+def _semantics(draws: pl.DataFrame, questions: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
     """Return class and grade of each draw.
 
-    Answers that the log grades differently do not mean the same to its grader, so a class is
-    split where its grades differ; an ungraded draw takes the one grade that its class has.
+    Draws of one meaning have one grade, see `majority_grade`; an ungraded draw takes it too.
     """
     known = questions.select("question_id", "text", "kind")
     grade = pl.col("correct").replace_strict({0.0: False, 1.0: True}, default=None)
@@ -186,26 +186,19 @@ def _semantics(draws: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
         _meanings(draws, known).alias("meaning"),
     )
     same = [*_UNIT, "meaning"]
-    only = pl.when(pl.col("grade").drop_nulls().n_unique().over(same) == 1).then(
-        pl.col("grade").drop_nulls().first().over(same)
-    )
-    frame = frame.with_columns(pl.coalesce("grade", only).alias("correct"))
-    inherited = pl.col("grade").is_null() & pl.col("correct").is_not_null()
+    notes += divided_note(frame, "grade", same)
+    frame = frame.with_columns(majority_grade("grade", same).alias("correct"))
+    taken = pl.col("correct").is_not_null() & pl.col("grade").ne_missing(pl.col("correct"))
     return frame.select(
         *_KEY,
-        _class_number().alias("class_id"),
+        pl.col("meaning").alias("class_id"),
         "correct",
-        pl.when(inherited)
+        pl.when(taken)
         .then(pl.lit("graded as the same answer"))
         .otherwise("reason")
         .alias("reason"),
         "grader",
     )
-
-
-def _class_number() -> pl.Expr:
-    """Return a number per meaning and grade; a meaning has three possible grades."""
-    return pl.col("meaning") * 3 + pl.col("correct").cast(pl.Int64).fill_null(2)
 
 
 def _meanings(draws: pl.DataFrame, known: pl.DataFrame) -> pl.Series:

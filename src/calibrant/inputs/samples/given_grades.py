@@ -9,6 +9,7 @@ import orjson
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.inputs.class_grades import divided_note, majority_grade
 
 __all__ = ["GRADE", "graded_by_given", "is_list", "listed", "parsed_list", "with_grades"]
 
@@ -92,15 +93,17 @@ def with_grades(table: pl.DataFrame, roles: Mapping[str, str], source: str) -> p
     return table.with_columns(known.alias(name))
 
 
+_MEANING = ["question_id", "model", "class_id"]
 _GRADES = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
 def graded_by_given(
     draws: pl.DataFrame, semantics: pl.DataFrame, given: pl.DataFrame, key: list[str]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return draws without grades, and the classes with the grades that were given.
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Return draws without grades, classes with the grades that were given, and what to note.
 
-    A right and a wrong answer do not mean the same: a class that holds both becomes two.
+    A class keeps its draws and gets one grade, see `majority_grade`: a draw without a grade, or
+    with another one than most of its class, has that of its class.
 
     Parameters
     ----------
@@ -111,21 +114,19 @@ def graded_by_given(
     key
         Columns that name a draw.
     """
+    own = pl.col("class_id").is_not_null()
     found = given.select(*key, pl.col(GRADE).alias("_given"))
-    graded = semantics.join(found, on=key, how="left", maintain_order="left")
-    told = pl.col("class_id").is_not_null() & pl.col("_given").is_not_null()
+    graded = semantics.join(found, on=key, how="left", maintain_order="left").with_columns(
+        pl.when(own).then(majority_grade("_given", _MEANING)).alias(GRADE)
+    )
+    notes = divided_note(graded, "_given", _MEANING)
+    told = own & pl.col("_given").eq_missing(pl.col(GRADE)) & pl.col(GRADE).is_not_null()
     graded = graded.with_columns(
-        pl.when(told).then("_given").alias(GRADE),
-        pl.when(told).then(pl.lit("given")).otherwise("grader").alias("grader"),
+        pl.when(told)
+        .then(pl.lit("given"))
+        .when(pl.col(GRADE).is_not_null())
+        .then(pl.lit("given to its meaning"))
+        .otherwise("grader")
+        .alias("grader"),
     )
-    own = ["question_id", "model"]
-    parts = graded.filter(pl.col("class_id").is_not_null()).unique(
-        [*own, "class_id", GRADE], keep="first", maintain_order=True
-    )
-    numbers = parts.select(
-        *own, "class_id", GRADE, pl.int_range(pl.len()).over(own).alias("_number")
-    )
-    graded = graded.join(
-        numbers, on=[*own, "class_id", GRADE], how="left", nulls_equal=True, maintain_order="left"
-    ).with_columns(pl.when(pl.col("class_id").is_not_null()).then("_number").alias("class_id"))
-    return draws.drop(GRADE, strict=False), graded.drop("_given", "_number")
+    return draws.drop(GRADE, strict=False), graded.drop("_given"), notes

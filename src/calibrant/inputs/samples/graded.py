@@ -96,9 +96,8 @@ def grade_samples(
     draws, semantics = annotated
     notes = list(samples.notes)
     if GRADE in samples.draws.columns:
-        before = _meanings(semantics)
-        draws, semantics = graded_by_given(draws, semantics, samples.draws, _KEY)
-        notes += _cut_note(_meanings(semantics) - before)
+        draws, semantics, divided = graded_by_given(draws, semantics, samples.draws, _KEY)
+        notes += divided
     if draws["stated_confidence"].is_not_null().any():
         again = pl.lit("verb").alias("purpose")
         draws = pl.concat([draws, draws.with_columns(again)])
@@ -119,18 +118,3 @@ def grade_samples(
         annotated.document,
         tuple(scored.availability),
     )
-
-
-def _meanings(semantics: pl.DataFrame) -> int:
-    named = semantics.drop_nulls("class_id")
-    return named.select("question_id", "model", "class_id").unique().height
-
-
-def _cut_note(cut: int) -> list[str]:
-    """Say where grades decided what is one meaning: shares then depend on outcomes."""
-    if not cut:
-        return []
-    return [
-        f"meanings with right and wrong answers, cut in two by the given grades: {cut:,}. "
-        "The shares of these meanings depend on the grades"
-    ]
