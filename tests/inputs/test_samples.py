@@ -279,7 +279,8 @@ def test_a_tie_of_grades_goes_to_the_first_draw_and_is_counted():
     graded = graded_draws([["Lima", "Lima", "Quito"], ["4", "4", "5"]], [[0, 1, 0], [1, 1, 0]])
     assert graded.semantics["correct"].to_list() == [False, False, False, True, True, False]
     (note,) = graded.how["notes"]
-    assert "1 of 4." in note and note.endswith("where they tie (1) that of its first draw")
+    assert "1 of 4." in note
+    assert note.endswith("where they tie (1) that of its first draw")
 
 
 def test_a_draw_without_a_grade_has_that_of_its_meaning():
