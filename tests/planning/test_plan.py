@@ -108,6 +108,32 @@ def test_plan_ranks_subject_by_subject():
     assert {"largest_gap", "floor", "above_floor", "instability"} <= set(found[0])
 
 
+def never_right(rows, name="silent"):
+    return rows.filter(pl.col("model") == "b").with_columns(
+        model=pl.lit(name), correct=pl.lit(0.0).cast(rows.schema["correct"])
+    )
+
+
+def test_a_model_that_is_never_right_is_named_and_not_ranked():
+    rows = scores(400).with_columns(topic=pl.col("question_id").str.slice(1, 1))
+    found = plan(pl.concat([rows, never_right(rows)]), rank="accuracy", by=["topic"])
+    board = found["leaderboard"]
+    assert {entry["model"] for entry in board["results"]} == {"a", "b"}
+    assert (len(board["pairs"]), board["questions"]) == (1, 400)
+    assert all(set(entry["accuracy"]) == {"a", "b"} for entry in found["subjects"])
+    assert found["data"]["warnings"][0]["text"] == (
+        "silent is never right (400 answers). It is left out of the ranking."
+    )
+
+
+def test_a_model_that_is_never_right_is_ranked_where_one_other_is_left():
+    rows = scores(400).filter(pl.col("model") == "a")
+    silent = never_right(scores(400))
+    found = plan(pl.concat([rows, silent]), rank="accuracy")
+    assert {entry["model"] for entry in found["leaderboard"]["results"]} == {"a", "silent"}
+    assert all("left out" not in warning["text"] for warning in found["data"]["warnings"])
+
+
 def test_the_rest_of_the_paper_is_within_reach():
     found = plan(
         labels=14_000, error_rate=0.05, precision=0.05, growth=0.5, size=1e6, decay=0.25,

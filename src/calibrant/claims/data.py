@@ -17,6 +17,7 @@ __all__ = [
     "guessed_warning",
     "kept_shares",
     "unequal_note",
+    "unranked_warning",
 ]
 
 # Fewer rows may all be right or all wrong by chance.
@@ -109,6 +110,18 @@ def _one_sided(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
                 why = f": all {empty:,} of its answers are empty"
             text = f"{called} is {word}{why}. It is left out."
             yield _warning(word.replace(" ", "_"), [name], text)
+
+
+def unranked_warning(model: str, answers: int) -> dict[str, Any]:
+    """Say that a model that is never right has no rank: it ties with nobody, and tells nothing.
+
+    Examples
+    --------
+    >>> unranked_warning("a", 900)["text"]
+    'a is never right (900 answers). It is left out of the ranking.'
+    """
+    text = f"{model} is never right ({count(answers, 'answer')}). It is left out of the ranking."
+    return _warning("never_right", [model], text)
 
 
 def _missing(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -37,7 +37,7 @@ from calibrant.verbs._options import (
     Seed,
 )
 from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels, table_theory
-from calibrant.verbs.planning.ranked import ranked_models
+from calibrant.verbs.planning.ranked import rankable, ranked_models
 
 __all__ = ["plan"]
 
@@ -261,10 +261,7 @@ def plan(
     document["measured"] = measured
     document["data"] = {"warnings": _known(table, labelled)}
     with error_source(source):
-        document["leaderboard"] = ranked_models(labelled, rank, seed) if labelled and rank else None
-        document["subjects"] = (
-            subject_rankings(labelled.frame, by[0], seed=seed) if labelled and rank and by else None
-        )
+        _rank(document, labelled, rank, by, seed)
         document["plans"] = (
             []
             if table is None or (threshold is None and labels is None)
@@ -295,6 +292,24 @@ def plan(
         claims += leaderboard_claims(plain(document["leaderboard"]))
     document["claims"] = [made.to_dict() for made in claims]
     return PlanResult(document)
+
+
+def _rank(
+    document: dict[str, Any],
+    labelled: Scores | None,
+    rank: str | None,
+    by: Sequence[str],
+    seed: int,
+) -> None:
+    """Put the rankings that are asked for into the document, and who has no rank."""
+    document["leaderboard"] = document["subjects"] = None
+    if labelled is None or not rank:
+        return
+    ranked, warnings = rankable(labelled)
+    document["data"]["warnings"][:0] = warnings
+    document["leaderboard"] = ranked_models(ranked, rank, seed)
+    if by:
+        document["subjects"] = subject_rankings(ranked.frame, by[0], seed=seed)
 
 
 def _refuse_without_table(options: dict[str, Any]) -> None:

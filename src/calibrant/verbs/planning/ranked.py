@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
+from calibrant.claims.data import LEAST_ONE_SIDED, unranked_warning
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.planning import leaderboard
 from calibrant.records import Scores
 
-__all__ = ["ranked_models"]
+__all__ = ["rankable", "ranked_models"]
+
+
+def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
+    """Return the table without models that are never right, and what is to be said of them.
+
+    Their answers are empty, or were never graded as right: nothing that a ranking measures.
+    They stay where fewer than two other models are left.
+    """
+    counted = table.frame.group_by("model", maintain_order=True).agg(
+        pl.col("correct").count().alias("n"), pl.col("correct").max().alias("best")
+    )
+    never = counted.filter((pl.col("best") == 0) & (pl.col("n") >= LEAST_ONE_SIDED))
+    if counted.height - never.height < 2:
+        return table, []
+    kept = table.frame.filter(~pl.col("model").is_in(never["model"].implode()))
+    told = [unranked_warning(str(name), n) for name, n in never.select("model", "n").iter_rows()]
+    return replace(table, frame=kept), told
 
 
 def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:
