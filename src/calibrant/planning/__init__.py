@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from calibrant.planning.block import (
         verification_block,
         verification_of,
+        verifications_of,
     )
     from calibrant.planning.formulas import (
         Dynamics,
@@ -126,7 +127,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".block": ("verification_block", "verification_of"),
+            ".block": ("verification_block", "verification_of", "verifications_of"),
             ".formulas": (
                 "Dynamics",
                 "data_rate",
@@ -303,5 +304,6 @@ __all__ = [
     "verification_dynamics",
     "verification_horizon",
     "verification_of",
+    "verifications_of",
     "verified_region",
 ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,16 +13,18 @@ from scipy.special import ndtri
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
-from calibrant.core.rng import RngLike
+from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.inputs import check_weights
 from calibrant.planning.cells import (
     CELLS,
+    ECE_BINS,
     Cells,
     cell_of,
     observed_cells,
     resample_cells,
     resample_rows,
 )
+from calibrant.planning.few import NULL_DRAWS, Spread, spreads_of_few
 from calibrant.planning.refusal import require_labels
 from calibrant.stats import floors
 from calibrant.stats.bootstrap import quantiles
@@ -30,14 +35,13 @@ if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = ["verification_block", "verification_of"]
+__all__ = ["verification_block", "verification_of", "verifications_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
 _SLOPE_BINS = (20, 10)
-_ECE_BINS = 15
-_NULL_DRAWS = 400
+_RESAMPLES = 150
 # Noise makes absolute slopes larger by itself, so little is added for the upper end; with half a
 # standard error the interval covers in at least 95 % of simulated data sets.
 _UPWARDS = 0.5
@@ -50,7 +54,7 @@ def verification_block(
     *,
     weights: ArrayLike | None = None,
     units: ArrayLike | None = None,
-    resamples: int = 150,
+    resamples: int = _RESAMPLES,
     rng: RngLike | CommonDraws = 0,
 ) -> dict[str, Any]:
     """Say how precise these labels let one be: error rate, steepness of the gap, worst cases.
@@ -88,14 +92,15 @@ def verification_block(
     """
     p, y, w, u = _checked(confidence, correct, weights, units)
     generator = as_stream(rng)
-    observed = observed_cells(p, y, w)
     plain = u is None and bool(np.all(w == 1.0)) and bool(np.isin(y, (0.0, 1.0)).all())
-    draws = (
-        resample_cells(observed, len(p), resamples, generator)
-        if plain
-        else resample_rows(p, y, w, u, resamples, generator)
-    )
-    return _found(observed, draws, _label_count(w, u), plain, (p, w), generator)
+    if not plain:
+        observed, draws = observed_cells(p, y, w), resample_rows(p, y, w, u, resamples, generator)
+        return _from_draws(observed, draws, _label_count(w, u), plain, (p, w), generator)
+    if isinstance(generator, CommonDraws):
+        return _of_few(p[None], y[None], resamples, generator)[0]
+    observed = observed_cells(p, y, w)
+    draws = resample_cells(observed, len(p), resamples, generator)
+    return _from_draws(observed, draws, len(p), plain, (p, w), generator)
 
 
 def verification_of(
@@ -108,7 +113,50 @@ def verification_of(
         return verification_block(
             *block.given, weights=block.given_weights, units=block.given_units, rng=rng
         )
+    if isinstance(rng, CommonDraws):
+        raise TypeError("merged sums draw from a generator of their own")
     return _from_cells(**block.verification_sums(), rng=rng)
+
+
+def verifications_of(
+    blocks: Sequence[RowBlock | CellBlock], streams: Sequence[Stream]
+) -> list[dict[str, Any]]:
+    """Return the verification block of every block, with its stream.
+
+    Those of few rows are worked on together; none changes what another one gets.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    alike: defaultdict[tuple[CommonDraws, int], dict[int, RowBlock]] = defaultdict(dict)
+    for number, (block, stream) in enumerate(zip(blocks, streams, strict=True)):
+        if isinstance(stream, CommonDraws) and _plain_rows(block):
+            alike[stream, block.n][number] = block
+        else:
+            found[number] = verification_of(block, rng=stream)
+    for (stream, _), some in alike.items():
+        p, y = (
+            np.stack([block.given[side] for block in some.values()]).astype(np.float64)
+            for side in (0, 1)
+        )
+        found |= zip(some, _of_few(p, y, _RESAMPLES, stream), strict=True)
+    return [found[number] for number in range(len(blocks))]
+
+
+def _plain_rows(block: RowBlock | CellBlock) -> TypeGuard[RowBlock]:
+    """Say whether a block holds rows that are one right or wrong answer each."""
+    from calibrant.metrics.row_block import RowBlock
+
+    return isinstance(block, RowBlock) and block.independent and block.given_weights is None
+
+
+def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[dict[str, Any]]:
+    """Return the verification blocks of models with equally few rows, a row of the tables each."""
+    labels = p.shape[1]
+    slopes = _lipschitz(None, labels)
+    rates = (1.0 - y.sum(axis=1) / labels).tolist()
+    return [
+        _block(_wilson(rate, labels), slopes, spread)
+        for rate, spread in zip(rates, spreads_of_few(p, y, resamples, stream), strict=True)
+    ]
 
 
 def _from_cells(
@@ -118,8 +166,8 @@ def _from_cells(
     confidence: Floats,
     means: Floats,
     counts: Floats,
-    resamples: int = 150,
-    rng: RngLike | CommonDraws = 0,
+    resamples: int = _RESAMPLES,
+    rng: RngLike = 0,
 ) -> dict[str, Any]:
     """Return what `verification_block` returns, for rows that are units of their own.
 
@@ -132,13 +180,13 @@ def _from_cells(
     resamples, rng
         As for `verification_block`.
     """
-    n, generator = int(rows.sum()), as_stream(rng)
+    n, generator = int(rows.sum()), as_generator(rng)
     observed = Cells(rows[None], hits[None], confidence[None])
     draws = resample_cells(observed, n, resamples, generator)
-    return _found(observed, draws, n, True, (means, counts), generator)
+    return _from_draws(observed, draws, n, True, (means, counts), generator)
 
 
-def _found(
+def _from_draws(
     observed: Cells,
     draws: Cells,
     labels: int,
@@ -147,8 +195,14 @@ def _found(
     generator: Stream,
 ) -> dict[str, Any]:
     error_rate = _error_rate(observed, draws, labels, plain)
-    slopes, note = _lipschitz(observed, draws, labels)
-    resolution = _resolution(*rows, observed, draws, error_rate, generator)
+    spread = _spread(*rows, observed, draws, labels, generator)
+    return _block(error_rate, _lipschitz((observed, draws), labels), spread)
+
+
+def _block(
+    error_rate: Estimate, lipschitz: tuple[dict[str, Any], str | None], spread: Spread
+) -> dict[str, Any]:
+    (slopes, note), labels = lipschitz, error_rate.n
     return {
         "labels": labels,
         "error_rate": error_rate,
@@ -156,7 +210,7 @@ def _found(
         "lipschitz_resolutions": slopes["resolutions"],
         "lipschitz_note": note,
         **_floors(error_rate, slopes["estimate"], labels),
-        "resolution": resolution,
+        "resolution": _resolution(spread, error_rate),
     }
 
 
@@ -203,29 +257,36 @@ def _error_rate(observed: Cells, draws: Cells, labels: int, plain: bool) -> Esti
     value = 1.0 - float(observed.hits.sum() / observed.weight.sum())
     value = min(max(value, 0.0), 1.0)
     if plain or value in (0.0, 1.0):
-        # Wilson's interval stays open when no error was seen, where resampling says [0, 0].
-        centre = (value + _Z**2 / (2 * labels)) / (1 + _Z**2 / labels)
-        half = _Z * np.sqrt(value * (1 - value) / labels + _Z**2 / (4 * labels**2))
-        half /= 1 + _Z**2 / labels
-        low = 0.0 if value == 0.0 else centre - half
-        high = 1.0 if value == 1.0 else centre + half
-        return Estimate(value, float(low), float(high), n=labels, interval="wilson")
+        return _wilson(value, labels)
     rates = 1.0 - draws.hits.sum(axis=1) / draws.weight.sum(axis=1)
     low, high = np.quantile(rates, (0.025, 0.975))
     return Estimate(value, float(low), float(high), n=labels)
 
 
-def _lipschitz(observed: Cells, draws: Cells, labels: int) -> tuple[dict[str, Any], str | None]:
+def _wilson(value: float, labels: int) -> Estimate:
+    """Return the rate with an interval that stays open when no error was seen."""
+    whole = 1 + _Z**2 / labels
+    centre = (value + _Z**2 / (2 * labels)) / whole
+    half = _Z * math.sqrt(value * (1 - value) / labels + _Z**2 / (4 * labels**2)) / whole
+    low = 0.0 if value == 0.0 else centre - half
+    high = 1.0 if value == 1.0 else centre + half
+    return Estimate(value, low, high, n=labels, interval="wilson")
+
+
+def _lipschitz(
+    samples: tuple[Cells, Cells] | None, labels: int
+) -> tuple[dict[str, Any], str | None]:
+    """Return the steepness of the gap, from what was observed and resamples of it."""
     entries = []
-    scale = labels / observed.weight.sum()
     for bins in _SLOPE_BINS:
         low = high = float("nan")
-        if labels < 2 * MINIMUM_PER_BIN:
+        if samples is None or labels < 2 * MINIMUM_PER_BIN:
             # No two bins can hold enough.
             slope = summarise_slopes(np.empty(0), bins)
         else:
+            observed, draws = samples
             seen = observed.merged(bins)
-            usable = seen.weight[0] * scale >= MINIMUM_PER_BIN
+            usable = seen.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
             slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
             if slope.pairs:
                 low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
@@ -240,18 +301,19 @@ def _lipschitz(observed: Cells, draws: Cells, labels: int) -> tuple[dict[str, An
             {"bins": bins, "estimate": estimate, "pairs": slope.pairs, "capped": slope.capped}
         )
     chosen = next((entry for entry in entries if entry["pairs"]), entries[0])
-    note = None
+    return {"estimate": chosen["estimate"], "resolutions": entries}, _slope_note(chosen)
+
+
+def _slope_note(chosen: Mapping[str, Any]) -> str | None:
     if not chosen["pairs"]:
-        note = (
+        return (
             f"the Lipschitz constant cannot be estimated: no two adjacent bins hold "
             f"{MINIMUM_PER_BIN} labels each, neither with 20 bins nor with 10; the confidences "
             "are too concentrated or the labels too few"
         )
-    elif chosen["bins"] != _SLOPE_BINS[0]:
-        note = "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
-    elif chosen["capped"]:
-        note = "the estimate reached its cap of 5"
-    return {"estimate": chosen["estimate"], "resolutions": entries}, note
+    if chosen["bins"] != _SLOPE_BINS[0]:
+        return "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
+    return "the estimate reached its cap of 5" if chosen["capped"] else None
 
 
 def _slope_ends(
@@ -310,39 +372,38 @@ def _ends(estimate: Estimate) -> Floats:
 
 
 def _ece(cells: Cells) -> Floats:
-    binned = cells.merged(_ECE_BINS)
+    binned = cells.merged(ECE_BINS)
     gap = np.abs(binned.hits - binned.confidence).sum(axis=1)
     return np.asarray(gap / binned.weight.sum(axis=1), dtype=np.float64)
 
 
-def _resolution(
-    p: Floats,
-    w: Floats,
-    observed: Cells,
-    draws: Cells,
-    error_rate: Estimate,
-    generator: Stream,
-) -> dict[str, Any]:
+def _spread(
+    p: Floats, w: Floats, observed: Cells, draws: Cells, labels: int, generator: Stream
+) -> Spread:
     """Return the spread of the ECE on this data, and what it were under perfect calibration."""
-    value, spread, labels = float(_ece(observed)[0]), _ece(draws), error_rate.n
+    value, spread = float(_ece(observed)[0]), _ece(draws)
     # Resampling adds the noise a second time, so the spread is moved back by twice its bias.
-    low, high = quantiles(spread - 2 * (spread.mean() - value), (0.025, 0.975))
+    low, high = quantiles(spread - 2 * (spread.mean() - value), (0.025, 0.975)).tolist()
+    # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
+    # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
+    cell = cell_of(p) // (CELLS // ECE_BINS)
+    sums = np.bincount(cell, weights=w * p * (1 - p), minlength=ECE_BINS)
+    variance: Floats = sums * (labels / w.sum())
+    # A bin that cannot err draws nothing.
+    variance = variance[variance > 0]
+    null = np.abs(generator.poisson(variance, (NULL_DRAWS, variance.size)) - variance)
+    return Spread(value, low, high, float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]))
+
+
+def _resolution(spread: Spread, error_rate: Estimate) -> dict[str, Any]:
+    value, low, high, if_calibrated = spread
     if error_rate.value in (0.0, 1.0):
         # All outcomes alike: resampling sees no spread, the interval of the rate does.
         slack = error_rate.high - error_rate.low
         low, high = value - slack, value + slack
-    # Under perfect calibration a bin's errors are nearly Poisson where confidence is near 0 or
-    # 1 and nearly normal elsewhere; a centred Poisson law of the same variance serves both.
-    cell = cell_of(p) // (CELLS // _ECE_BINS)
-    sums = np.bincount(cell, weights=w * p * (1 - p), minlength=_ECE_BINS)
-    variance: Floats = sums * (labels / w.sum())
-    # A bin that cannot err draws nothing.
-    variance = variance[variance > 0]
-    size = (_NULL_DRAWS, variance.size)
-    null = np.abs(generator.poisson(variance, size) - variance)
     return {
-        "ece": Estimate(value, max(0.0, min(float(low), value)), max(float(high), value), n=labels),
-        "bins": _ECE_BINS,
-        "half_width": float(high - low) / 2,
-        "if_calibrated": float(quantiles(null.sum(axis=1) / labels, (0.95,))[0]),
+        "ece": Estimate(value, max(0.0, min(low, value)), max(high, value), n=error_rate.n),
+        "bins": ECE_BINS,
+        "half_width": (high - low) / 2,
+        "if_calibrated": if_calibrated,
     }

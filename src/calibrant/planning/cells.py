@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from calibrant.stats.binning import width_index
 from calibrant.stats.few.draws import CommonDraws, Stream
 
-__all__ = ["CELLS", "Cells", "cell_of", "observed_cells", "resample_cells", "resample_rows"]
+__all__ = [
+    "CELLS",
+    "ECE_BINS",
+    "Cells",
+    "cell_of",
+    "observed_cells",
+    "resample_cells",
+    "resample_rows",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
@@ -19,6 +27,7 @@ Indices: TypeAlias = NDArray[np.intp]
 # 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so
 # that one resampling serves all of them.
 CELLS = 60
+ECE_BINS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +63,13 @@ def observed_cells(p: Floats, y: Floats, w: Floats) -> Cells:
     return Cells(*(np.asarray(values, dtype=np.float64) for values in sums))
 
 
-def resample_cells(observed: Cells, n: int, resamples: int, generator: Stream) -> Cells:
+def resample_cells(
+    observed: Cells, n: int, resamples: int, generator: np.random.Generator
+) -> Cells:
     """Resample (cell, outcome) counts: exact for the counts, cell means held fixed."""
     weight, hits = observed.weight[0], observed.hits[0]
     share = np.concatenate([hits, weight - hits]) / n
-    if isinstance(generator, CommonDraws):
-        draws = _redrawn(np.rint(share * n).astype(np.intp), resamples, generator)
-    else:
-        draws = _multinomial(n, share / share.sum(), resamples, generator)
+    draws = _multinomial(n, share / share.sum(), resamples, generator)
     count = draws[:, :CELLS] + draws[:, CELLS:]
     mean = np.divide(observed.confidence[0], weight, out=np.zeros(CELLS), where=weight > 0)
     return Cells(count, draws[:, :CELLS], count * mean)
@@ -76,14 +84,6 @@ def _multinomial(n: int, share: Floats, draws: int, generator: np.random.Generat
     out = np.zeros((draws, share.size))
     out[:, kinds] = generator.multinomial(n, share[kinds], size=draws)
     return out
-
-
-def _redrawn(counts: NDArray[np.intp], draws: int, common: CommonDraws) -> Floats:
-    """Return how often each kind is drawn again, from draws of rows."""
-    kind = np.repeat(np.arange(counts.size), counts)
-    place = kind[common.resampled(kind.size, draws)] + counts.size * np.arange(draws)[:, None]
-    found = np.bincount(place.ravel(), minlength=draws * counts.size)
-    return found.reshape(draws, counts.size).astype(np.float64)
 
 
 def resample_rows(

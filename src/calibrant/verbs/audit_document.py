@@ -22,7 +22,7 @@ from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
 from calibrant.metrics.gaps.together import work_ahead
-from calibrant.planning import verification_of
+from calibrant.planning import verifications_of
 from calibrant.report.typed import AuditResult
 from calibrant.stats.few.draws import Stream
 
@@ -127,7 +127,15 @@ def _made(
     streams = [found.stream(options.seed) for found in some]
     blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
     work_ahead(blocks, streams)
-    return [_entry(*one, options, margin) for one in zip(some, blocks, streams, strict=True)]
+    entries = [_entry(*one, options, margin) for one in zip(some, blocks, streams, strict=True)]
+    scored = [number for number, block in enumerate(blocks) if block.probability]
+    verified = verifications_of([blocks[k] for k in scored], [streams[k] for k in scored])
+    for number, found in zip(scored, verified, strict=True):
+        entries[number]["verification"] = found
+    return [
+        entry | {"notes": _notes(block, found)}
+        for entry, block, found in zip(entries, blocks, some, strict=True)
+    ]
 
 
 def _entry(
@@ -137,7 +145,7 @@ def _entry(
     options: AuditOptions,
     margin: float,
 ) -> dict[str, Any]:
-    """Return the metrics, the evidence and the verification of one block."""
+    """Return the metrics and the evidence of one block."""
     metrics = block.estimates()
     entry: dict[str, Any] = {
         "model": found.keys["model"],
@@ -158,10 +166,13 @@ def _entry(
         entry |= block_tests(block, metrics, stream, margin)
         entry["reliability"] = _reliability(block, stream)
         entry["thresholds"] = block.threshold_counts().to_dict()
-        entry["verification"] = verification_of(block, rng=stream)
+    return entry
+
+
+def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
     undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
     few = [unequal_note(block.effective)] if block.shares is not None else []
-    return {**entry, "notes": [*sorted(undefined), *few, *found.notes]}
+    return [*sorted(undefined), *few, *found.notes]
 
 
 def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dict[str, Any]:

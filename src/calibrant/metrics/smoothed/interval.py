@@ -8,10 +8,10 @@ error falls as the bandwidth grows, the ends of its interval solve L(s) = s and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,22 +63,23 @@ def smooth_intervals(
     blocks = [_Published(task, count) for task in tasks]
     values = [task.grids.error(at) for task, at in zip(tasks, bandwidths, strict=True)]
 
-    def ends(asked: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
-        return _ends_of([_Place.of(blocks[number], at) for number, at in asked], level)
+    def ends(asked: Mapping[int, float], *sides: Side) -> list[list[float]]:
+        places = [_Place.of(blocks[number], at) for number, at in asked.items()]
+        return _ends_of(places, sides, (1 - level) / 2)
 
-    first = ends(list(enumerate(bandwidths)))
-    lows = {k: max(low, 2 / 1024) for k, (low, _) in enumerate(first) if low > 0}
-    highs = {k: min(high, 1.0) for k, (_, high) in enumerate(first) if high > bandwidths[k]}
-    nearer = iter(ends([*lows.items(), *highs.items()]))
-    met_low = {
-        k: _meeting(bandwidths[k], first[k][0], at, next(nearer)[0]) for k, at in lows.items()
-    }
-    met_high = {
-        k: _meeting(bandwidths[k], first[k][1], at, next(nearer)[1]) for k, at in highs.items()
-    }
+    def met(first: Sequence[float], nearer: Mapping[int, float], side: Side) -> list[float]:
+        found, pairs = list(first), zip(nearer.items(), *ends(nearer, side), strict=True)
+        for (k, at), end in pairs:
+            found[k] = _meeting(bandwidths[k], first[k], at, end)
+        return found
+
+    lows, highs = ends(dict(enumerate(bandwidths)), _Stack.lows, _Stack.highs)
+    lows = met(lows, {k: max(low, 2 / 1024) for k, low in enumerate(lows) if low > 0}, _Stack.lows)
+    beyond = {k: min(high, 1.0) for k, high in enumerate(highs) if high > bandwidths[k]}
+    highs = met(highs, beyond, _Stack.highs)
     return [
-        (value, min(met_low.get(k, first[k][0]), value), max(met_high.get(k, first[k][1]), value))
-        for k, value in enumerate(values)
+        (value, min(low, value), max(high, value))
+        for value, low, high in zip(values, lows, highs, strict=True)
     ]
 
 
@@ -171,16 +172,18 @@ class _Place(NamedTuple):
         _product(spreading.astype(np.float32).T, self.nodes.draws, out)
 
 
-def _ends_of(places: Sequence[_Place], level: float) -> list[tuple[float, float]]:
-    """Return the ends of each block at its bandwidth, from stacks of about equally many points."""
+def _ends_of(places: Sequence[_Place], sides: Sequence[Side], tail: float) -> list[list[float]]:
+    """Return the ends by side and block, from stacks of about equally many points."""
     order = sorted(range(len(places)), key=lambda number: places[number].smoothed.size)
-    found: dict[int, tuple[float, float]] = {}
+    found = [[math.nan] * len(places) for _ in sides]
     # Memory that is asked for again and again would be cleared each time.
-    rooms = np.empty((4, max(TOGETHER, *map(_numbers, places), 0)), np.float32)
+    rooms = np.empty((4, max([TOGETHER, *map(_numbers, places)])), np.float32)
     for some in _cut([(number, _numbers(places[number])) for number in order]):
-        ends = _Stack([places[number] for number in some], rooms).ends(level)
-        found |= dict(zip(some, ends, strict=True))
-    return [found[number] for number in range(len(places))]
+        stack = _Stack([places[number] for number in some], rooms)
+        for ends, side in zip(found, sides, strict=True):
+            for number, end in zip(some, side(stack, tail), strict=True):
+                ends[number] = end
+    return found
 
 
 def _numbers(place: _Place) -> int:
@@ -229,19 +232,23 @@ class _Stack:
         self._few, self._even = _lines(smoothed, density, error, self._observed, sizes)
         self._every = list(range(len(places)))
 
-    def ends(self, level: float) -> list[tuple[float, float]]:
-        """Return the ends of the candidates along two lines that the observed sums allow."""
-        observed, tail = self._observed, (1 - level) / 2
-        sizes = np.abs(self._noise).sum(axis=0)
-        reach = 5 * sizes.std(axis=-1).astype(float) + sizes.mean(axis=-1).astype(float)
-        both = np.broadcast_to(sizes, (2, *sizes.shape))
+    def lows(self, tail: float) -> list[float]:
+        """Return the least candidates along the line of few gaps that the observed sums allow."""
+        observed = self._observed
 
         def at_least(numbers: list[int], values: list[float]) -> list[float]:
             # Without any error there is the noise alone, of either sign.
-            none = not any(values)
-            sums = both[:, numbers] if none else self._totals(numbers, self._few, values)
+            sums = (
+                self._totals(numbers, self._few, values) if any(values) else self._sizes[:, numbers]
+            )
             return _shares(sums >= observed[numbers, None])
 
+        return side_by_side([halving(one, 0.0, tail) for one in observed.tolist()], at_least)
+
+    def highs(self, tail: float) -> list[float]:
+        """Return the largest candidates along the line of even gaps."""
+        observed, sizes = self._observed, self._sizes[0]
+        reach = 5 * sizes.std(axis=-1).astype(float) + sizes.mean(axis=-1).astype(float)
         # Of every block the share at what was observed, which is asked for first.
         nearest: dict[int, float] = {}
 
@@ -252,19 +259,21 @@ class _Stack:
                 nearest.setdefault(number, share)
             return found
 
-        seen = observed.tolist()
-        lows = side_by_side([halving(one, 0.0, tail) for one in seen], at_least)
-        farthest = (observed + reach).tolist()
-        highs = side_by_side(
-            [halving(*ends, tail) for ends in zip(seen, farthest, strict=True)], at_most
-        )
+        lines = zip(observed.tolist(), (observed + reach).tolist(), strict=True)
+        highs = side_by_side([halving(*ends, tail) for ends in lines], at_most)
         lucky = [number for number in self._every if nearest[number] < LUCK]
         if lucky:
             # Less error than even the observed amount would mostly show, by luck.
             shown = self._totals(lucky, self._even, observed[lucky].tolist())
             for place, number in enumerate(lucky):
                 highs[number] = max(highs[number], float(np.median(shown[:, place])))
-        return list(zip(lows, highs, strict=True))
+        return highs
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.float32]:
+        """Sums of the noise alone, by sign, block and draw."""
+        sizes = np.abs(self._noise).sum(axis=0)
+        return np.broadcast_to(sizes, (2, *sizes.shape))
 
     def _totals(
         self, numbers: list[int], line: FloatArray, values: Sequence[float]
@@ -289,6 +298,10 @@ class _Stack:
         """Return room for the noise of so many blocks."""
         points, _, draws = self._shape
         return self._rooms[place, : points * blocks * draws].reshape(points, blocks, draws)
+
+
+# Which end of a stack's intervals is wanted, with a share in the tail.
+Side: TypeAlias = Callable[[_Stack, float], list[float]]
 
 
 def _shares(held: NDArray[np.bool_]) -> list[float]:

@@ -108,25 +108,32 @@ class CommonDraws:
         return _resampled(self._key, rows, draws)
 
     def poisson(self, mean: FloatArray, size: tuple[int, int]) -> FloatArray:
-        """Return Poisson numbers, shape (draws, k), from one uniform number each.
+        """Return Poisson numbers, shape (..., draws, k), from one uniform number each.
+
+        Parameters
+        ----------
+        mean
+            Of one model, shape (k,), or of several, shape (m, k).
+        size
+            Draws and k.
 
         Examples
         --------
         >>> CommonDraws(0).poisson(np.array([0.1, 3.0]), (4000, 2)).mean(axis=0).round(1).tolist()
         [0.1, 3.0]
         """
-        draws = size[0]
-        uniform = _uniforms((*self._key, -1), max(mean.size, FEW_ROWS), draws)[: mean.size]
+        draws, k = size
+        uniform = _uniforms((*self._key, -1), max(k, FEW_ROWS), draws)[:k]
         # Beyond the last value lies a probability of 1e-12.
         last = int(special.pdtrik(1 - 1e-12, mean.max())) + 1 if mean.size else 0
-        reached = special.pdtr(np.arange(last + 1), mean[:, None])
-        out = np.zeros((mean.size, draws))
-        for at_most in reached.T:
-            above = uniform > at_most[:, None]
+        reached = special.pdtr(np.arange(last + 1), mean[..., None])
+        out = np.zeros((*mean.shape, draws))
+        for number in range(last + 1):
+            above = uniform > reached[..., number, None]
             if not above.any():
                 break
             out += above
-        return out.T
+        return out.swapaxes(-1, -2)
 
 
 Stream: TypeAlias = np.random.Generator | CommonDraws
