@@ -150,6 +150,36 @@ def test_constant_confidence_with_grades_has_no_gap_and_no_claim():
     assert all(row["uninformative"] for row in document["league"]["entries"])
 
 
+def test_the_split_of_the_paper_is_marked_where_it_contradicts_the_verdict():
+    # The weak model is over-confident, the strong one calibrated. At the weaker accuracy, with
+    # confidences unchanged, the calibrated one looks worse.
+    rng = np.random.default_rng(5)
+    chance = [rng.beta(2, 2, 4000), rng.beta(6, 2, 4000)]
+    outcomes = np.stack([(rng.random(4000) < p) * 1.0 for p in chance])
+    odds = chance[0] / (1 - chance[0]) * np.exp(0.5)
+    document = compare_models(
+        table_of(np.stack([odds / (1 + odds), chance[1]]), outcomes),
+        resamples=200,
+        target="weakest",
+    )
+    (pair,) = document["pairs"]
+    winner, attribution = pair["winner"], pair["attribution"]
+    assert winner is not None
+    assert winner == pair["b"]
+    assert pair["better"]["da"] == pair["a"]
+    # The verdict favours the second model in every view that it names, the paper's view does not.
+    assert pair["verdict_views"] == ["raw", "os_weakest", "os_mean", "os_strongest"]
+    assert all(pair["gaps"][view]["ece"].value > 0 for view in pair["verdict_views"])
+    assert (attribution["view"], attribution["decides"]) == ("da", False)
+    told = attribution["verdict"]
+    assert told["view"] == "os_mean"
+    assert told["behaviour"].value > 0
+    raw = pair["evidence"]["raw"]["gap"].value
+    assert told["behaviour"].value + told["accuracy"] == pytest.approx(raw)
+    said = f"{100 * told['behaviour'].value:.1f} points from how it states its confidence"
+    assert said in pair["verdict"]
+
+
 def test_effective_size_needs_both_outcomes():
     assert effective_size(np.array([100.0, 100.0]), 0.5) == pytest.approx(200)
     assert np.isnan(effective_size(np.array([0.0, 10.0]), 0.5))

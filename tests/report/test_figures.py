@@ -78,17 +78,34 @@ def test_monitoring_shows_the_alarm_where_it_went_off():
     assert limits == [pytest.approx(np.log10(document["results"][0]["limit"]))]
 
 
-def test_a_pair_lies_in_the_shaded_quadrants_only_where_its_order_turns_round():
+def test_a_pair_is_drawn_in_a_view_of_its_verdict_and_coloured_by_it():
     document = plain(document_of("compare"))
+    for pair, outcome in zip(document["pairs"], ("shown", "depends", "undecided"), strict=True):
+        pair["outcome"] = outcome
     scatter = figures_of(document)[0]
     points = [row for row in values_of(scatter.spec) if "aligned" in row]
-    turned = [pair["reversal"]["da"] for pair in document["pairs"]] * 2
-    assert [row["raw"] * row["aligned"] < 0 for row in points] == turned
+    equal = [pair["gaps"]["os_mean"]["ece"]["value"] for pair in document["pairs"]] * 2
+    assert [row["aligned"] for row in points] == equal
+    states = ["one is better", "depends on the accuracy", "equivalent or undecided"]
+    assert [row["state"] for row in points] == states * 2
+
+
+def test_models_are_drawn_as_answered_and_odds_shifted():
+    document = plain(document_of("compare"))
+    rows = [row for row in values_of(figures_of(document)[1].spec) if "view" in row]
+    own = document["results"][0]
+    drawn = {row["view"]: row["value"] for row in rows if row["model"] == own["model"]}
+    views = {
+        "as answered": "raw",
+        "at the weakest accuracy": "os_weakest",
+        "at the strongest accuracy": "os_strongest",
+    }
+    assert drawn == {name: own["views"][view]["ece"]["value"] for name, view in views.items()}
 
 
 def test_the_intervals_of_gaps_lie_inside_of_their_axis():
     document = plain(document_of("compare"))
-    document["pairs"][0]["gaps"]["da"]["ece"] |= {"low": -0.9, "high": 0.95}
+    document["pairs"][0]["gaps"]["os_mean"]["ece"] |= {"low": -0.9, "high": 0.95}
     scatter = figures_of(document)[0]
     domains = [
         part["encoding"]["y"]["scale"]["domain"]

@@ -141,3 +141,15 @@ def test_a_small_negative_gap_keeps_the_row_in_its_line():
     assert len(row.rstrip()) <= 80
     head = next(line for line in text.splitlines() if line.rstrip().endswith("100 %"))
     assert len(head.rstrip()) == len(row.rstrip())
+
+
+def test_a_comparison_counts_ties_by_its_verdicts_and_says_what_decides():
+    document = plain(document_of("compare"))
+    undecided = [pair["winner"] is None for pair in document["pairs"]]
+    assert undecided == [True] * 3
+    # The view that decides nothing would tell all of them apart.
+    assert all(pair["better"]["da"] is not None for pair in document["pairs"])
+    text = " ".join(render_text(document, width=200, full=True).split())
+    assert text.count("2 of 2") == 3
+    assert "(decides)" not in text
+    assert "verdicts rest on the raw and the odds-shifted ones" in text

@@ -239,7 +239,7 @@ def pair_claim(
         estimate = _sized(gap, first=pair["winner"] == pair["a"])
         facts |= {"winner": pair["winner"]}
         facts |= {"loser": pair["b"] if pair["winner"] == pair["a"] else pair["a"]}
-        facts |= {"at_equal_accuracy": abs(pair["evidence"]["os_mean"]["gap"]["value"])}
+        facts |= {"at_equal_accuracy": abs(pair["attribution"]["verdict"]["behaviour"]["value"])}
     elif outcome == "depends":
         facts |= _opposites(pair)
     facts |= {**estimate, "bound": pair["equivalence_bound"], "alike": pair["alike"]}

@@ -157,9 +157,26 @@ def pair_entry(
         "target": first.target,
         "effective_size": {"a": first.effective["da"], "b": second.effective["da"]},
         "evidence": _evidence(evidence, candidates, level),
-        "attribution": {"behaviour": evidence.behaviour, "accuracy": evidence.accuracy},
+        "verdict_views": list(evidence.views),
+        "attribution": _attribution(evidence),
         "shared": blind_spots(pair, level=level),
         "exchangeability": exchangeability(pair, models),
+    }
+
+
+def _attribution(evidence: PairEvidence) -> dict[str, Any]:
+    """Return how much of the gap is accuracy: as the paper splits it, and as the verdict does.
+
+    The paper keeps the confidences and changes the weights (``da``). That describes a pair and
+    decides nothing: it can even point to the other model than the verdict does.
+    """
+    raw, equal = evidence.views["raw"].gap, evidence.views["os_mean"].gap
+    return {
+        "view": "da",
+        "decides": False,
+        "behaviour": evidence.behaviour,
+        "accuracy": evidence.accuracy,
+        "verdict": {"view": "os_mean", "behaviour": equal, "accuracy": raw.value - equal.value},
     }
 
 

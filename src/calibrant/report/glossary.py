@@ -149,12 +149,21 @@ GLOSSARY: dict[str, Term] = {
     "ECE IA": Term("ECE on questions where all models share the outcome.", page="compare"),
     "ECE CA": Term("ECE when all models score the same candidate answers.", page="compare"),
     "raw ECE gap": Term("ECE of the first model minus ECE of the second, on all questions."),
-    "DA": Term("The gap at equal accuracy, by reweighting; this view decides.", page="compare"),
+    "at equal accuracy": Term(
+        "The gap after both models are brought to their mean accuracy, with the confidences moved "
+        "along (odds-shifted). One of the four views of the verdict.",
+        page="compare",
+    ),
+    "DA": Term(
+        "The gap after reweighting to one accuracy, with the confidences unchanged. It describes "
+        "and does not decide.",
+        page="compare",
+    ),
     "IA": Term("The gap on questions where both share the outcome.", page="compare"),
     "floor": Term("Smallest calibration gap that these labels can show.", page="verification"),
     "kept by IA": Term("Share of questions on which both models share the outcome."),
     "turns round": Term("Which views prefer the other model than the raw error does."),
-    "tied with": Term("Models whose calibration these labels cannot tell from this one's."),
+    "tied with": Term("Models shown to be neither better nor worse calibrated than this one."),
     "share": Term("Part of the whole that this row makes up."),
     "resolved": Term("Cases in which both gaps are more than a tie."),
     # -- Sem-ECE

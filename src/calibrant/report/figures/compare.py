@@ -13,12 +13,17 @@ __all__ = ["figures", "note"]
 
 _HISTOGRAMS_SHOWN = 3
 _LEAGUES_SHOWN = 3
+_VIEWS = {
+    "raw": "as answered",
+    "os_weakest": "at the weakest accuracy",
+    "os_strongest": "at the strongest accuracy",
+}
 _STATES = {
     "field": "state",
     "type": "nominal",
     "title": None,
     "scale": {
-        "domain": ["same order", "order turns round", "undecided"],
+        "domain": ["one is better", "depends on the accuracy", "equivalent or undecided"],
         "range": [FIRST, SECOND, GREY],
     },
     "legend": {"orient": "top"},
@@ -61,7 +66,7 @@ def _scatter(document: Mapping[str, Any]) -> Figure:
     x = {"field": "raw", "type": "quantitative", "title": "raw ECE gap", "scale": _around(wide)}
     y = {
         "type": "quantitative",
-        "title": "ECE gap at equal accuracy (DA)",
+        "title": "ECE gap at equal accuracy",
         "scale": _around(high),
     }
     names_shown = ("pair", "method", "state")
@@ -85,15 +90,15 @@ def _scatter(document: Mapping[str, Any]) -> Figure:
     return Figure(
         "gaps",
         "What is left of each gap at equal accuracy",
-        "Each point is a pair. In the shaded quadrants the order of the two models turns round "
-        "once accuracy is matched; grey points are undecided, corrected for all pairs. Lines: "
-        "intervals of each aligned gap alone.",
+        "Each point is a pair, brought to its mean accuracy with the confidences moved "
+        "along. In the shaded quadrants the order of the two models turns round. Colours: the "
+        "verdict on each pair, corrected for all pairs. Lines: intervals of each gap alone.",
         spec,
     )
 
 
 def _point(pair: Mapping[str, Any]) -> dict[str, Any]:
-    aligned = pair["gaps"]["da"]["ece"]
+    aligned = _aligned(pair)
     return {
         "pair": f"{pair['a']} - {pair['b']}",
         "method": pair["method"],
@@ -107,9 +112,16 @@ def _point(pair: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _state(pair: Mapping[str, Any]) -> str:
-    if pair["better"]["da"] is None:
-        return "undecided"
-    return "order turns round" if pair["reversal"]["da"] else "same order"
+    """Return the verdict on a pair; documents of 0.1 say no more than whether it is a tie."""
+    outcome = pair.get("outcome", "undecided" if pair["tie"] else "shown")
+    known = {"shown": "one is better", "depends": "depends on the accuracy"}
+    return known.get(outcome, "equivalent or undecided")
+
+
+def _aligned(pair: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the gap at equal accuracy; documents of 0.1 have the reweighted one alone."""
+    found: Mapping[str, Any] = (pair["gaps"].get("os_mean") or pair["gaps"]["da"])["ece"]
+    return found
 
 
 def _reach(rows: list[dict[str, Any]], *fields: str) -> float:
@@ -165,15 +177,16 @@ def _leagues(document: Mapping[str, Any]) -> list[Figure]:
 
 
 def _league(entries: list[Mapping[str, Any]], number: int) -> Figure:
-    ranked = sorted(entries, key=lambda entry: entry["views"]["da"]["ece"]["value"])
+    ranked = sorted(entries, key=lambda entry: entry["views"]["raw"]["ece"]["value"])
+    shown = [view for view in _VIEWS if all(view in entry["views"] for entry in entries)]
     rows = [
         {
             "model": entry["model"],
-            "view": title,
+            "view": _VIEWS[view],
             **{name: entry["views"][view]["ece"][name] for name in ("value", "low", "high")},
         }
         for entry in ranked
-        for view, title in (("raw", "raw"), ("da", "at equal accuracy"))
+        for view in shown
     ]
     y = names("model")
     x = {"type": "quantitative", "title": "ECE"}
@@ -182,7 +195,10 @@ def _league(entries: list[Mapping[str, Any]], number: int) -> Figure:
         "field": "view",
         "type": "nominal",
         "title": None,
-        "scale": {"domain": ["raw", "at equal accuracy"], "range": [GREY, FIRST]},
+        "scale": {
+            "domain": [_VIEWS[view] for view in shown],
+            "range": [GREY, FIRST, SECOND][: len(shown)],
+        },
         "legend": {"orient": "top"},
     }
     spec = frame(
@@ -204,15 +220,15 @@ def _league(entries: list[Mapping[str, Any]], number: int) -> Figure:
             ],
         },
         width=320,
-        height=max(34 * len(ranked), 80),
+        height=max(40 * len(ranked), 80),
     )
     method = ranked[0]["method"]
     group = " / ".join(str(value) for value in (ranked[0].get("group") or {}).values())
     return Figure(
         f"league-{number + 1}",
-        f"League by calibration at equal accuracy: {method}{': ' + group if group else ''}",
-        "Calibration error of each model, raw and at equal accuracy, with intervals; best at equal "
-        "accuracy first. Which neighbours are ties is said in the table.",
+        f"Calibration error of each model: {method}{': ' + group if group else ''}",
+        "As answered, and odds-shifted to the accuracy of the weakest and of the strongest model, "
+        "with intervals; the lowest as answered first. Which models are ties is said in the table.",
         spec,
     )
 

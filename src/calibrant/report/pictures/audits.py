@@ -178,8 +178,9 @@ def compare_picture(document: Mapping[str, Any]) -> Picture | None:
     label += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
     return Picture(
         label,
-        "Signs: calibration error at equal accuracy. Score: skill, which also counts how well "
-        "confidence separates; 0 if constant, 100 if perfect. A line parts tiers.",
+        "Signs: lower calibration error, as answered and at equal accuracy. Score: skill, which "
+        "also counts how well confidence separates; 0 if constant, 100 if perfect. A line parts "
+        "tiers.",
         lambda wide: win_matrix(
             rows, outcomes, label, wide=wide, value_title="score (higher is better)"
         ),

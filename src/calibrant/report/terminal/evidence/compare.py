@@ -108,7 +108,7 @@ def _league(document: Mapping[str, Any]) -> Table:
         key=lambda entry: (
             str(entry["method"]),
             str(entry["group"]),
-            entry["views"]["da"]["ece"]["value"],
+            entry["views"]["raw"]["ece"]["value"],
         ),
     )
     rows = tuple(
@@ -126,20 +126,21 @@ def _league(document: Mapping[str, Any]) -> Table:
         rows,
         title=named_table("Models", document),
         note=(
-            "DA: reweighted to one accuracy (decides). IA: questions on which all models share "
-            "the outcome (corroborates). CA: all models score the same answers (diagnosis)."
+            "DA: reweighted to one accuracy, confidences unchanged. IA: questions on which all "
+            "models share the outcome. CA: all models score the same answers. These views "
+            "describe; verdicts rest on the raw and the odds-shifted ones."
         ),
     )
 
 
 def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str:
-    """Return how many models these labels cannot tell from this one at equal accuracy."""
+    """Return how many models are neither shown to be better nor worse calibrated than this one."""
     ties, others = 0, 0
     for pair in pairs:
         same = (pair["method"], pair["group"]) == (entry["method"], entry["group"])
         if same and entry["model"] in (pair["a"], pair["b"]):
             others += 1
-            ties += pair["better"]["da"] is None
+            ties += pair["tie"]
     return f"{ties} of {others}"
 
 
@@ -149,6 +150,7 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
             _place(pair) + f"{pair['a']} - {pair['b']}",
             estimate_cell(pair["accuracy_gap"]),
             _gap(pair, "raw"),
+            _equal_accuracy(pair),
             _gap(pair, "da"),
             _gap(pair, "ia"),
             pair["pattern"],
@@ -163,7 +165,17 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
         "where they could if this were the only pair. Intervals are of each pair alone."
     )
     return Table(
-        ("pair", "accuracy", "raw ECE gap", "DA", "IA", "turns round", "floor", "kept by IA"),
+        (
+            "pair",
+            "accuracy",
+            "raw ECE gap",
+            "at equal accuracy",
+            "DA",
+            "IA",
+            "turns round",
+            "floor",
+            "kept by IA",
+        ),
         rows,
         title="Pairs",
         note=note + (f" {more} more pairs in the JSON." if more > 0 else ""),
@@ -175,6 +187,11 @@ def _gap(pair: Mapping[str, Any], view: str) -> str:
     if pair["better"][view] is not None:
         return cell
     return f"{cell} tie" if pair["ties"][view]["ece"] else f"{cell} alone"
+
+
+def _equal_accuracy(pair: Mapping[str, Any]) -> str:
+    gap = pair["gaps"].get("os_mean")
+    return "" if gap is None else estimate_cell(gap["ece"])
 
 
 def _turns(part: Mapping[str, Any]) -> Table:
