@@ -1,10 +1,14 @@
 """Thousands of models with a few rows each are worked on together, and none notices."""
 
+import subprocess
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.inputs.streams import engines
 from calibrant.stats.few.draws import FEW_ROWS
 from calibrant.verbs import audit_document
 
@@ -50,6 +54,42 @@ def test_how_many_are_held_at_a_time_changes_nothing(monkeypatch, size):
     whole = cal.audit(rows, resamples=40)
     monkeypatch.setattr(audit_document, "_HELD", size)
     assert cal.audit(rows, resamples=40) == whole
+
+
+def test_other_processes_change_nothing(monkeypatch):
+    rows = table(40, seed=3)
+    whole = cal.audit(rows, resamples=40)
+    monkeypatch.setattr(audit_document, "_HELD", 5)
+    monkeypatch.setattr(audit_document, "_MANY", 2)
+    monkeypatch.setattr(engines, "usable_cores", lambda: 2)
+    elsewhere, came = engines.ProcessEngine._elsewhere, []
+
+    def counted(self, function, waiting):
+        for value in elsewhere(self, function, waiting):
+            came.append(len(value))
+            yield value
+
+    monkeypatch.setattr(engines.ProcessEngine, "_elsewhere", counted)
+    assert cal.audit(rows, resamples=40) == whole
+    assert sum(came) > 30
+
+
+def test_a_script_needs_no_guard_for_other_processes(tmp_path):
+    rows = table(40, seed=3)
+    rows.write_csv(tmp_path / "rows.csv")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import calibrant as cal\n"
+        "from calibrant.inputs.streams import engines\n"
+        "from calibrant.verbs import audit_document\n"
+        "audit_document._HELD, audit_document._MANY = 5, 2\n"
+        "engines.usable_cores = lambda: 2\n"
+        "print(len(cal.audit('rows.csv', resamples=40)['results']))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "40\n", "")
 
 
 def test_repeats_and_weights_are_worked_on_beside_plain_rows():

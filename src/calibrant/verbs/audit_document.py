@@ -6,8 +6,8 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
@@ -24,6 +24,7 @@ from calibrant.inputs.audit_source import AuditSource, SourceBlock
 from calibrant.metrics.gaps.together import work_ahead
 from calibrant.planning import verifications_of
 from calibrant.report.typed import AuditResult
+from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import Stream
 
 if TYPE_CHECKING:
@@ -35,8 +36,12 @@ __all__ = ["audit_document"]
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
-# Blocks of few rows that are held at a time.
-_HELD = 512
+# Blocks of few rows that are worked on together.
+_HELD = 128
+# So many times as many of them take longer than other processes need to start.
+_MANY = 8
+
+Made: TypeAlias = Callable[[Sequence[SourceBlock]], list[dict[str, Any]]]
 
 
 def audit_document(source: AuditSource, options: AuditOptions, margin: float) -> AuditResult:
@@ -95,35 +100,50 @@ def _meaning_claims(
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
     made = partial(_made, options=options, margin=margin)
-    # One thread per block: the algebra library adds up in another order on another number of
-    # threads, and the last digits must not depend on the machine. What is undefined is noted.
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        runner = _parallel if source.parallel else _in_turn
-        return list(runner(made, source.blocks()))
+    return list((_parallel if source.parallel else _in_turn)(made, source.blocks()))
 
 
-def _parallel(
-    made: Callable[[Sequence[SourceBlock]], list[dict[str, Any]]], blocks: Iterable[SourceBlock]
-) -> Iterator[dict[str, Any]]:
+def _parallel(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
     # Loaded here: only the blocks of a streamed table are worked on side by side.
     from calibrant.inputs.streams.engines import LocalEngine
 
     return LocalEngine().map(lambda block: made([block])[0], blocks)
 
 
-def _in_turn(
-    made: Callable[[Sequence[SourceBlock]], list[dict[str, Any]]], blocks: Iterable[SourceBlock]
-) -> Iterator[dict[str, Any]]:
+def _in_turn(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
     for few, run in groupby(blocks, lambda block: block.few):
-        while some := list(islice(run, _HELD if few else 1)):
-            yield from made(some)
+        if few:
+            yield from chain.from_iterable(_few(made, list(run)))
+            continue
+        # Of blocks with many rows one is in memory at a time.
+        for block in run:
+            yield from made([block])
+
+
+def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, Any]]]:
+    parts = list(batches(blocks, _HELD))
+    if len(parts) < _MANY:
+        return map(made, parts)
+    # Loaded here: hardly an audit holds so many models.
+    from calibrant.inputs.streams.engines import ProcessEngine
+
+    return ProcessEngine().map(made, parts)
 
 
 def _made(
     some: Sequence[SourceBlock], *, options: AuditOptions, margin: float
 ) -> list[dict[str, Any]]:
     """Return the entries of some blocks; those of few rows are worked on together."""
+    # One thread per block: the algebra library adds up in another order on another number of
+    # threads, and the last digits must not depend on the machine. What is undefined is noted.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return _made_together(some, options, margin)
+
+
+def _made_together(
+    some: Sequence[SourceBlock], options: AuditOptions, margin: float
+) -> list[dict[str, Any]]:
     streams = [found.stream(options.seed) for found in some]
     blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
     work_ahead(blocks, streams)
