@@ -11,6 +11,7 @@ import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.report import render_text, terminal_blocks
+from calibrant.report.answers import badge_of, claims_of
 from documents import document_of
 
 
@@ -153,3 +154,22 @@ def test_a_comparison_counts_ties_by_its_verdicts_and_says_what_decides():
     assert text.count("2 of 2") == 3
     assert "(decides)" not in text
     assert "verdicts rest on the raw and the odds-shifted ones" in text
+
+
+@pytest.mark.parametrize(
+    ("asked", "badge"),
+    [
+        ({"costs": {"wrong": 3, "ask": 1}}, "CHEAPER"),
+        ({"costs": {"wrong": 1, "ask": 5}}, "UNDECIDED"),
+        ({"max_error": 0.3, "costs": {"wrong": 3, "ask": 1}}, "CERTIFIED"),
+        ({"max_error": 0.001, "costs": {"wrong": 3, "ask": 1}}, "NOT CERTIFIED"),
+        ({"max_error": 0.3}, "CERTIFIED"),
+    ],
+)
+def test_only_a_limit_on_the_error_is_certified(asked, badge):
+    rng = np.random.default_rng(1)
+    said = rng.beta(3, 1.5, 3000)
+    table = pl.DataFrame({"confidence": said, "correct": (rng.random(3000) < said) * 1})
+    document = cal.decide(table, **asked).to_dict()
+    assert document["results"][0]["certified"] is (badge == "CERTIFIED")
+    assert badge_of(document, claims_of(document)).words.upper() == badge

@@ -50,6 +50,9 @@ _OUTCOMES = {"shown": 0, "depends": 1, "equivalent": 2, "undecided": 3}
 _OUTCOME_WORDS = {
     ("decide", "shown"): "certified",
     ("decide", "undecided"): "not certified",
+    # Costs alone certify nothing.
+    ("decide.cheaper", "shown"): "cheaper",
+    ("decide.cheaper", "undecided"): "undecided",
     ("compare", "shown"): "told apart",
     ("multi_answer", "shown"): "one method ranks best",
     ("compare", "depends"): "depends on the accuracy",
@@ -64,6 +67,7 @@ _OUTCOME_WORDS = {
 _COUNTED = {"compare": "pairs", "groups": "of them"}
 # The one question of a kind that its badge answers, where its claims answer several.
 _BADGE_CLAIM = {
+    "decide": "decide.error_limit",
     "groups": "groups.stands_out",
     "compare": "compare.better_calibrated",
     "multi_answer": "bench.best_method",
@@ -247,7 +251,8 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     if found is None:
         return None
     word, mark, rest = found.words.partition(",")
-    return Badge(found.tone, _OUTCOME_WORDS.get((kind, word), word) + mark + rest)
+    of_kind = _OUTCOME_WORDS.get((kind, word), word)
+    return Badge(found.tone, _OUTCOME_WORDS.get((own[0].id, word), of_kind) + mark + rest)
 
 
 def _whose(claim: Claim) -> tuple[Any, Any]:
