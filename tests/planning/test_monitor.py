@@ -379,6 +379,25 @@ def test_a_broken_promise_is_said_at_once(tmp_path, capsys):
     assert all(line.startswith("ALARM at batch ") for line in said)
 
 
+def test_the_promise_is_held_against_what_comes_after_the_baseline(tmp_path):
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.5, 1.0, 3000)
+    kept = (rng.random(3000) < sure).astype(int)
+    policy = tmp_path / "policy.json"
+    decide({"confidence": sure, "correct": kept}, max_error=0.1, save=policy)
+    # A bad start that was verified as it is, and a stream that keeps the promise.
+    right = np.where(np.arange(3000) < 1000, rng.random(3000) < 0.2, kept).astype(int)
+    table = {"confidence": sure, "correct": right}
+    whole = monitor(table, every=100, policy=policy)["results"][0]["promise"]
+    later = monitor(table, every=100, policy=policy, baseline_rows=1000)["results"][0]["promise"]
+    after = {name: column[1000:] for name, column in table.items()}
+    alone = monitor(after, every=100, policy=policy)["results"][0]["promise"]
+    assert whole["broken"] is not None
+    assert later["broken"] is None
+    assert (later["given"], later["error"]["value"]) == (alone["given"], alone["error"]["value"])
+    assert later["evidence"] == pytest.approx(alone["evidence"])
+
+
 def test_the_sign_of_a_difference_is_what_its_sentence_says():
     """Fewer right answers than said: a difference below 0, in the table and in the sentence."""
     rng = np.random.default_rng(0)

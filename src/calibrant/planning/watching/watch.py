@@ -136,11 +136,13 @@ class CalibrationWatch:
         """Take a batch; return whether this very batch set off an alarm, see `last_words`."""
         self.taken, self.last_label = self.taken + 1, batch.label
         self.unlabelled += batch.unlabelled
+        self.last_words = []
+        if self._waiting:
+            # The promise, like the watch, is about what comes after the verification.
+            self._collect_baseline(batch)
+            return False
         broken = self._keep_promise(batch)
         self.last_words = [{"promise": self.promise.broken}] if self.promise and broken else []
-        if self._waiting:
-            self._collect_baseline(batch)
-            return broken
         if not batch.confidence.size:
             return broken
         found = self.detector.update(batch.confidence, batch.correct, batch.question)
