@@ -50,8 +50,10 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     entries = _entries(source, options, margin)
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
-    told = plain(entries)
-    claims = [*audit_claims(told, margin, data["models"]), *_meaning_claims(meanings, told, margin)]
+    claims = [
+        *audit_claims(entries, margin, data["models"]),
+        *_meaning_claims(meanings, entries, margin),
+    ]
     head = {
         **source.head,
         "level": options.level,
@@ -68,7 +70,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "emptied_models": list(source.emptied),
     }
     own = _claims_by_entry(claims)
-    results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in told]
+    results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in entries]
     document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
     if source.draws is not None:
         from calibrant.verbs.semantic import pooled_block, semantic_options
@@ -153,7 +155,7 @@ def _made_together(
     for number, found in zip(scored, verified, strict=True):
         entries[number]["verification"] = found
     return [
-        entry | {"notes": _notes(block, found)}
+        plain(entry | {"notes": _notes(block, found)})
         for entry, block, found in zip(entries, blocks, some, strict=True)
     ]
 
