@@ -9,8 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli.help import StoredHelp
 from calibrant.cli.outputs import OUTPUTS
-from calibrant.cli.reference import reference_files
+from calibrant.cli.reference import HELP_FILE, reference_files, stored_help
 from calibrant.core.verb import GROUPS as HELP_GROUPS
 from calibrant.core.verb import declaration
 from cli.all_commands import commands, parameters
@@ -28,6 +29,22 @@ def test_the_pages_are_current():
         assert (FOLDER / name).read_text(encoding="utf-8") == text, (
             f"{name}: run python -m calibrant.cli.reference"
         )
+
+
+def test_the_stored_help_is_current():
+    assert HELP_FILE.read_text(encoding="utf-8") == stored_help(), (
+        "run python -m calibrant.cli.reference"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_stored_help_is_that_of_the_command(width):
+    for words, command in commands():
+        shown = [
+            part.get_help(part.context_class(part, info_name=words, terminal_width=width))
+            for part in (StoredHelp(words), command)
+        ]
+        assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize("words", VERBS)

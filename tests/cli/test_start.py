@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from calibrant.cli.catalog import VERBS
+
 # Packages and modules that the audit of a plain table of confidences needs nothing of.
 UNUSED = (
     "calibrant.clients",
@@ -88,8 +90,24 @@ def test_a_table_with_methods_loads_them(table, tmp_path):
     assert "calibrant.confidence" in loaded("audit", named)
 
 
-def test_help_loads_no_library_for_numbers():
-    assert not loaded("audit", "--help").intersection(("numpy", "polars", "scipy", "rich"))
+HELP = """
+import sys
+from calibrant.cli.catalog import VERBS
+from calibrant.cli.main import app
+for words in VERBS:
+    app.main([*words.split(), "input", "-h"], prog_name="calibrant", standalone_mode=False)
+print("\\n".join(sys.modules), file=sys.stderr)
+"""
+
+
+def test_help_of_every_verb_loads_neither_the_verb_nor_a_library():
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    assert done.stdout.count("Usage: calibrant ") == len(VERBS)
+    found = set(done.stderr.split())
+    libraries = ("aiohttp", "jinja2", "msgspec", "numpy", "orjson", "polars", "rich", "scipy")
+    assert sorted(found.intersection(libraries)) == []
+    parts = {name.split(".")[1] for name in found if name.startswith("calibrant.")}
+    assert parts == {"cli", "core"}
 
 
 def test_no_verb_loads_what_takes_seconds_before_it_works():

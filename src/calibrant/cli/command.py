@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from calibrant.cli.catalog import VERBS
+from calibrant.cli.help import SETTINGS, write_sections
 from calibrant.cli.outputs import output_parameters
 from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted
 from calibrant.core.values import parsed
@@ -18,7 +19,6 @@ from calibrant.core.verb import GROUPS, OUTPUT, Parameter, Verb, declaration
 
 __all__ = ["VerbCommand", "verb_command"]
 
-_HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _DEFAULTS_SHOWN = (int, float, str)
 
 
@@ -44,7 +44,7 @@ class VerbCommand(click.Command):
             params=params,
             callback=self._run,
             help=VERBS[words].summary,
-            context_settings=_HELP,
+            context_settings=SETTINGS,
         )
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
@@ -57,20 +57,18 @@ class VerbCommand(click.Command):
         arguments = [part for part in super().collect_usage_pieces(ctx) if part != "[OPTIONS]"]
         return [*arguments, *needed, "[options]"]
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options by group, then the example."""
+    def help_sections(self, ctx: click.Context) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the options by group, each with what is typed and what it means."""
         rows: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
         for param in self.get_params(ctx):
             row = _argument_row(param, self.verb) or param.get_help_record(ctx)
             if row is not None:
                 rows[self.groups.get(param.name or "", OUTPUT)].append(row)
-        for group, entries in rows.items():
-            if entries:
-                with formatter.section(group):
-                    formatter.write_dl(entries)
-        if self.verb.example:
-            with formatter.section("Example"):
-                formatter.write_text(self.verb.example)
+        return [(group, entries) for group, entries in rows.items() if entries]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by group, then the example."""
+        write_sections(formatter, self.help_sections(ctx), self.verb.example)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words apart; an option whose value was forgotten does not take the next one."""

@@ -11,12 +11,12 @@ import click
 
 from calibrant import __version__
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli.help import SETTINGS, StoredHelp, asks_for_help
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.registry import did_you_mean
 
 __all__ = ["app", "main"]
 
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130
 # A full disk, a used-up quota.
@@ -32,7 +32,7 @@ class VerbGroup(click.Group):
             help=help,
             params=params,
             no_args_is_help=True,
-            context_settings=_SETTINGS,
+            context_settings=SETTINGS,
         )
         self.prefix = prefix
 
@@ -51,6 +51,13 @@ class VerbGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - named by the base
         """Return the verbs."""
         return list(self.summaries)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the command that the words name; one that is asked for its help is not loaded."""
+        words = f"{self.prefix} {args[0]}".strip()
+        if words in VERBS and asks_for_help(args[1:]):
+            return args[0], StoredHelp(words), args[1:]
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> Any:  # noqa: ARG002
         """Import the verb and return its command."""

@@ -1,6 +1,7 @@
-"""Write the reference pages of the commands and the schemas of their options.
+"""Write the reference pages of the commands, the schemas of their options, and the stored help.
 
-``python -m calibrant.cli.reference`` writes ``docs/reference/cli``; a test holds them current.
+``python -m calibrant.cli.reference`` writes ``docs/reference/cli`` and ``cli/help.json``; a test
+holds them current.
 """
 
 from __future__ import annotations
@@ -8,15 +9,20 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import click
 import orjson
 
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
+from calibrant.cli.command import verb_command
 from calibrant.cli.outputs import output_parameters
 from calibrant.core.verb import GROUPS as HELP_GROUPS
 from calibrant.core.verb import Check, Parameter, Verb, declaration
 from calibrant.core.verb_schema import options_schema
 
-__all__ = ["reference_files", "write_reference"]
+__all__ = ["HELP_FILE", "reference_files", "stored_help", "write_reference"]
+
+HELP_FILE = Path(__file__).with_name("help.json")
+"""Where the help of all verbs is kept for `StoredHelp`."""
 
 _HEAD = "<!-- Written by `python -m calibrant.cli.reference`; change the verb's signature. -->\n\n"
 _ROW = "| {} | {} | {} |\n"
@@ -37,6 +43,20 @@ def reference_files() -> dict[str, str]:
         files[f"{name}.md"] = f"{_HEAD}# calibrant {name}\n\n{lead}" + "\n".join(sections)
     files["index.md"] = _index(list(pages))
     return files
+
+
+def stored_help() -> str:
+    """Return the help of every verb: what a call needs, its options by group, an example."""
+    found = {}
+    for words in VERBS:
+        command = verb_command(words, verb_function(words))
+        context = click.Context(command)
+        found[words] = {
+            "usage": command.collect_usage_pieces(context),
+            "sections": command.help_sections(context),
+            "example": command.verb.example,
+        }
+    return orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def write_reference(folder: Path) -> list[Path]:
@@ -100,3 +120,4 @@ def _check_row(check: Check) -> str:
 if __name__ == "__main__":
     given = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/cli")
     write_reference(given)
+    HELP_FILE.write_text(stored_help(), encoding="utf-8")
