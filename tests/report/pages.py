@@ -30,7 +30,7 @@ def open_charts(browser):
 def wait_for(browser, script, seconds=20):
     from selenium.webdriver.support.ui import WebDriverWait
 
-    WebDriverWait(browser, seconds).until(lambda b: b.execute_script(script))
+    WebDriverWait(browser, seconds, poll_frequency=0.05).until(lambda b: b.execute_script(script))
 
 
 def page_with_table(table):

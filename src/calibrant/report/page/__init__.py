@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 import orjson
-from jinja2 import Environment
+from jinja2 import Environment, Template
 from markupsafe import Markup
 
 import calibrant
@@ -73,13 +73,8 @@ def render_html(
         if kind_of(document) not in _SILENT or len(shown) == 1
     ]
     vega = vega_script() if any(part["figures"] for part in parts) else None
-    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["soft"] = soft_breaks
-    environment.filters["words"] = soft_words
-    environment.filters["command"] = soft_command
-    template = environment.from_string(page_asset("page.html"))
     entries, saved = confidences(shown), policies(shown)
-    return template.render(
+    return _template().render(
         screen=screen,
         title=screen.title if screen else (title or "calibrant"),
         version=calibrant.__version__,
@@ -116,6 +111,16 @@ def render_html(
 def page_asset(name: str) -> str:
     """Return a file of the page: template, style or script."""
     return resources.files("calibrant.report").joinpath("assets", name).read_text("utf-8")
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    """Return the page's template, compiled once."""
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["soft"] = soft_breaks
+    environment.filters["words"] = soft_words
+    environment.filters["command"] = soft_command
+    return environment.from_string(page_asset("page.html"))
 
 
 def _policy(*scripts: str, live: str = "") -> str:
