@@ -180,3 +180,23 @@ def test_files_given_together_stay_together(scores, monkeypatch, tmp_path):
     assert f"calibrant decide {both} --confidence p" in taken(decided, tmp_path, monkeypatch)
     result = decide(files, confidence="p", max_error=0.4)
     assert "Threshold for my 0 and my 1 · 800 of 1,200 rows" in str(result)
+
+
+def test_a_cascade_of_few_questions_leads_to_what_few_questions_allow(scores, monkeypatch):
+    few = pl.read_csv(scores).filter(pl.col("question_id").str.len_chars() < 3)
+    path = scores.parent / "few.csv"
+    pl.concat(
+        [few, pl.read_csv(scores).slice(100, 30), pl.read_csv(scores).slice(700, 30)]
+    ).write_csv(path)
+    found = cascade(path, confidence="p", models=["small", "large one"], price=[1, 10]).to_dict()
+    assert found["results"][0]["n"] == 40
+    assert found["results"][0]["policy"]["rule"] is None
+    assert "calibrant audit" in taken(found, scores.parent, monkeypatch)
+
+
+def test_of_several_models_without_a_promise_none_is_saved(scores, monkeypatch):
+    found = decide(scores, confidence="p", max_error=0.01).to_dict()
+    assert [entry["certified"] for entry in found["results"]] == [False, False]
+    command = taken(found, scores.parent, monkeypatch)
+    assert "--only-model" in command
+    assert "--save" not in command

@@ -104,3 +104,15 @@ def test_a_tolerance_that_makes_no_sense_is_refused_before_the_work(tolerance, t
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, InputError)
     assert not path.exists()
+
+
+@pytest.mark.parametrize("questions", [1, 3, 19])
+def test_a_handful_of_questions_is_refused(questions):
+    table = {
+        "question_id": [f"q{i}" for i in range(questions)] * 2,
+        "model": ["a"] * questions + ["b"] * questions,
+        "confidence": [0.7] * 2 * questions,
+        "correct": [1, 0] * questions,
+    }
+    with pytest.raises(InputError, match=f"at least 20 questions .* there are {questions}"):
+        cascade(table, models=["a", "b"])

@@ -56,6 +56,8 @@ def _decided(document: Mapping[str, Any], entries: Any, read: Read) -> tuple[str
         best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
         keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
         chosen = "".join(f" --only-{key} {shlex.quote(best[key])}" for key in keys)
+        if not best["certified"] and settings.get("max_error") is not None:
+            return "See what one of them allows", f"{again}{chosen}{_goal(settings)}"
         return "Save the policy of one", f"{again}{chosen}{_goal(settings)} --save policy.json"
     (entry,) = entries
     if len(document.get("input") or ()) > 1:
@@ -151,6 +153,9 @@ def _cascaded(document: Mapping[str, Any], entries: Any, read: Read) -> tuple[st
         place = shlex.quote(str(policy["path"]))
         ends = " ".join(f"--endpoint {shlex.quote(f'{m}=URL')}" for m in settings["models"])
         return "Put it in front of the models", f"calibrant serve {place} {ends}"
+    if policy.get("rule", "") is None:
+        # Too few questions to choose a policy: one cannot be saved either.
+        return "See how far the confidence can be trusted", f"calibrant audit {read('audit')}"
     models, price = settings.get("models") or (), settings.get("price") or {}
     words = f"calibrant cascade {read('cascade')} --models {shlex.quote(','.join(models))}"
     if price:

@@ -30,6 +30,8 @@ __all__ = ["SplitPlan", "tournament"]
 Floats = npt.NDArray[np.float64]
 
 BUDGETS = (0.25, 0.5, 0.75, 1.0)
+# With fewer, a part that fits, chooses or measures may hold no question at all.
+_FEWEST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,12 @@ def tournament(
     """
     if plan.splits < 2:
         raise InputError(f"at least 2 splits are needed for an interval, got {plan.splits}")
+    if len(answers) < _FEWEST:
+        raise InputError(
+            f"a cascade takes at least {_FEWEST} questions that all models answered; there are "
+            f"{len(answers)}",
+            hint="add questions, or leave out a model that lacks many",
+        )
     runs = list(mapper(partial(_run, answers, options, plan), range(plan.splits)))
     n = round(len(answers) * plan.test_share)
 
