@@ -237,3 +237,13 @@ def test_an_option_whose_value_was_forgotten_does_not_take_the_next_option():
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
     assert "Option '--rank' needs a value: --rank METRIC" in done.output
+
+
+@pytest.mark.parametrize("words", ["audit", "compare", "groups", "decide", "plan", "monitor"])
+def test_percentages_lead_to_what_every_verb_can_do(words, tmp_path):
+    path = tmp_path / "percent.csv"
+    pl.DataFrame({"confidence": [84, 60, 91] * 50, "correct": [1, 0, 1] * 50}).write_csv(path)
+    more = {"decide": ["--max-error", "0.1"], "plan": ["--claim", "ece<0.1"]}.get(words, [])
+    error = run(app, [words, str(path), *more]).exception
+    error.for_shell()
+    assert "divide it by 100, or use --scale percent with audit and compare" in str(error)

@@ -115,4 +115,4 @@ def test_a_handful_of_questions_is_refused(questions):
         "correct": [1, 0] * questions,
     }
     with pytest.raises(InputError, match=f"at least 20 questions .* there are {questions}"):
-        cascade(table, models=["a", "b"])
+        cascade(table, models=["a", "b"], price=[1, 10])

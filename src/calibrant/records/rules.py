@@ -8,7 +8,7 @@ import polars as pl
 
 from calibrant.core.hints import Call, Hint
 
-__all__ = ["RULES", "Rule", "broken_rule"]
+__all__ = ["PERCENTAGES", "RULES", "Rule", "broken_rule"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class Rule:
 
 _DROP = Hint("use {on_invalid} to leave such rows out and have them counted", on_invalid="drop")
 
+PERCENTAGES = Hint(
+    "if the column holds percentages, divide it by 100, or use {scale} with audit and compare",
+    scale="percent",
+)
+"""What to do with confidences from 0 to 100; not every verb takes them."""
 _ALL = (
     Rule("model_missing", "the row names no model", Hint("fill the model in, or ") + _DROP),
     Rule(
@@ -34,7 +39,7 @@ _ALL = (
         "confidence_not_number",
         "the confidence must be a number",
         Hint(
-            "write 85% as 0.85 (or as 85, with {scale}), with a decimal point; or ",
+            "write 85% as 0.85, with a decimal point (audit and compare take 85, with {scale}); or ",
             scale="percent",
         )
         + _DROP,
@@ -51,7 +56,7 @@ _ALL = (
     Rule(
         "confidence_above_1",
         "the confidence must be at most 1",
-        Hint("if the column holds percentages, use {scale}; otherwise ", scale="percent") + _DROP,
+        PERCENTAGES + "; otherwise " + _DROP,
     ),
     Rule(
         "correct_not_number",
@@ -72,7 +77,11 @@ _ALL = (
     Rule(
         "correct_not_binary",
         "the outcome must be 0 or 1",
-        Hint("use {graded} if grades between 0 and 1 are meant; otherwise ", graded=True) + _DROP,
+        Hint(
+            "if grades between 0 and 1 are meant, audit and compare take {graded}; otherwise ",
+            graded=True,
+        )
+        + _DROP,
     ),
     Rule(
         "answer_missing",

@@ -16,7 +16,7 @@ from calibrant.core.errors import InputError
 from calibrant.records.columns import joined_id, with_fields
 from calibrant.records.roles import ROLES, require_column, resolve_roles
 from calibrant.records.row_errors import counts_text, row_error
-from calibrant.records.rules import RULES, broken_rule
+from calibrant.records.rules import PERCENTAGES, RULES, broken_rule
 from calibrant.records.tables import collect, column_names, scan_table, source_name
 
 __all__ = ["ScoreBlock", "Scores", "load_scores"]
@@ -336,8 +336,11 @@ def _checked(
         raise row_error(bad, source, total=frame.height)
     kept = frame.filter(pl.col("rule").is_null())
     if kept.height == 0:
+        above = bad["rule"].eq("confidence_above_1").all()
         raise InputError(
-            f"no row keeps the rules: {counts_text(bad)}", source=source, hint="check the columns"
+            f"no row keeps the rules: {counts_text(bad)}",
+            source=source,
+            hint=PERCENTAGES if above else "check the columns",
         )
     counts = dict(bad["rule"].value_counts(sort=True, name="n").iter_rows())
     rows = {
