@@ -39,7 +39,7 @@ _ALL = (
         "confidence_not_number",
         "the confidence must be a number",
         Hint(
-            "write 85% as 0.85, with a decimal point (audit and compare take 85, with {scale}); or ",
+            "write 85% as 0.85, with a decimal point (audit and compare take 85 with {scale}); or ",
             scale="percent",
         )
         + _DROP,

@@ -144,8 +144,8 @@ def load_scores(
     ...
     calibrant.core.errors.OutOfRangeError: a table in memory, row 3: the confidence must be at \
 most 1 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
-      -> if the column holds percentages, use scale="percent"; otherwise use \
-on_invalid="drop" to leave such rows out and have them counted
+      -> if the column holds percentages, divide it by 100, or use scale="percent" with audit \
+and compare; otherwise use on_invalid="drop" to leave such rows out and have them counted
     """
     _check_choice("on_invalid", on_invalid, ("error", "drop"))
     _check_choice("labels", labels, ("required", "optional"))
