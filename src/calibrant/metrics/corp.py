@@ -42,7 +42,7 @@ __all__ = [
 BAND_CELLS = 512
 BAND_DRAWS = 200
 # Drawn numbers of several blocks that are worked on at a time.
-TOGETHER = 15_000
+TOGETHER = 60_000
 
 
 @dataclass(frozen=True, slots=True)

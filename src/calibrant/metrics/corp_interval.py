@@ -43,8 +43,8 @@ MOVES = (0.0, 0.5, 0.8, 1.0, 1.25, 1.7)
 _MOVES = np.array(MOVES)[:, None]
 _FITTED = MOVES.index(1.0)
 # Drawn numbers of several blocks that are worked on at a time, and blocks that are looked at.
-TOGETHER = 15_000
-SIDE_BY_SIDE = 32
+TOGETHER = 60_000
+SIDE_BY_SIDE = 128
 
 
 class CorpIntervals(NamedTuple):

@@ -15,8 +15,8 @@ from calibrant.stats.few.draws import CommonDraws
 __all__ = ["Spread", "spreads_of_few"]
 
 NULL_DRAWS = 400
-# Models worked on together: more of them no longer fit into the nearer memory.
-TOGETHER = 16
+# Models worked on together.
+TOGETHER = 64
 
 
 class Spread(NamedTuple):

@@ -37,9 +37,9 @@ _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
 # Blocks of few rows that are worked on together.
-_HELD = 128
+_HELD = 256
 # So many times as many of them take longer than other processes need to start.
-_MANY = 8
+_MANY = 4
 
 Made: TypeAlias = Callable[[Sequence[SourceBlock]], list[dict[str, Any]]]
 

@@ -33,8 +33,8 @@ SET_ASIDE = 2.0
 # A sum so far below what it would mostly show is luck. The same share at every level, or a lower
 # level could have the longer interval.
 LUCK = 0.025
-# Models worked on together: more of them no longer fit into the nearer memory.
-TOGETHER = 8
+# Models worked on together: with more of them memory costs what is saved.
+TOGETHER = 64
 
 Found = TypeVar("Found")
 

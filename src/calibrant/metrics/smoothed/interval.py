@@ -31,7 +31,7 @@ MOST_DRAWS = 500
 STEPS_PER_BANDWIDTH = 3
 SET_ASIDE = 2.0
 # Numbers of simulated noise that are worked on at a time.
-TOGETHER = 50_000
+TOGETHER = 200_000
 
 
 class SmoothTask(NamedTuple):
