@@ -125,3 +125,51 @@ def test_what_holds_by_every_confidence_is_said_once_and_first():
     assert summaries[0]["text"].startswith("In both confidences both models say more than they")
     # It may not be surer than the least sure of its parts.
     assert summaries[0]["p_adjusted"] == max(claim["p_adjusted"] for claim in summaries)
+
+
+def test_a_single_model_that_is_always_right_is_shown_and_not_called_left_out():
+    rng = np.random.default_rng(4)
+    for outcome, word in ((1, "always right"), (0, "never right")):
+        document = cal.audit(rng.uniform(0.5, 1, 60), np.full(60, outcome), resamples=20)
+        assert document["claims"] == []
+        assert document["data"]["warnings"][0]["text"] == (
+            f"The model is {word} (60 answers). No claim is made about its confidence."
+        )
+
+
+def test_a_model_is_left_out_only_where_all_of_its_confidences_are_one_sided():
+    rng = np.random.default_rng(5)
+    said, right = rng.uniform(0.5, 1, 80), (rng.random(80) < 0.7).astype(int)
+    table = pl.DataFrame(
+        {
+            "question_id": np.tile(np.arange(80), 2),
+            "method": ["first"] * 80 + ["second"] * 80,
+            "confidence": np.tile(said, 2),
+            "correct": [*right, *([0] * 80)],
+        }
+    )
+    document = cal.audit(table, resamples=20)
+    assert [w for w in document["data"]["warnings"] if "right" in w["text"]] == []
+
+
+def test_a_constant_confidence_does_not_ask_for_more_labels_to_separate():
+    rng = np.random.default_rng(6)
+    document = cal.audit(np.full(200, 0.8), rng.random(200) < 0.7, resamples=20)
+    claim = by_id(document)["audit.separates"]
+    assert claim["outcome"] == "undecided"
+    assert claim["text"] == (
+        "Confidence is always the same: it separates no right from wrong answers until it varies."
+    )
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_few_rows_are_told_in_sentences_that_hold(rows):
+    document = cal.audit([0.8, 0.6, 0.9][:rows], [1, 0, 1][:rows])
+    texts = " ".join(claim["text"] for claim in document["claims"])
+    assert "not known points" not in texts
+    entry = document["results"][0]
+    expected, found = entry["calibration_test"]["expected_ece"], entry["metrics"]["ece"]["value"]
+    assert expected > found
+    assert "of which chance alone explains" not in texts
+    assert "no more than chance alone shows" in texts
+    assert f"{rows} question" + ("s" if rows > 1 else "") + "\n" in str(document)

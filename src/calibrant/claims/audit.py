@@ -58,13 +58,14 @@ def audit_claims(
         Rows by model and method, see `calibrant.inputs.coverage`.
     """
     kept = kept_shares(coverage)
+    constant = {(row["model"], row["method"]) for row in coverage if row.get("values") == 1}
     told = [entry for entry in entries if is_claimed(entry)]
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
     methods = len({entry["method"] for entry in entries}) > 1
     claims = [
         _resting(claim, kept.get((entry["model"], entry["method"])))
         for entry in told
-        for claim in _entry_claims(entry, margin, named=named, methods=methods)
+        for claim in _entry_claims(entry, margin, constant, named=named, methods=methods)
     ]
     return [*_summaries(entries, claims), *claims]
 
@@ -77,7 +78,7 @@ def _resting(claim: Claim, kept: float | None) -> Claim:
 
 
 def _entry_claims(
-    entry: Mapping[str, Any], margin: float, *, named: bool, methods: bool
+    entry: Mapping[str, Any], margin: float, constant: set[Any], *, named: bool, methods: bool
 ) -> Iterable[Claim]:
     subject = {name: entry[name] for name in ("model", "method", "group")}
     # One method needs no name; of one model only the method tells confidences apart.
@@ -88,7 +89,8 @@ def _entry_claims(
     yield _direction_claim(entry, margin, subject, {**shared, "off_along": off})
     if error is not None:
         yield error
-    separates = _separates_claim(entry, subject, shared)
+    varies = (entry["model"], entry["method"]) not in constant
+    separates = _separates_claim(entry, subject, {**shared, "varies": varies})
     if separates is not None:
         yield separates
 

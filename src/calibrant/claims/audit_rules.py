@@ -46,9 +46,13 @@ def _direction_open(facts: Facts) -> str:
     why = _why_open(facts["signed_low"], facts["signed_high"], 0.0, facts["p"])
     return (
         f"{_says(facts)}: undecided{why} whether it is over- or under-confident "
-        f"(difference {points_range(facts['signed_low'], facts['signed_high'])} points). "
+        f"{_difference(facts['signed_low'], facts['signed_high'])}. "
         f"{labels_text(facts['more']).capitalize()} would decide."
     )
+
+
+def _difference(low: float | None, high: float | None) -> str:
+    return f"(difference {points_range(low, high)}{' points' if low is not None else ''})"
 
 
 def _direction(word: str, sign: str) -> ClaimRule:
@@ -78,6 +82,13 @@ def _subject(facts: Facts) -> str:
     return f"{facts['name']}: calibration" if facts["named"] else "Calibration"
 
 
+def _chance(facts: Facts) -> str:
+    expected = points(facts["expected"])
+    if facts["expected"] >= facts["value"]:
+        return f"no more than chance alone shows ({expected})"
+    return f"of which chance alone explains {expected}"
+
+
 MISCALIBRATED = declare(
     ClaimRule(
         "audit.miscalibrated",
@@ -96,9 +107,8 @@ MISCALIBRATED = declare(
                 f"{points(facts['upper'])}: calibrated within {points(facts['margin'])}."
             ),
             "undecided": lambda facts: (
-                f"{_subject(facts)} error {points(facts['value'])}, of which chance alone "
-                f"explains {points(facts['expected'])}: undecided. It could be as large as "
-                f"{points(facts['upper'])}."
+                f"{_subject(facts)} error {points(facts['value'])}, {_chance(facts)}: undecided. "
+                f"It could be as large as {points(facts['upper'])}."
             ),
         },
         margin=ERROR_MARGIN,
@@ -121,6 +131,20 @@ def _who(facts: Facts, *, start: bool = True) -> str:
     return "Confidence" if start else "confidence"
 
 
+def _separation_open(facts: Facts) -> str:
+    if not facts["varies"]:
+        return (
+            f"{_who(facts)} is always the same: it separates no right from wrong answers until it "
+            "varies."
+        )
+    return (
+        f"Undecided{_why_open(facts['low'], facts['high'], 0.5, facts['p'])} whether "
+        f"{_who(facts, start=False)} separates right from wrong answers "
+        f"(AUROC {facts['low']:.2f} to {facts['high']:.2f}; 0.5 is chance). "
+        "More labels would decide."
+    )
+
+
 SEPARATES = declare(
     ClaimRule(
         "audit.separates",
@@ -134,12 +158,7 @@ SEPARATES = declare(
                 f"{_who(facts)} hardly separates right from wrong answers: AUROC "
                 f"{facts['value']:.2f}, within 0.05 of chance."
             ),
-            "undecided": lambda facts: (
-                f"Undecided{_why_open(facts['low'], facts['high'], 0.5, facts['p'])} whether "
-                f"{_who(facts, start=False)} separates right from wrong answers "
-                f"(AUROC {facts['low']:.2f} to {facts['high']:.2f}; 0.5 is chance). "
-                "More labels would decide."
-            ),
+            "undecided": _separation_open,
         },
         margin=SEPARATION_MARGIN,
     )

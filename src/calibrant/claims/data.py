@@ -46,7 +46,8 @@ def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     --------
     >>> entry = {"model": "a", "method": "p", "n": 900, "accuracy": 0.0, "answers_empty": 900}
     >>> [(found["id"], found["text"]) for found in data_warnings([entry])]
-    [('data.never_right', 'a is never right: all 900 of its answers are empty. It is left out.')]
+    [('data.never_right', 'a is never right: all 900 of its answers are empty. No claim is made \
+about its confidence.')]
     """
     return [
         *_emptied(models),
@@ -97,19 +98,29 @@ def _it(names: Sequence[str]) -> str:
 
 
 def _one_sided(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    known: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in models:
+        if entry["n"]:
+            known.setdefault(str(entry["model"]), []).append(entry)
+    # By one confidence a model may be about other answers than by another.
+    ends = {name: {_end(entry) for entry in own} for name, own in known.items()}
+    others = any(None in own or len(own) > 1 for own in ends.values())
+    fate = "It is left out." if others else "No claim is made about its confidence."
     for end, word in ((0.0, "never right"), (1.0, "always right")):
-        found: dict[str, Mapping[str, Any]] = {}
-        for entry in models:
-            if entry["n"] >= LEAST_ONE_SIDED and entry["accuracy"] == end:
-                found.setdefault(str(entry["model"]), entry)
+        found = {name: own[0] for name, own in known.items() if ends[name] == {end}}
         for name, entry in found.items():
             called = name if name != "model" else "The model"
             empty = entry.get("answers_empty") or 0
             why = f" ({count(entry['n'], 'answer')})"
             if empty == entry["n"]:
                 why = f": all {empty:,} of its answers are empty"
-            text = f"{called} is {word}{why}. It is left out."
-            yield _warning(word.replace(" ", "_"), [name], text)
+            yield _warning(word.replace(" ", "_"), [name], f"{called} is {word}{why}. {fate}")
+
+
+def _end(entry: Mapping[str, Any]) -> float | None:
+    """Return 0 or 1 where so many answers are all wrong or all right, else None."""
+    accuracy = entry["accuracy"]
+    return accuracy if entry["n"] >= LEAST_ONE_SIDED and accuracy in (0.0, 1.0) else None
 
 
 def unranked_warning(model: str, answers: int) -> dict[str, Any]:

@@ -221,8 +221,6 @@ def labelled_warning(rows: int) -> dict[str, Any]:
     >>> labelled_warning(1200)["text"]
     'All 1,200 rows have a label already. An audit says what they show; this plan is for more rows.'
     """
-    text = (
-        f"All {count(rows, 'row')} have a label already. An audit says what they show; this plan "
-        "is for more rows."
-    )
+    whole = "The one row has" if rows == 1 else f"All {count(rows, 'row')} have"
+    text = f"{whole} a label already. An audit says what they show; this plan is for more rows."
     return {"id": "data.all_labelled", "subject": {}, "text": text}

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from calibrant.claims.words import count
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
 from calibrant.report.answers import source_name, whole_entries
@@ -77,24 +78,24 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
         return _audited(whole_entries(document), pool)
     if kind == "audit" and document.get("sem_ece"):
         block = document["sem_ece"][0]
-        return [f"{block['questions']:,} questions x {block['draws']} draws"]
+        return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
     if kind == "compare" and results:
         models = len({entry["model"] for entry in results})
         own = max(entry["accuracy"]["n"] for entry in results)
         questions = (document.get("data") or {}).get("questions") or own
         methods = len({entry["method"] for entry in results})
         found = [f"{methods} confidences"] if methods > 1 else []
-        return [*found, f"{models} models", f"{questions:,} questions"]
+        return [*found, f"{models} models", count(questions, "question")]
     if kind == "decide" and results:
         return [_kept(results)]
     if kind == "label" and results:
         return [_labelled((entry["labelled"] for entry in results), sum(e["n"] for e in results))]
     if kind == "cascade" and results:
-        return [f"{results[0]['n']:,} questions"]
+        return [count(results[0]["n"], "question")]
     if kind == "multi_answer" and results:
         return [f"{max(entry['n'] for entry in results):,} answers"]
     if results and all(isinstance(entry.get("n"), int) for entry in results):
-        return [f"{sum(entry['n'] for entry in results):,} rows"]
+        return [count(sum(entry["n"] for entry in results), "row")]
     return []
 
 
@@ -108,7 +109,7 @@ def _audited(whole: list[Mapping[str, Any]], pool: int | None) -> list[str]:
         found.append(f"{len(models)} models")
     if pool is not None:
         return [*found, _labelled((entry["n"] for entry in whole), pool)]
-    return [*found, f"{max(entry['questions'] for entry in whole):,} questions"]
+    return [*found, count(max(entry["questions"] for entry in whole), "question")]
 
 
 def _kept(results: Sequence[Mapping[str, Any]]) -> str:

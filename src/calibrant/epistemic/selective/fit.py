@@ -149,7 +149,8 @@ class Selective:
         frame = _with_confidence(features, f)
         n = len(f)
         if n < _FEWEST:
-            raise InputError(f"{n} labels are too few to fit on a third and certify on the rest")
+            few = "1 label is" if n == 1 else f"{n} labels are"
+            raise InputError(f"{few} too few to fit on a third and certify on the rest")
         order = named_stream(self.seed, "decide").permutation(n)
         pilot, rest = order[: n // 3], order[n // 3 :]
         score = self._score(frame, y, pilot)
