@@ -17,6 +17,7 @@ from calibrant.sources.mace.math_rule import MATH_SOURCE, NUMBER_NAMES, math_que
 from calibrant.sources.mace.owners import foreign_entities
 from calibrant.sources.mace.question import Question
 from calibrant.sources.mace.shipped import SHIPPED
+from calibrant.sources.mace.siblings import SiblingNames
 from calibrant.sources.mace.unions import union_candidates
 from calibrant.sources.mace.windows import window_candidates
 
@@ -84,7 +85,7 @@ def build_benchmark(
         else:
             pools, repeated = _pools(known[name], ks, cap, foreign.get(name, frozenset()), seed)
             candidates = {k: len(pool) for k, pool in pools.items()}
-            by_k = {
+            chosen = {
                 k: choose(
                     pool,
                     per_k,
@@ -94,6 +95,7 @@ def build_benchmark(
                 )
                 for k, pool in pools.items()
             }
+            by_k = _with_siblings(chosen, known[name])
         found.extend(question for k in ks for question in by_k[k])
         statistics.append(_statistics(name, known.get(name, ()), by_k, candidates, per_k))
         statistics[-1]["duplicates"] = repeated
@@ -160,6 +162,14 @@ def _pools(
         pools[k], repeated = without_duplicates(pool)
         dropped.update(repeated)
     return pools, dict(dropped)
+
+
+def _with_siblings(
+    by_k: Mapping[int, Sequence[Question]], sets: Sequence[FactSet]
+) -> dict[int, list[Question]]:
+    """Return the chosen questions, now with the answers that are known to be wrong."""
+    names = {facts.relation: SiblingNames(facts) for facts in sets}
+    return {k: [names[q.subtype].told_to(q) for q in chosen] for k, chosen in by_k.items()}
 
 
 def _statistics(

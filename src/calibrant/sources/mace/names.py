@@ -28,6 +28,8 @@ def ascii_fold(text: str) -> str:
     >>> ascii_fold("Bengoué"), ascii_fold("Bialałęka")
     ('Bengoue', 'Bialaleka')
     """
+    if text.isascii():
+        return text
     decomposed = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     return "".join(mark for mark in decomposed if not unicodedata.combining(mark))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 
 from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.names import normalised
+from calibrant.sources.mace.question import Question
 
 __all__ = ["MOST_SIBLINGS", "SiblingNames"]
 
@@ -63,6 +65,16 @@ class SiblingNames:
     def known(self) -> Collection[str]:
         """Keys of all objects."""
         return self._names.keys()
+
+    def told_to(self, question: Question) -> Question:
+        """Return a question of these facts with the names of its wrong answers.
+
+        The other objects of its subjects come early only where it has bounds: a question about
+        several subjects asks for all that they have.
+        """
+        near = question.meta["subjects"] if self._facts.wording.bounded else ()
+        right = [normalised(names[0]) for names in question.references]
+        return replace(question, siblings=self.of(right, near))
 
     def of(self, right: Collection[str], near: Collection[str] = ()) -> tuple[str, ...]:
         """Return the names of up to 24 other objects, known not to be among the `right` keys.

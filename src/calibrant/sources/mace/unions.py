@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.question import Question
-from calibrant.sources.mace.siblings import SiblingNames
 
 __all__ = ["union_candidates"]
 
@@ -47,8 +46,7 @@ def union_candidates(
         chosen.setdefault(subjects)
         if len(chosen) >= cap:
             break
-    siblings = SiblingNames(facts)
-    return [_question(facts, subjects, siblings) for subjects in chosen]
+    return [_question(facts, subjects) for subjects in chosen]
 
 
 def _usable(facts: FactSet, k: int, foreign: frozenset[str]) -> dict[str, frozenset[str]]:
@@ -83,7 +81,7 @@ def _disjoint(sets: dict[str, frozenset[str]], subjects: tuple[str, ...]) -> boo
     return all(not sets[a] & sets[b] for a, b in combinations(subjects, 2))
 
 
-def _question(facts: FactSet, subjects: tuple[str, ...], siblings: SiblingNames) -> Question:
+def _question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
     references = [names for subject in subjects for names in facts.answers(subject).values()]
     return Question(
         text=facts.wording.union_text(subjects),
@@ -91,7 +89,6 @@ def _question(facts: FactSet, subjects: tuple[str, ...], siblings: SiblingNames)
         domain=facts.domain,
         subtype=facts.relation,
         source=facts.source,
-        siblings=siblings.of([k for s in subjects for k in facts.answers(s)]),
         date=facts.date,
         meta={"subjects": list(subjects)},
     )

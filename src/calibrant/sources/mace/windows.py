@@ -8,7 +8,6 @@ import numpy as np
 
 from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.question import Question
-from calibrant.sources.mace.siblings import SiblingNames
 from calibrant.sources.mace.wording import Bounds
 
 __all__ = ["inside", "window_candidates"]
@@ -64,8 +63,7 @@ def window_candidates(
     if len(found) > cap:
         chosen = np.sort(rng.choice(len(found), size=cap, replace=False))
         found = [found[index] for index in chosen]
-    siblings = SiblingNames(facts)
-    return [_question(facts, subject, bounds, siblings) for subject, bounds in found]
+    return [_question(facts, subject, bounds) for subject, bounds in found]
 
 
 def _windows(facts: FactSet, subject: str, k: int, foreign: frozenset[str]) -> Iterator[Bounds]:
@@ -96,7 +94,7 @@ def _span(fact: Fact) -> Bounds:
     return fact.low, fact.high
 
 
-def _question(facts: FactSet, subject: str, bounds: Bounds, siblings: SiblingNames) -> Question:
+def _question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
     touching = facts.wording.unit != "area"
     keys = inside(facts.facts[subject], bounds, touching=touching) or set()
     names = facts.answers(subject)
@@ -106,7 +104,6 @@ def _question(facts: FactSet, subject: str, bounds: Bounds, siblings: SiblingNam
         domain=facts.domain,
         subtype=facts.relation,
         source=facts.source,
-        siblings=siblings.of(keys, [subject]),
         date=facts.date,
         meta={"subjects": [subject], "lower": bounds[0], "upper": bounds[1]},
     )
