@@ -129,7 +129,7 @@ def _direction_claim(
         "said": metrics["mean_confidence"]["value"],
         "right": metrics["accuracy"]["value"],
         "margin": margin,
-        "more": more_labels(gap, margin, _tests(test)),
+        "more": more_labels(gap, margin, _tests(tests)),
         "p": None if test is None else test["p_value"],
     }
     within = tests["within_margin"]["gap"]
@@ -143,9 +143,15 @@ def _direction_claim(
     )
 
 
-def _tests(test: Mapping[str, Any] | None) -> float:
-    """Return by how much the correction for number multiplied a p-value."""
-    return 1.0 if test is None else float(test["p_adjusted"] / max(test["p_value"], 1e-12))
+def _tests(tests: Mapping[str, Any]) -> float:
+    """Return by how much the correction for number multiplied the p-value of the gap."""
+    test = tests["gap"]
+    if test is None:
+        return 1.0
+    if test["p_adjusted"] >= 1:
+        # Cut off at 1: the factor itself was up to the number of tests.
+        return float(tests["tests"])
+    return float(test["p_adjusted"] / max(test["p_value"], 1e-12))
 
 
 def _error_claim(
