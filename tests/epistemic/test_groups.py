@@ -193,3 +193,24 @@ def test_the_curve_for_everyone_is_the_recalibration_of_all_rows():
     for said, shown in zip(curve["confidence"], curve["recalibrated"], strict=True):
         near = np.abs(f - said) < 0.05
         assert abs(shown - y[near].mean()) < 0.12
+
+
+def test_a_group_that_the_confidence_decides_has_no_gap_at_equal_confidence():
+    rng = np.random.default_rng(0)
+    said = rng.beta(4, 2, 300)
+    right = (rng.random(300) < said).astype(float)
+    found = ConfidenceGroups().fit({"copy": said}, said, right)
+    assert found.tested_ == 0
+    assert found.groups_ == []
+    two = np.where(said < 0.6, 0.4, 0.8)
+    with pytest.raises(InputError, match="follows from the confidence alone"):
+        ConfidenceGroups(named=["copy <= 0.5"]).fit({"copy": two}, two, right)
+
+
+def test_columns_without_a_group_are_said_to_have_none():
+    rng = np.random.default_rng(1)
+    table = {"confidence": np.full(200, 0.8), "correct": (rng.random(200) < 0.7) * 1}
+    document = calibrant.groups(table, features=["confidence"])
+    text = document["claims"][0]["text"]
+    assert text.startswith("These columns make no group to test")
+    assert "0 groups" not in str(document)

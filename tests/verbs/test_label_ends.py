@@ -1,10 +1,11 @@
 """Where nothing is left to label, the message says what to type."""
 
+import numpy as np
 import pytest
 
 from calibrant.core import InputError
 from calibrant.core.hints import Hint
-from calibrant.verbs.label import label_next
+from calibrant.verbs.label import label_next, label_status
 
 
 def test_a_labelled_table_leads_to_its_audit(tmp_path):
@@ -14,3 +15,13 @@ def test_a_labelled_table_leads_to_its_audit(tmp_path):
         label_next(table, tmp_path / "batch.csv")
     assert isinstance(told.value.hint, Hint)
     assert told.value.hint.shell() == "see what the labels show with calibrant audit TABLE"
+
+
+@pytest.mark.parametrize(("outcome", "share"), [(0, "0 %"), (1, "100 %")])
+def test_labels_of_one_outcome_have_a_share_that_a_share_can_have(outcome, share):
+    rng = np.random.default_rng(7)
+    table = {"confidence": rng.beta(4, 2, 60), "correct": np.full(60, outcome)}
+    document = label_status(table, existing="random")
+    accuracy = document["results"][0]["accuracy"]
+    assert 0 <= accuracy["low"] <= accuracy["value"] <= accuracy["high"] <= 1
+    assert f"Right in {share} of all answers ({share} to {share})" in document["claims"][0]["text"]

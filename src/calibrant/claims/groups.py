@@ -81,6 +81,19 @@ def _stands(facts: Facts) -> str:
     )
 
 
+def _none_stands(facts: Facts) -> str:
+    if not facts["tested"]:
+        return (
+            f"{_lead(facts)}These columns make no group to test: one needs enough rows, and must "
+            "not follow from the confidence alone. Other columns would make some."
+        )
+    return (
+        f"{_lead(facts)}None of {count(facts['tested'], 'group')} stands out beyond the overall "
+        f"error. {labels_text(facts['more']).capitalize()} would show a gap of "
+        f"{points(GROUP_MARGIN)} in a tenth of the rows."
+    )
+
+
 STANDS_OUT = declare(
     ClaimRule(
         "groups.stands_out",
@@ -91,11 +104,7 @@ STANDS_OUT = declare(
         "the critical value holds for all rules at once; found groups join what is explained",
         {
             "shown": _stands,
-            "undecided": lambda facts: (
-                f"{_lead(facts)}None of {count(facts['tested'], 'group')} stands out beyond the "
-                f"overall error. {labels_text(facts['more']).capitalize()} would show a gap of "
-                f"{points(GROUP_MARGIN)} in a tenth of the rows."
-            ),
+            "undecided": _none_stands,
         },
         margin=GROUP_MARGIN,
     )

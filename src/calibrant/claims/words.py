@@ -25,10 +25,12 @@ def percent(share: float) -> str:
 
     Examples
     --------
-    >>> percent(0.7651), percent(0.996), percent(0.003), percent(1.0), percent(0.0)
+    >>> percent(0.7651), percent(0.996), percent(0.003), percent(1 - 1e-16), percent(-1e-17)
     ('77 %', '99.6 %', '0.3 %', '100 %', '0 %')
     """
+    # Rounding in a sum may leave 1e-15 of 0 or of 100: those are the ends.
     value = 100 * share
+    value = next((end for end in (0.0, 100.0) if abs(value - end) < 1e-9), value)
     near_end = 0 < value < 1 or 99 < value < 100
     digits = 1 if near_end and value != round(value) else 0
     text = f"{value:.{digits}f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,7 +124,8 @@ class ConfidenceGroups:
             rng=named_stream(self.seed, "groups"),
             alpha=self.alpha,
         )
-        self.tested_, self.pairs_dropped_ = len(rules), rules.dropped
+        self.tested_ = int(self.search_.first.usable.sum())
+        self.pairs_dropped_ = rules.dropped
         own = [parse_rule(text, frame) for text in self.named]
         masks = [rule.mask(frame) for rule in own]
         self.groups_ = [
@@ -166,7 +168,10 @@ class ConfidenceGroups:
         singles = [
             at
             for at, condition in enumerate(rules.conditions)
-            if at not in taken and condition.sign not in (">", ">=")
+            if at not in taken
+            and condition.sign not in (">", ">=")
+            # What the confidence alone decides has no gap at equal confidence.
+            and self.search_.first.usable[at]
         ]
         singles.sort(key=lambda at: -abs(float(self.search_.first.statistic[at])))
         made = []
@@ -201,6 +206,13 @@ class ConfidenceGroups:
                 )
         rng = named_stream(self.seed, "groups", "named")
         found = judge_groups(rules, masks, columns, y, rng=rng, alpha=self.alpha)
+        for one in found:
+            if math.isnan(one.gap):
+                raise InputError(
+                    f"the group {one.rule.text!r} follows from the confidence alone: no answers "
+                    "of equal confidence are on both sides of it",
+                    hint="name groups by other columns than the confidence",
+                )
         return [
             describe(one, "named", mask, f, y, level=self.level, flagged=one.stands_out)
             for one, mask in zip(found, masks, strict=True)

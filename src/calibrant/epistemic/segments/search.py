@@ -44,7 +44,8 @@ class Finding:
     rule, position
         Who belongs to it, and its place among the candidates.
     gap, error
-        Over-confidence beyond what rows of equal confidence show, and its standard error.
+        Over-confidence beyond what rows of equal confidence show, and its standard error; NaN
+        where the confidence alone decides who belongs to it.
     statistic
         Their ratio.
     critical
@@ -275,7 +276,7 @@ def _finding(rule: Rule, at: int, sums: Sums, critical: float, largest: Floats) 
     return Finding(
         rule,
         at,
-        float(sums.gap[at]),
+        float(sums.gap[at]) if sums.usable[at] else np.nan,
         float(sums.error[at]),
         statistic,
         critical,

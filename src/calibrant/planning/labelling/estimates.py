@@ -301,6 +301,8 @@ def pool_estimate(pool: LabelPool, *, level: float = 0.95, target: str = "pool")
     known, one_sided = bins.known, float(ndtri(level))
 
     def normal(centre: float, error: float, least: float, most: float) -> Estimate:
+        # Sums of shares miss an end by rounding alone: 0 is not -1e-17.
+        centre = min(max(centre, least), most)
         ends = max(least, centre - z * error), min(most, centre + z * error)
         return Estimate(centre, *ends, n=n, level=level, interval="normal, post-stratified")
 

@@ -34,7 +34,8 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if document.get("across"):
         parts.append(_across(document["across"]))
     for entry in document["results"]:
-        parts += [_groups(entry), _losses(entry), _decision(entry)]
+        parts += [_groups(entry)] if entry["groups"] else []
+        parts += [_losses(entry), _decision(entry)]
         if entry.get("differences"):
             parts.append(_differences(entry))
     parts.extend(rows_left_out(document))
