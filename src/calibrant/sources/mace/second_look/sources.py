@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from math import isqrt
 
 from calibrant.sources.mace.names import ascii_fold, normalised
 from calibrant.sources.mace.question import Question
@@ -138,9 +139,13 @@ def look_at_numbers(question: Question) -> str | None:
     return None
 
 
-def _root(number: int, power: int) -> bool:
-    near = round(number ** (1 / power))
-    return any(root**power == number for root in (near - 1, near, near + 1) if root >= 0)
+def _square(number: int) -> bool:
+    return number >= 0 and isqrt(number) ** 2 == number
+
+
+def _cube(number: int) -> bool:
+    near = round(number ** (1 / 3))
+    return number in ((near - 1) ** 3, near**3, (near + 1) ** 3)
 
 
 def _prime(number: int) -> bool:
@@ -150,8 +155,8 @@ def _prime(number: int) -> bool:
 _LONGEST_SPAN = 20_000
 _DEFINITIONS: dict[str, Callable[[int], bool]] = {
     "prime": _prime,
-    "square": lambda n: _root(n, 2),
-    "cube": lambda n: _root(n, 3),
-    "fibonacci": lambda n: _root(5 * n * n + 4, 2) or _root(5 * n * n - 4, 2),
-    "triangular": lambda n: _root(8 * n + 1, 2),
+    "square": _square,
+    "cube": _cube,
+    "fibonacci": lambda n: _square(5 * n * n + 4) or _square(5 * n * n - 4),
+    "triangular": lambda n: _square(8 * n + 1),
 }

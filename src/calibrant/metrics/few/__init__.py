@@ -1,0 +1,1 @@
+"""Blocks of few rows, worked on together."""
