@@ -10,7 +10,11 @@ PURELIB := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 demo: $(VENV)/.demo
 	$(BIN)/calibrant demo --out demo
 
-test: lint types imports tests
+# The types take a minute: they are looked at beside the tests, and told of below them.
+test: lint imports
+	@$(MAKE) --no-print-directory types > $(VENV)/types.txt 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory tests; tests=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
