@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.metrics.gaps.together import work_ahead
+from calibrant.metrics.few.together import work_ahead
 from calibrant.metrics.row_block import RowBlock
 from calibrant.stats.few.draws import CommonDraws
 

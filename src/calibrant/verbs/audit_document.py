@@ -21,7 +21,7 @@ from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
-from calibrant.metrics.gaps.together import work_ahead
+from calibrant.metrics.few.together import work_ahead
 from calibrant.planning import verifications_of
 from calibrant.report.typed import AuditResult
 from calibrant.stats.few.batches import batches
