@@ -19,7 +19,8 @@ from calibrant.metrics.gaps.mean_gap import gap_of_means
 from calibrant.metrics.gaps.model import GapModel, gap_model
 from calibrant.metrics.inputs import Array, Checked, check, is_graded
 from calibrant.metrics.scoring import log_loss_rows
-from calibrant.metrics.smoothed.interval import SmoothTask, smooth_intervals
+from calibrant.metrics.smoothed.interval import smooth_intervals
+from calibrant.metrics.smoothed.places import SmoothTask
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
@@ -26,10 +26,10 @@ from calibrant.planning.cells import (
 )
 from calibrant.planning.few import NULL_DRAWS, Spread, spreads_of_few
 from calibrant.planning.refusal import require_labels
+from calibrant.planning.steepness import Steepness, steepness
 from calibrant.stats import floors
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import CommonDraws, Stream, as_stream
-from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
 if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
@@ -40,11 +40,7 @@ __all__ = ["verification_block", "verification_of", "verifications_of"]
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
-_SLOPE_BINS = (20, 10)
 _RESAMPLES = 150
-# Noise makes absolute slopes larger by itself, so little is added for the upper end; with half a
-# standard error the interval covers in at least 95 % of simulated data sets.
-_UPWARDS = 0.5
 _Z = float(ndtri(0.975))
 
 
@@ -151,7 +147,7 @@ def _plain_rows(block: RowBlock | CellBlock) -> TypeGuard[RowBlock]:
 def _of_few(p: Floats, y: Floats, resamples: int, stream: CommonDraws) -> list[dict[str, Any]]:
     """Return the verification blocks of models with equally few rows, a row of the tables each."""
     labels = p.shape[1]
-    slopes = _lipschitz(None, labels)
+    slopes = steepness(None, labels)
     rates = (1.0 - y.sum(axis=1) / labels).tolist()
     return [
         _block(_wilson(rate, labels), slopes, spread)
@@ -196,20 +192,18 @@ def _from_draws(
 ) -> dict[str, Any]:
     error_rate = _error_rate(observed, draws, labels, plain)
     spread = _spread(*rows, observed, draws, labels, generator)
-    return _block(error_rate, _lipschitz((observed, draws), labels), spread)
+    return _block(error_rate, steepness((observed, draws), labels), spread)
 
 
-def _block(
-    error_rate: Estimate, lipschitz: tuple[dict[str, Any], str | None], spread: Spread
-) -> dict[str, Any]:
-    (slopes, note), labels = lipschitz, error_rate.n
+def _block(error_rate: Estimate, steep: Steepness, spread: Spread) -> dict[str, Any]:
+    labels = error_rate.n
     return {
         "labels": labels,
         "error_rate": error_rate,
-        "lipschitz": slopes["estimate"],
-        "lipschitz_resolutions": slopes["resolutions"],
-        "lipschitz_note": note,
-        **_floors(error_rate, slopes["estimate"], labels),
+        "lipschitz": steep.estimate,
+        "lipschitz_resolutions": steep.resolutions,
+        "lipschitz_note": steep.note,
+        **_floors(error_rate, steep.estimate, labels),
         "resolution": _resolution(spread, error_rate),
     }
 
@@ -271,68 +265,6 @@ def _wilson(value: float, labels: int) -> Estimate:
     low = 0.0 if value == 0.0 else centre - half
     high = 1.0 if value == 1.0 else centre + half
     return Estimate(value, low, high, n=labels, interval="wilson")
-
-
-def _lipschitz(
-    samples: tuple[Cells, Cells] | None, labels: int
-) -> tuple[dict[str, Any], str | None]:
-    """Return the steepness of the gap, from what was observed and resamples of it."""
-    entries = []
-    for bins in _SLOPE_BINS:
-        low = high = float("nan")
-        if samples is None or labels < 2 * MINIMUM_PER_BIN:
-            # No two bins can hold enough.
-            slope = summarise_slopes(np.empty(0), bins)
-        else:
-            observed, draws = samples
-            seen = observed.merged(bins)
-            usable = seen.weight[0] * (labels / observed.weight.sum()) >= MINIMUM_PER_BIN
-            slope = summarise_slopes(gap_slopes(seen.weight, seen.hits, usable)[0], bins)
-            if slope.pairs:
-                low, high = _slope_ends(seen, draws.merged(bins), usable, bins)
-        estimate = Estimate(
-            slope.value,
-            min(low, slope.value),
-            max(high, slope.value),
-            n=labels,
-            interval="percentile of the slopes' own ends",
-        )
-        entries.append(
-            {"bins": bins, "estimate": estimate, "pairs": slope.pairs, "capped": slope.capped}
-        )
-    chosen = next((entry for entry in entries if entry["pairs"]), entries[0])
-    return {"estimate": chosen["estimate"], "resolutions": entries}, _slope_note(chosen)
-
-
-def _slope_note(chosen: Mapping[str, Any]) -> str | None:
-    if not chosen["pairs"]:
-        return (
-            f"the Lipschitz constant cannot be estimated: no two adjacent bins hold "
-            f"{MINIMUM_PER_BIN} labels each, neither with 20 bins nor with 10; the confidences "
-            "are too concentrated or the labels too few"
-        )
-    if chosen["bins"] != _SLOPE_BINS[0]:
-        return "from 10 bins: with 20, no two adjacent bins hold 30 labels each"
-    return "the estimate reached its cap of 5" if chosen["capped"] else None
-
-
-def _slope_ends(
-    seen: Cells, drawn: Cells, usable: NDArray[np.bool_], bins: int
-) -> tuple[float, float]:
-    """Return both ends of the steepness: the percentile of the slopes' own lower and upper ends.
-
-    The percentile grows with every slope, so the ends of the slopes carry over to it. Noise only
-    ever makes an absolute slope look larger: its lower end takes that off.
-    """
-    pair = usable[:-1] & usable[1:]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rates = np.where(drawn.weight > 0, drawn.hits / drawn.weight, 0.0)
-        rate = seen.hits[0] / seen.weight[0]
-    slope = (np.diff(rate) * bins - 1.0)[pair]
-    error = np.diff(rates, axis=1)[:, pair].std(axis=0) * bins
-    low = np.percentile(np.maximum(np.abs(slope) - _Z * error, 0.0), 75.0)
-    high = np.percentile(np.abs(slope) + _UPWARDS * error, 75.0)
-    return min(float(low), LIPSCHITZ_CAP), min(float(high), LIPSCHITZ_CAP)
 
 
 def _floors(error_rate: Estimate, lipschitz: Estimate, labels: int) -> dict[str, Any]:

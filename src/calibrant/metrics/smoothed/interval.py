@@ -9,41 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.metrics.gaps.intervals import LUCK
-from calibrant.metrics.smoothed.smooth import SmoothGrids, chosen_bandwidths
+from calibrant.metrics.smoothed.places import Place, Published, SmoothTask
+from calibrant.metrics.smoothed.smooth import chosen_bandwidths
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import halving, side_by_side
-from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
+from calibrant.stats.kernels import even_steps
 
-__all__ = ["SmoothTask", "smooth_intervals"]
+__all__ = ["smooth_intervals"]
 
 # More draws do not change the third digit of an end, and they cost most of the time.
 MOST_DRAWS = 500
-# Grid steps per bandwidth that are fine enough for an interval.
-STEPS_PER_BANDWIDTH = 3
 SET_ASIDE = 2.0
 # Numbers of simulated noise that are worked on at a time.
 TOGETHER = 200_000
-
-
-class SmoothTask(NamedTuple):
-    """One block: its data on grids, the scatter of a row, and its stream of random numbers.
-
-    `scatter` is by how much the variance of the data's units exceeds that of rows, over their
-    number.
-    """
-
-    grids: SmoothGrids
-    scatter: float
-    stream: Stream
 
 
 def smooth_intervals(
@@ -60,11 +46,11 @@ def smooth_intervals(
     """
     count = math.ceil(min(resamples, MOST_DRAWS) / 2)
     bandwidths = chosen_bandwidths([task.grids for task in tasks])
-    blocks = [_Published(task, count) for task in tasks]
+    blocks = [Published(task, count) for task in tasks]
     values = [task.grids.error(at) for task, at in zip(tasks, bandwidths, strict=True)]
 
     def ends(asked: Mapping[int, float], *sides: Side) -> list[list[float]]:
-        places = [_Place.of(blocks[number], at) for number, at in asked.items()]
+        places = [Place.of(blocks[number], at) for number, at in asked.items()]
         return _ends_of(places, sides, (1 - level) / 2)
 
     def met(first: Sequence[float], nearer: Mapping[int, float], side: Side) -> list[float]:
@@ -83,12 +69,6 @@ def smooth_intervals(
     ]
 
 
-@lru_cache(maxsize=8)
-def _draws(seed: int, count: int, points: int) -> NDArray[np.float32]:
-    """Return normal numbers; the last ones are kept, for other bandwidths and other models."""
-    return np.random.default_rng(seed).standard_normal((points, count), dtype=np.float32)
-
-
 def _meeting(first: float, end_first: float, second: float, end_second: float) -> float:
     """Return where the end equals the bandwidth, on the line through two points."""
     gap_first, gap_second = end_first - first, end_second - second
@@ -99,80 +79,7 @@ def _meeting(first: float, end_first: float, second: float, end_second: float) -
     return min(max(met, min(first, second)), max(first, second))
 
 
-class _Nodes(NamedTuple):
-    """The places of a grid that hold rows: residuals, weights, weights for the variance, noise."""
-
-    at: FloatArray
-    residual: FloatArray
-    weight: FloatArray
-    drawn: FloatArray
-    draws: NDArray[np.float32]
-
-
-class _Published:
-    """One block on its grids, each of which serves several bandwidths."""
-
-    def __init__(self, task: SmoothTask, count: int) -> None:
-        self._grids, self.scatter = task.grids, task.scatter
-        # The same noise at every bandwidth, so that the ends change smoothly with it. Each number
-        # stands for itself and its negative.
-        self._draws = partial(_draws, int(task.stream.integers(2**63)), count)
-        self._nodes: dict[tuple[int, int], _Nodes] = {}
-
-    def nodes(self, bandwidth: float) -> _Nodes:
-        """Return the places with rows of the grid that is fine enough for a bandwidth."""
-        points = grid_points(max(bandwidth, 0.01))
-        key = (points, _fewest_points(points, bandwidth))
-        if key not in self._nodes:
-            self._nodes[key] = self._made(*key)
-        return self._nodes[key]
-
-    def _made(self, points: int, fewest: int) -> _Nodes:
-        whole = self._grids.sums(points)
-        of_value = self._grids.sums(grid_points(self._grids.bandwidth()))
-        sums = _as_published(whole, of_value)
-        while sums.shape[1] > fewest:
-            sums = every_other(sums)
-        residual, weight, drawn = sums
-        # Places of the grid without rows have no residual and no noise.
-        held = np.flatnonzero(weight)
-        return _Nodes(
-            even_steps(weight.size)[held],
-            residual[held],
-            weight[held],
-            np.maximum(drawn[held], 0.0) * whole.weight.sum(),
-            self._draws(weight.size)[held],
-        )
-
-
-class _Place(NamedTuple):
-    """One block at one bandwidth: where its rows are, and residuals and weights smoothed."""
-
-    scatter: float
-    nodes: _Nodes
-    scale: float
-    matrix: FloatArray
-    density: FloatArray
-    smoothed: FloatArray
-
-    @classmethod
-    def of(cls, block: _Published, bandwidth: float) -> _Place:
-        nodes = block.nodes(bandwidth)
-        matrix = smoothing_matrix(bandwidth, nodes.at)
-        density = nodes.weight @ matrix
-        scale = 1 / density.sum()
-        smoothed = (nodes.residual @ matrix) * scale
-        return cls(block.scatter, nodes, scale, matrix, density * scale, smoothed)
-
-    def add_noise(self, variance: FloatArray, out: NDArray[np.float32]) -> None:
-        """Write the smoothed noise by point and draw; a residual has this variance there."""
-        node = np.interp(self.nodes.at, even_steps(variance.size), variance)
-        error = np.sqrt(self.nodes.drawn * node * self.scatter)
-        spreading = self.matrix * (self.scale * error[:, None])
-        _product(spreading.astype(np.float32).T, self.nodes.draws, out)
-
-
-def _ends_of(places: Sequence[_Place], sides: Sequence[Side], tail: float) -> list[list[float]]:
+def _ends_of(places: Sequence[Place], sides: Sequence[Side], tail: float) -> list[list[float]]:
     """Return the ends by side and block, from stacks of about equally many points."""
     order = sorted(range(len(places)), key=lambda number: places[number].smoothed.size)
     found = [[math.nan] * len(places) for _ in sides]
@@ -186,7 +93,7 @@ def _ends_of(places: Sequence[_Place], sides: Sequence[Side], tail: float) -> li
     return found
 
 
-def _numbers(place: _Place) -> int:
+def _numbers(place: Place) -> int:
     return int(place.smoothed.size * place.nodes.draws.shape[1])
 
 
@@ -213,7 +120,7 @@ class _Stack:
         Four times as much room as their noise needs.
     """
 
-    def __init__(self, places: Sequence[_Place], rooms: NDArray[np.float32]) -> None:
+    def __init__(self, places: Sequence[Place], rooms: NDArray[np.float32]) -> None:
         sizes = [place.smoothed.size for place in places]
         smoothed = _padded([place.smoothed for place in places])
         density = _padded([place.density for place in places])
@@ -344,18 +251,6 @@ def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(np.maximum(first, second), third) + gap**2)
 
 
-def _product(
-    left: NDArray[np.float32], right: NDArray[np.float32], out: NDArray[np.float32]
-) -> None:
-    """Write left @ right, in pieces too small for BLAS to split over threads.
-
-    On a busy machine waiting for a second thread costs a hundred times the product itself.
-    """
-    columns = max(250_000 // max(left.size, 1), 1)
-    for start in range(0, right.shape[1], columns):
-        out[:, start : start + columns] = left @ right[:, start : start + columns]
-
-
 def _lines(
     smoothed: FloatArray,
     density: FloatArray,
@@ -374,35 +269,3 @@ def _lines(
         few, even = (line / _row_sums(np.abs(line), sizes)[:, None] for line in (few, even))
     # Without any residual the line is the density itself.
     return np.where(whole > 0, few, density), np.where(whole > 0, even, density)
-
-
-def _as_published(whole: GridSums, of_value: GridSums) -> FloatArray:
-    """Return residuals and weights as smooth ECE counts them, and weights for their variance.
-
-    The published mirrored grid has its two end points once, all others twice, so that rows at
-    exactly 0 or 1 count half. The interval has to count them alike, or it is one of another
-    number than the value. A sum that is halved has a quarter of its variance.
-
-    Parameters
-    ----------
-    whole
-        Sums on the grid of the interval.
-    of_value
-        Sums on the grid of the value; its end points are what is halved.
-    """
-    sums = np.array([whole.residual, whole.weight, whole.weight])
-    residual, weight = (
-        column[:: column.size - 1] for column in (of_value.residual, of_value.weight)
-    )
-    ends = sums[:, :: sums.shape[1] - 1]
-    for own, part in zip(ends, (0.5 * residual, 0.5 * weight, 0.75 * weight), strict=True):
-        own -= part
-    return sums
-
-
-def _fewest_points(points: int, bandwidth: float) -> int:
-    """Return the points of the coarsest grid, of every other point, that is fine enough."""
-    steps = points - 1
-    while steps % 2 == 0 and steps / 2 * bandwidth >= STEPS_PER_BANDWIDTH:
-        steps //= 2
-    return steps + 1
