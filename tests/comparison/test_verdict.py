@@ -1,13 +1,16 @@
 """The verdict: odds-shifted views, and claims that hold in worlds with a known truth."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.special import expit, logit
 
+import calibrant as cal
 from calibrant.comparison.compare import compare_models
 from calibrant.comparison.decision import decide_pairs
 from calibrant.comparison.evidence import accuracy_p_value, gap_p_value
 from calibrant.comparison.odds import CLIP, shift_confidence
+from calibrant.core.errors import InputError
 from comparison.worlds import block_of, calibrated, evidence_of, pair_of, table_of, views_of
 
 
@@ -191,3 +194,33 @@ def test_a_p_value_may_be_finer_than_the_number_of_resamples():
     assert gap_p_value(np.zeros(10), 500) == 1.0
     assert accuracy_p_value(np.zeros(10)) == 1.0
     assert accuracy_p_value(np.append(0.1, 0.1 + (draws - 0.3))) < 0.01
+
+
+def test_models_with_the_same_answers_are_not_told_that_questions_would_part_them():
+    rng = np.random.default_rng(9)
+    said = rng.beta(4, 2, 300)
+    table = pl.DataFrame(
+        {
+            "question_id": list(range(300)) * 2,
+            "model": ["a"] * 300 + ["b"] * 300,
+            "confidence": np.tile(said, 2),
+            "correct": np.tile((rng.random(300) < said) * 1, 2),
+        }
+    )
+    texts = {claim["id"]: claim["text"] for claim in cal.compare(table, resamples=200)["claims"]}
+    assert "would show them equivalent within 5 points" in texts["compare.better_calibrated"]
+    assert texts["compare.more_accurate"] == (
+        "a and b are right on the same questions. Undecided until they are not."
+    )
+
+
+def test_of_two_models_none_can_be_left_out():
+    table = {
+        "question_id": list(range(60)) * 2,
+        "model": ["a"] * 60 + ["b"] * 60,
+        "confidence": [0.7] * 60 + [0.6, 0.8] * 30,
+        "correct": [1] * 60 + [0, 1] * 30,
+    }
+    with pytest.raises(InputError, match="a has accuracy 1") as told:
+        cal.compare(table)
+    assert "leave this model out" not in str(told.value)

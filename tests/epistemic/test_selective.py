@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
+import calibrant
 from calibrant.core.errors import InputError
 from calibrant.epistemic.selective import (
     AskingCosts,
@@ -171,3 +172,14 @@ def test_a_confidence_stored_in_single_precision_is_served_as_it_is_printed():
     assert policy.answers(0.8)
     assert policy.answers(float(np.float32(0.8)))
     assert not policy.answers(0.79)
+
+
+def test_a_limit_below_a_tenth_of_a_percent_is_said_as_it_was_asked():
+    rng = np.random.default_rng(1)
+    said = rng.beta(3, 1.5, 1500)
+    table = {"confidence": said, "correct": (rng.random(1500) < said) * 1}
+    (claim,) = calibrant.decide(table, max_error=0.0001)["claims"]
+    assert claim["text"] == (
+        "No threshold is certified for an error of at most 0.01 %. 1,500 labels are too few for "
+        "so low a limit: label more, or allow a higher one."
+    )

@@ -252,3 +252,20 @@ def test_a_labelled_table_says_that_its_labels_answer():
     assert text in str(found)
     assert plan({"confidence": sure}, claim="ece<0.1")["data"]["warnings"] == []
     assert plan(precision=0.1, error_rate=0.2)["data"]["warnings"] == []
+
+
+def test_no_error_among_few_answers_is_no_error_rate_of_zero():
+    rng = np.random.default_rng(8)
+    table = {"confidence": rng.beta(4, 2, 60), "correct": np.ones(60)}
+    found = plan(table, claim="ece<0.05")
+    (rate,) = [block["verification"]["error_rate"] for block in found["measured"]]
+    assert rate["value"] == 0
+    assert found["results"][0]["error_rate"] == rate["high"] > 0.02
+    assert found["passive_labels"] > 100
+    assert found["data"]["warnings"][-1]["text"] == (
+        "No labelled answer is wrong. The worst case takes an error rate of 6 %, which is still "
+        "possible."
+    )
+    assert plan(table, claim="ece<0.05", error_rate=0.3)["data"]["warnings"][-1]["id"] != (
+        "data.no_error"
+    )

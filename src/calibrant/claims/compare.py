@@ -70,6 +70,12 @@ def _undecided(facts: Facts) -> str:
             f"{_place(facts)}Undecided whether {facts['a']} or {facts['b']} is better calibrated: "
             f"they share {count(facts['n'], 'question')}, an interval needs {LEAST_QUESTIONS}."
         )
+    if facts["low"] == facts["high"] == 0 and facts.get("alike") is None:
+        return (
+            f"{_place(facts)}{facts['a']} and {facts['b']} have the same calibration error on any "
+            f"part of the questions. {_more(facts)} would show them equivalent within "
+            f"{points(facts['margin'])}."
+        )
     if facts.get("alike") is not None:
         return (
             f"{_place(facts)}{facts['a']} and {facts['b']} always say {percent(facts['alike'])}: "
@@ -114,6 +120,15 @@ BETTER = declare(
     )
 )
 
+
+def _as_often(facts: Facts) -> str:
+    start, a, b = _place(facts), facts["a"], facts["b"]
+    if facts["low"] == facts["high"] == 0:
+        return f"{start}{a} and {b} are right on the same questions. Undecided until they are not."
+    apart = f"(difference {points_range(facts['low'], facts['high'])} points). {_more(facts)}"
+    return f"{start}Undecided whether {a} or {b} is right more often {apart} would decide."
+
+
 MORE_ACCURATE = declare(
     ClaimRule(
         "compare.more_accurate",
@@ -127,11 +142,7 @@ MORE_ACCURATE = declare(
                 f"{points(facts['value'])} ({_interval(facts)}; {count(facts['n'], 'question')} "
                 "that both have)."
             ),
-            "undecided": lambda facts: (
-                f"{_place(facts)}Undecided whether {facts['a']} or {facts['b']} is right more "
-                f"often (difference {points_range(facts['low'], facts['high'])} points). "
-                f"{_more(facts)} would decide."
-            ),
+            "undecided": _as_often,
         },
     )
 )

@@ -18,23 +18,31 @@ def _where(facts: Facts) -> str:
     return f"with a score of at least {facts['threshold']:.2f}"
 
 
+def _limit(share: float) -> str:
+    """Return a limit as it was asked for: one below 0.1 % has more digits."""
+    return f"{100 * share:.2g} %" if share < 0.001 else percent(share)
+
+
 def _kept(facts: Facts) -> str:
     name = f"{facts['name']} may" if facts["named"] else "May"
     return (
         f"{name} answer {percent(facts['share'])} of the questions alone, {_where(facts)} (on "
         f"{count(facts['kept'], 'row')} kept for it). "
-        f"At most {percent(facts['limit'])} of those answers are wrong; such a promise fails in "
+        f"At most {_limit(facts['limit'])} of those answers are wrong; such a promise fails in "
         f"at most {percent(facts['delta'])} of cases."
     )
 
 
 def _nothing(facts: Facts) -> str:
     start = (
-        f"No threshold is certified for an error of at most {percent(facts['limit'])}"
+        f"No threshold is certified for an error of at most {_limit(facts['limit'])}"
         f"{' for ' + facts['name'] if facts['named'] else ''}."
     )
     if facts["needed"] is None and facts["lowest"] is None:
         return f"{start} {count(facts['n'], 'label')} are too few; more labels would decide."
+    if facts["needed"] is None and facts["lowest"] <= facts["limit"]:
+        few = f"{count(facts['n'], 'label')} are too few for so low a limit"
+        return f"{start} {few}: label more, or allow a higher one."
     if facts["needed"] is None:
         return (
             f"{start} The lowest error seen is {percent(facts['lowest'])}; allow a higher one, or "

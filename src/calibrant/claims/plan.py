@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, declare
 from calibrant.claims.words import count, joined, percent, points, points_range, subject_name
 
-__all__ = ["labelled_warning", "leaderboard_claims", "plan_claims"]
+__all__ = ["labelled_warning", "leaderboard_claims", "no_error_warning", "plan_claims"]
 
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
@@ -211,6 +211,21 @@ def _entry_claims(entry: Mapping[str, Any], *, named: bool) -> Iterable[Claim]:
             subject=subject,
             estimate={"value": reach, "low": reach, "high": half, "n": shows["labels"]},
         )
+
+
+def no_error_warning(rate: float) -> dict[str, Any]:
+    """Say which error rate the worst case takes where no answer is wrong.
+
+    Examples
+    --------
+    >>> no_error_warning(0.06)["text"][:74]
+    'No labelled answer is wrong. The worst case takes an error rate of 6 %, wh'
+    """
+    text = (
+        f"No labelled answer is wrong. The worst case takes an error rate of {percent(rate)}, "
+        "which is still possible."
+    )
+    return {"id": "data.no_error", "subject": {}, "text": text}
 
 
 def labelled_warning(rows: int) -> dict[str, Any]:

@@ -217,7 +217,9 @@ def _refusal(survey: Survey | None, models: Sequence[str]) -> InputError | None:
             return InputError(
                 f"{name} has accuracy {accuracy:g}: models are brought to a common accuracy, which "
                 "needs both right and wrong answers of every model",
-                hint=Hint("leave this model out with {models}, or use more questions"),
+                hint=Hint("leave this model out with {models}, or use more questions")
+                if len(models) > 2
+                else "use more questions, or compare with another model",
             )
     most = int(common[np.triu_indices(len(models), 1)].max())
     if most < LEAST_QUESTIONS:

@@ -11,7 +11,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from calibrant.claims.plan import labelled_warning, leaderboard_claims, plan_claims
+from calibrant.claims.plan import (
+    labelled_warning,
+    leaderboard_claims,
+    no_error_warning,
+    plan_claims,
+)
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -218,7 +223,9 @@ def plan(
         measured = measured_blocks(labelled, seed)
     if measured:
         found = max(measured, key=lambda block: block["need"])["verification"]
-        error_rate = found["error_rate"].value if error_rate is None else error_rate
+        rate = found["error_rate"]
+        # No error among few answers does not mean that there is none.
+        error_rate = rate.value or rate.high if error_rate is None else error_rate
         if lipschitz is None and np.isfinite(found["lipschitz"].value):
             lipschitz = found["lipschitz"].value
         if precision is None and labels is None and preset is None and claim is None:
@@ -259,7 +266,7 @@ def plan(
     document["dropped"] = {} if table is None else dict(table.dropped)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
-    document["data"] = {"warnings": _known(table, labelled)}
+    document["data"] = {"warnings": [*_known(table, labelled), *_unseen(measured, goal)]}
     with error_source(source):
         _rank(document, labelled, rank, by, seed)
         document["plans"] = (
@@ -329,6 +336,14 @@ def _known(table: Scores | None, labelled: Scores | None) -> list[dict[str, Any]
         return []
     missing = table.frame.height - labelled.frame["correct"].is_not_null().sum()
     return [] if missing else [labelled_warning(table.frame.height)]
+
+
+def _unseen(measured: list[dict[str, Any]], goal: Goal) -> list[dict[str, Any]]:
+    """Return the warning that the error rate is one that no answer showed, where that is so."""
+    rates = [block["verification"]["error_rate"] for block in measured]
+    if any(rate.value for rate in rates) or goal.error_rate not in [rate.high for rate in rates]:
+        return []
+    return [no_error_warning(goal.error_rate)]
 
 
 def _stages(given: str | Sequence[float]) -> tuple[float, ...]:
