@@ -375,7 +375,7 @@ def test_a_broken_promise_is_said_at_once(tmp_path, capsys):
     monitor(rows, every=100, policy=policy, on_alarm=announce, stream="live rows")
     said = capsys.readouterr().err.splitlines()
     assert any("the promise has expired. Since about batch 1, " in line for line in said)
-    assert any("calibration has changed. Since about batch 1, " in line for line in said)
+    assert any("calibration is off. Since about batch 1, " in line for line in said)
     assert all(line.startswith("ALARM at batch ") for line in said)
 
 
@@ -440,3 +440,32 @@ def test_a_second_change_is_told_against_what_was_learnt_after_the_first():
     assert "more right answers" in text
     assert "than before" in text
     assert "confidence says" not in text
+
+
+def test_an_alarm_without_a_baseline_claims_no_change():
+    rng = np.random.default_rng(3)
+    sure = rng.uniform(0.5, 1.0, 2000)
+    off = {"confidence": sure, "correct": (rng.random(2000) < sure - 0.3).astype(int)}
+    text = monitor(off, every=100)["claims"][0]["text"]
+    assert text.startswith("Calibration is off: since about batch 1, ")
+    good = (rng.random(2000) < sure).astype(int)
+    later = np.where(np.arange(2000) < 1000, good, off["correct"])
+    table = {"confidence": sure, "correct": later}
+    text = monitor(table, every=100, baseline_rows=500)["claims"][0]["text"]
+    assert text.startswith("Calibration has changed: since about batch ")
+
+
+def test_a_table_of_several_models_names_whose_batches_it_shows():
+    rng = np.random.default_rng(4)
+    sure = rng.uniform(0.5, 1.0, 1200)
+    worse = np.repeat([0.0, 0.4], 600)
+    table = {
+        "model": ["steady"] * 600 + ["drifting"] * 600,
+        "confidence": sure,
+        "correct": (rng.random(1200) < sure - worse).astype(int),
+    }
+    found = monitor(table, every=100)
+    assert [entry["alarm"] is None for entry in found["results"]] == [True, False]
+    short = str(found)
+    assert "batch 1 ALARM" in short or "ALARM" in short.split("when")[1]
+    assert "drifting / confidence." in short

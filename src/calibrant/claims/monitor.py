@@ -12,6 +12,7 @@ __all__ = ["announcement", "monitor_claims"]
 
 # What a table without columns of models and methods holds.
 _UNNAMED = ("model", "confidence")
+_CONFIDENCE = "its confidence says"
 
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
@@ -37,6 +38,11 @@ def _times(facts: Mapping[str, Any]) -> str:
     return f" {several} times. Last," if several > 1 else ":"
 
 
+def _changed(facts: Mapping[str, Any]) -> str:
+    """Without a baseline nobody knows whether it was ever better."""
+    return "is off" if facts["before"] == _CONFIDENCE else "has changed"
+
+
 ALARM = declare(
     ClaimRule(
         "monitor.alarm",
@@ -48,7 +54,7 @@ ALARM = declare(
         {
             "shown": lambda facts: _started(
                 facts,
-                f"calibration has changed{_times(facts)} since about {facts['since']}, "
+                f"calibration {_changed(facts)}{_times(facts)} since about {facts['since']}, "
                 f"{_moved(facts)} than {facts['before']}. Verify it again.",
             ),
             "undecided": lambda facts: _started(
@@ -113,6 +119,11 @@ def _promise_claim(
     )
 
 
+def _before(reference: str, alarms: int) -> str:
+    """Say what an alarm is held against: after one it is what was learnt since."""
+    return _CONFIDENCE if reference.startswith("perfect") and alarms < 2 else "before"
+
+
 def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
     """Return the claims of a watch, from its entries as plain data."""
     named = len(entries) > 1
@@ -121,10 +132,7 @@ def monitor_claims(entries: Sequence[Mapping[str, Any]]) -> list[Claim]:
         subject = {name: entry[name] for name in ("model", "method")}
         shared = {"name": subject_name(subject), "named": named}
         alarm = entry["alarm"]
-        perfect = str(entry["reference"]).startswith("perfect")
-        # After an alarm the reference is what was learnt since, not perfect calibration.
-        first = len(entry["alarms"]) < 2
-        before = "its confidence says" if perfect and first else "before"
+        before = _before(entry["reference"], len(entry["alarms"]))
         facts = {**entry, **(alarm or {}), **shared, "before": before}
         claims.append(
             ALARM.claim(
@@ -150,7 +158,8 @@ def announcement(told: Mapping[str, Any]) -> str:
             f"ALARM at {broken['when']}{whose}: the promise has expired. Since about "
             f"{broken['since']}, {percent(broken['error'])} of the answers given alone are wrong."
         )
+    before = _before(told["reference"], told["alarms"])
     return (
-        f"ALARM at {told['when']}{whose}: calibration has changed. Since about {told['since']}, "
-        f"{_moved(told)}."
+        f"ALARM at {told['when']}{whose}: calibration {_changed({'before': before})}. Since about "
+        f"{told['since']}, {_moved(told)}."
     )

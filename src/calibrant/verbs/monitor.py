@@ -315,7 +315,8 @@ def monitor(
 def _tell(watch: CalibrationWatch, on_alarm: Callable[[dict[str, Any]], None] | None) -> None:
     if on_alarm is not None:
         for told in watch.last_words:
-            on_alarm({**watch.keys, **told})
+            known = {"reference": watch.reference, "alarms": len(watch.alarms)}
+            on_alarm({**watch.keys, **known, **told})
 
 
 def _refuse_without_labels(results: list[dict[str, Any]], source: str) -> None:

@@ -33,8 +33,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ]
     if document.get("across"):
         parts.append(_across(document["across"]))
+    several = len(document["results"]) > 1
     for entry in document["results"]:
-        parts += [_groups(entry)] if entry["groups"] else []
+        parts += [_groups(entry, named=several)] if entry["groups"] else []
         parts += [_losses(entry), _decision(entry)]
         if entry.get("differences"):
             parts.append(_differences(entry))
@@ -81,7 +82,7 @@ def _losses(entry: Mapping[str, Any]) -> Table:
     )
 
 
-def _groups(entry: Mapping[str, Any]) -> Table:
+def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
     shown = entry["groups"][:_ROWS]
     echoes = any(group.get("echo_of") for group in shown)
     rows = [
@@ -98,7 +99,8 @@ def _groups(entry: Mapping[str, Any]) -> Table:
         for group in shown
     ]
     more = len(entry["groups"]) - len(rows) + entry["groups_not_shown"]
-    note = (
+    note = f"{entry['model']} / {entry['method']}. " if named else ""
+    note += (
         "Gaps in points: says minus right; then at equal confidence, for flagged groups beyond "
         "those flagged above. Intervals hold for all "
         f"{entry['multiplicity']['tested']:,} groups at once. A group is a place to look, not a "

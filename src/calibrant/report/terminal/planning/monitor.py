@@ -18,10 +18,13 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.monitor/1`` document."""
     said = [str(claim["text"]) for claim in document.get("claims") or ()]
     parts: list[Paragraph | Table] = [Paragraph(text, strong=True) for text in said]
-    for entry in document["results"]:
+    entries = document["results"]
+    # A short view has room for one table: that of an alarm, where there is one.
+    first = next((entry for entry in entries if entry["alarm"]), entries[0])
+    for entry in entries:
         if not said:
             parts.append(Paragraph(_verdict(entry), strong=True))
-        parts.append(_history(entry))
+        parts.append(_history(entry, named=len(entries) > 1, main=entry is first))
         slope = entry["drift_per_day"]
         if slope:
             change = points_cell({name: _MONTH * slope[name] for name in ("value", "low", "high")})
@@ -50,7 +53,7 @@ def _verdict(entry: Mapping[str, Any]) -> str:
     )
 
 
-def _history(entry: Mapping[str, Any]) -> Table:
+def _history(entry: Mapping[str, Any], *, named: bool, main: bool) -> Table:
     rows = tuple(
         (
             row["when"] + (" ALARM" if row["alarm"] else ""),
@@ -69,7 +72,10 @@ def _history(entry: Mapping[str, Any]) -> Table:
     if entry["batches"] > _LAST:
         note += f" The last {_LAST} of {entry['batches']:,}; the JSON document holds more."
     columns = ("when", "labels", "right", "says", "difference", "evidence")
-    return Table(columns, rows, note=note)
+    name = f"{entry['model']} / {entry['method']}" if named else None
+    return Table(
+        columns, rows, title=name or "", note=f"{name}. {note}" if name else note, main=main
+    )
 
 
 def _expiry(expiry: Mapping[str, Any]) -> str:
