@@ -247,3 +247,20 @@ def test_percentages_lead_to_what_every_verb_can_do(words, tmp_path):
     error = run(app, [words, str(path), *more]).exception
     error.for_shell()
     assert "divide it by 100, or use --scale percent with audit and compare" in str(error)
+
+
+@pytest.mark.parametrize("words", ["audit", "compare", "groups", "decide", "plan"])
+def test_repeated_questions_lead_to_what_every_verb_can_do(words, tmp_path):
+    path = tmp_path / "twice.csv"
+    ids, prompts = [*range(80)] * 2, ["a"] * 80 + ["b"] * 80
+    table = {"question_id": ids, "prompt": prompts, "confidence": [0.5, 0.8] * 80}
+    pl.DataFrame({**table, "correct": [0, 1] * 80}).write_csv(path)
+    more = {"decide": ["--max-error", "0.5"], "plan": ["--claim", "ece<0.1"]}.get(words, [])
+    error = run(app, [words, str(path), *more]).exception
+    error.for_shell()
+    assert "(--question id,prompt); if the rows are repeated answers to one question, audit" in str(
+        error
+    )
+    named = [words, str(path), *more, "--question", "question_id,prompt"]
+    again = run(app, named).exception
+    assert again is None or "more than once" not in str(again)

@@ -94,8 +94,8 @@ _ALL = (
         "duplicate_row",
         "the question appears more than once for this model and method",
         Hint(
-            "name all columns that make up the id ({question}), split with {by}, or use {repeats} "
-            "if the rows are repeated answers to one question",
+            "name all columns that make up the id ({question}); if the rows are repeated answers "
+            "to one question, audit takes {repeats}",
             question="id,prompt",
             repeats=True,
         ),
