@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.inputs.streams import engines
+from calibrant.inputs.streams import processes
 from calibrant.stats.few.draws import FEW_ROWS
 from calibrant.verbs import audit_document
 
@@ -61,15 +61,15 @@ def test_other_processes_change_nothing(monkeypatch):
     whole = cal.audit(rows, resamples=40)
     monkeypatch.setattr(audit_document, "_HELD", 5)
     monkeypatch.setattr(audit_document, "_MANY", 2)
-    monkeypatch.setattr(engines, "usable_cores", lambda: 2)
-    elsewhere, came = engines.ProcessEngine._elsewhere, []
+    monkeypatch.setattr(processes, "usable_cores", lambda: 2)
+    ask, came = processes._Helper.ask, []
 
-    def counted(self, function, waiting):
-        for value in elsewhere(self, function, waiting):
-            came.append(len(value))
-            yield value
+    def counted(self, part):
+        value = ask(self, part)
+        came.append(len(value))
+        return value
 
-    monkeypatch.setattr(engines.ProcessEngine, "_elsewhere", counted)
+    monkeypatch.setattr(processes._Helper, "ask", counted)
     assert cal.audit(rows, resamples=40) == whole
     assert sum(came) > 30
 
@@ -80,10 +80,10 @@ def test_a_script_needs_no_guard_for_other_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import calibrant as cal\n"
-        "from calibrant.inputs.streams import engines\n"
+        "from calibrant.inputs.streams import processes\n"
         "from calibrant.verbs import audit_document\n"
         "audit_document._HELD, audit_document._MANY = 5, 2\n"
-        "engines.usable_cores = lambda: 2\n"
+        "processes.usable_cores = lambda: 2\n"
         "print(len(cal.audit('rows.csv', resamples=40)['results']))\n"
     )
     done = subprocess.run(

@@ -127,7 +127,7 @@ def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, A
     if len(parts) < _MANY:
         return map(made, parts)
     # Loaded here: hardly an audit holds so many models.
-    from calibrant.inputs.streams.engines import ProcessEngine
+    from calibrant.inputs.streams.processes import ProcessEngine
 
     return ProcessEngine().map(made, parts)
 

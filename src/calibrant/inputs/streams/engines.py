@@ -18,15 +18,13 @@ from calibrant.core.hints import Hint
 from calibrant.core.machine import usable_cores
 from calibrant.core.optional import optional_import
 
-__all__ = ["Engine", "LocalEngine", "ProcessEngine", "RayEngine", "engine_named"]
+__all__ = ["Engine", "LocalEngine", "RayEngine", "engine_named"]
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 # A part that was lost with its machine is read again at most so often.
 RETRIES = 5
 WAIT_S = 10.0
-# Processes end when nothing came for so long.
-IDLE_S = 10
 _START_HINT = Hint("start a cluster (ray start), set RAY_ADDRESS, or use {engine}", engine="local")
 
 
@@ -64,54 +62,6 @@ class LocalEngine:
         finally:
             # After an error in one part the others are of no use.
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-class ProcessEngine:
-    """Processes of this machine, for work that holds the interpreter's lock.
-
-    They are started anew, not forked, and a script that calls needs no guard for them. Where none
-    can be started, or something cannot be sent to them, the parts run in this process.
-
-    Examples
-    --------
-    >>> list(ProcessEngine(processes=1).map(abs, [-1, 2]))
-    [1, 2]
-    """
-
-    def __init__(self, processes: int | None = None) -> None:
-        self.processes = processes or usable_cores()
-
-    def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        """Yield function(item) for every item, in order."""
-        waiting = deque(items)
-        if min(self.processes, len(waiting)) > 1:
-            yield from self._elsewhere(function, waiting)
-        while waiting:
-            yield function(waiting.popleft())
-
-    def _elsewhere(
-        self, function: Callable[[Item], Value], waiting: deque[Item]
-    ) -> Iterator[Value]:
-        """Yield what other processes find, and take it off what waits; stop at the first trouble.
-
-        An error of a part comes again where it runs in this process, with its own traceback.
-        """
-        import joblib
-
-        run = joblib.Parallel(
-            self.processes,
-            backend="loky",
-            return_as="generator",
-            batch_size=1,
-            max_nbytes=None,
-            idle_worker_timeout=IDLE_S,
-        )
-        try:
-            for value in run(joblib.delayed(function)(item) for item in tuple(waiting)):
-                waiting.popleft()
-                yield value
-        except Exception:  # noqa: BLE001, whatever it was
-            return
 
 
 class RayEngine:
