@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import calibrant as cal
 from calibrant.claims.next_step import COLUMNS
 from calibrant.cli.catalog import verb_function
 from calibrant.cli.main import app
@@ -200,3 +201,29 @@ def test_of_several_models_without_a_promise_none_is_saved(scores, monkeypatch):
     command = taken(found, scores.parent, monkeypatch)
     assert "--only-model" in command
     assert "--save" not in command
+
+
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [
+        ({"scale": "percent"}, {"confidence": pl.col("confidence") * 100}),
+        ({"graded": True}, {"correct": pl.col("correct") / 2}),
+        ({"repeats": True}, {"question_id": pl.col("question_id").str.head(2)}),
+        ({"recalibrate": "platt"}, {"confidence": pl.col("confidence") * 7 - 3}),
+    ],
+)
+@pytest.mark.parametrize("models", [["small"], ["small", "large one"]])
+def test_a_table_that_is_read_in_a_way_of_its_own_leads_to_who_can_read_it(
+    scores, tmp_path, monkeypatch, options, columns, models
+):
+    table = pl.read_csv(scores).rename({"p": "confidence"}).filter(pl.col("model").is_in(models))
+    path = tmp_path / "read.csv"
+    table.with_columns(**columns).write_csv(path)
+    found = audit(path, resamples=20, **options).to_dict()
+    taken(found, tmp_path, monkeypatch)
+    if len(models) > 1 and options.keys() <= {"scale", "graded"}:
+        compared = compare(path, resamples=20, **options).to_dict()
+        assert next_step(compared) is None
+    call = audit(table.with_columns(**columns), resamples=20, **options)["next"]["command"]
+    monkeypatch.chdir(tmp_path)
+    eval(call, {"calibrant": cal, "table": table.with_columns(**columns)})

@@ -10,7 +10,17 @@ from typing import Any
 from calibrant.claims.claim import Claim
 from calibrant.core.document import given_places
 
-__all__ = ["COLUMNS", "TABLE", "as_call", "graded_step", "input_words", "next_step", "read_as"]
+__all__ = [
+    "COLUMNS",
+    "READINGS",
+    "TABLE",
+    "as_call",
+    "can_read",
+    "graded_step",
+    "input_words",
+    "next_step",
+    "read_as",
+]
 
 _COMMON = frozenset({"confidence", "correct", "model", "method", "question"})
 COLUMNS: dict[str, frozenset[str]] = {
@@ -25,6 +35,12 @@ COLUMNS: dict[str, frozenset[str]] = {
     "plan": _COMMON,
 }
 """Roles of columns that a verb can be told, for each verb that may come next."""
+
+READINGS: dict[str, frozenset[str]] = {
+    "audit": frozenset({"scale", "graded", "repeats", "recalibrate"}),
+    "compare": frozenset({"scale", "graded"}),
+}
+"""Ways to read a table that a verb can be told; the others take it as it is."""
 
 _LISTS = frozenset({"features", "models", "price"})
 TABLE = "TABLE"
@@ -54,6 +70,8 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
     else:
         following, goal, why = _step(verb, claims)
         settings = head.get("settings") or {}
+        if not can_read(settings, following):
+            following, goal, why = "audit", " --html audit.html", "See all of it on a page"
         read = read_as(settings, following)
         command = f"calibrant {following} {input_words(head)}{read}{goal}"
         why += _without_weights(settings, following)
@@ -124,6 +142,8 @@ def as_call(command: str) -> str:
     'calibrant.decide(table, costs={"wrong": 10, "ask": 1}, features=["topic"])'
     >>> as_call("calibrant audit TABLE --confidence verbal,logit")
     'calibrant.audit(table, confidence="verbal,logit")'
+    >>> as_call("calibrant audit TABLE --graded --html audit.html")
+    'calibrant.audit(table, graded=True).to_html("audit.html")'
     >>> as_call("calibrant decide scores.csv --max-error 0.10")
     'calibrant decide scores.csv --max-error 0.10'
     """
@@ -131,12 +151,16 @@ def as_call(command: str) -> str:
     if TABLE not in words:
         return command
     place = words.index(TABLE)
-    given = zip(words[place + 1 :: 2], words[place + 2 :: 2], strict=True)
-    options = []
-    for flag, text in given:
-        name = flag.removeprefix("--").replace("-", "_")
-        options.append(f"{name}={_literal(text, several=name in _LISTS)}")
-    return f"calibrant.{'_'.join(words[1:place])}({', '.join(['table', *options])})"
+    options: list[str] = []
+    for word in words[place + 1 :]:
+        if word.startswith("--"):
+            options.append(f"{word.removeprefix('--').replace('-', '_')}=True")
+        else:
+            name = options.pop().removesuffix("=True")
+            options.append(f"{name}={_literal(word, several=name in _LISTS)}")
+    page = "".join(f".to_html({part[5:]})" for part in options if part.startswith("html="))
+    options = [part for part in options if not part.startswith("html=")]
+    return f"calibrant.{'_'.join(words[1:place])}({', '.join(['table', *options])}){page}"
 
 
 def _literal(text: str, *, several: bool) -> str:
@@ -180,7 +204,37 @@ def read_as(settings: Mapping[str, Any], verb: str) -> str:
         if name and role in COLUMNS[verb]
     )
     # What had to be dropped here would stop the next command too.
-    return given + (" --on-invalid drop" if settings.get("on_invalid") == "drop" else "")
+    given += " --on-invalid drop" if settings.get("on_invalid") == "drop" else ""
+    told = {name: value for name, value in _readings(settings).items() if name in _takes(verb)}
+    return given + "".join(
+        f" --{name}" if value is True else f" --{name} {shlex.quote(str(value))}"
+        for name, value in told.items()
+    )
+
+
+def can_read(settings: Mapping[str, Any], verb: str) -> bool:
+    """Return whether a verb can read the table as it was read here.
+
+    Examples
+    --------
+    >>> can_read({"scale": "percent"}, "compare"), can_read({"scale": "percent"}, "decide")
+    (True, False)
+    """
+    return _readings(settings).keys() <= _takes(verb)
+
+
+def _takes(verb: str) -> frozenset[str]:
+    return READINGS.get(verb, frozenset())
+
+
+def _readings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a table was read, other than by default; a study or a log has its own rules."""
+    if settings.get("whole_record"):
+        return {}
+    found = {name: settings.get(name) or None for name in ("graded", "repeats")}
+    found["scale"] = "percent" if settings.get("scale") == "percent" else None
+    found["recalibrate"] = settings.get("recalibrate") if settings.get("raw_scores") else None
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def input_words(head: Mapping[str, Any]) -> str:

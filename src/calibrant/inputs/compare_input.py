@@ -62,11 +62,12 @@ def compare_input(
         on_invalid, graded = on_invalid or "drop", True
     pool = opened.candidates() if candidates is None else candidates
     stated = {"on_invalid": on_invalid or "error", "graded": graded, "scale": scale}
+    told = {**stated, "whole_record": True} if record else stated
     return CompareInput(
         table,
         None if pool is None else _candidates(pool),
         {**stated, "scale": opened.scale_of_scores(scale)},
-        stated,
+        told,
         dict(opened.unreadable),
         columns,
     )

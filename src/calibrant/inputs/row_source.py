@@ -48,12 +48,14 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     options = opened.with_rules(options)
     draws = opened.draws(options.columns, options.by)
     texts = None if draws is None else opened.question_texts(draws)
-    head = opened.head("audit", seed=options.seed, settings=options.settings)
+    own = {"whole_record": True} if opened.whole_record else {}
+    head = opened.head("audit", seed=options.seed, settings={**options.settings, **own})
     opened.require_usable()
     if draws is not None and not opened.has_scores(options.columns["confidence"]):
         nothing = partial(coverage_document, [], rows=0, rows_read=0)
         return AuditSource(head, _IN_MEMORY, lambda: iter(()), nothing, draws=draws, texts=texts)
     raw = opened.scores_outside(options)
+    head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
     rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
     scores = opened.scores(options, rankings)
     if options.recalibrate is not None:

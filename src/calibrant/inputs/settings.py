@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["table_settings"]
 
-_RULES = ("on_invalid", "labels", "graded", "scale", "repeats")
+_RULES = ("on_invalid", "labels", "graded", "scale", "repeats", "whole_record")
 
 
 def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:

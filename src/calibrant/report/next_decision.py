@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from calibrant.claims.next_step import read_as
+from calibrant.claims.next_step import can_read, read_as
 from calibrant.core.document import kind_of
 
 __all__ = ["decision_step"]
@@ -171,8 +171,10 @@ def _cascaded(document: Mapping[str, Any], entries: Any, read: Read) -> tuple[st
     return "Save the policy for half of the largest model's cost", words
 
 
-def _compared(_: Mapping[str, Any], entries: Any, read: Read) -> tuple[str, str] | None:
+def _compared(document: Mapping[str, Any], entries: Any, read: Read) -> tuple[str, str] | None:
     """Return a cascade of the least and the most accurate; prices are the reader's."""
+    if not can_read(document.get("settings") or {}, "cascade"):
+        return None
     known = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
     methods = list(dict.fromkeys(entry["method"] for entry in known))
     known = [e for e in known if e["method"] in methods[:1] and e.get("group") is None]
