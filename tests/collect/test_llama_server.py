@@ -14,7 +14,6 @@ QUESTIONS = """\
 {"question_id": "a", "text": "What is the capital of Peru?", "references": [["Lima"]]}
 {"question_id": "b", "text": "What is 2 + 3?", "references": [["5"]], "kind": "number"}
 {"question_id": "c", "text": "Name one even number.", "references": [["2"], ["4"]]}
-{"question_id": "d", "text": "Name one language of Mexico.", "references": [["Spanish"]]}
 """
 STUDY = """
 questions = "questions.jsonl"
@@ -22,7 +21,7 @@ methods = "all"
 concurrency = 1
 
 [sampling]
-draws = 4
+draws = 3
 
 [sampling.max_tokens]
 answer = 4
@@ -39,7 +38,7 @@ OVER_HTTP = """
 client = "openai"
 base_url = "{url}/v1"
 model = "smollm2"
-capabilities = {{ native_n = 4 }}
+capabilities = {{ native_n = 3 }}
 timeout_s = 300
 """
 REPLAYED = """
