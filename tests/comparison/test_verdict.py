@@ -210,7 +210,8 @@ def test_models_with_the_same_answers_are_not_told_that_questions_would_part_the
     texts = {claim["id"]: claim["text"] for claim in cal.compare(table, resamples=200)["claims"]}
     assert "would show them equivalent within 5 points" in texts["compare.better_calibrated"]
     assert texts["compare.more_accurate"] == (
-        "a and b are right on the same questions. Undecided until they are not."
+        "a and b are right on the same questions: undecided who is more often. "
+        "Questions that only one of them gets right would decide."
     )
 
 

@@ -124,7 +124,8 @@ BETTER = declare(
 def _as_often(facts: Facts) -> str:
     start, a, b = _place(facts), facts["a"], facts["b"]
     if facts["low"] == facts["high"] == 0:
-        return f"{start}{a} and {b} are right on the same questions. Undecided until they are not."
+        same = f"{start}{a} and {b} are right on the same questions: undecided who is more often."
+        return f"{same} Questions that only one of them gets right would decide."
     apart = f"(difference {points_range(facts['low'], facts['high'])} points). {_more(facts)}"
     return f"{start}Undecided whether {a} or {b} is right more often {apart} would decide."
 
