@@ -391,3 +391,16 @@ def test_the_embedder_that_ships_fits_the_adapter():
     assert near > 0.7 > 0.3 > far
     vectors = embedder.embed(["a heavy snowfall blocked the road", "the minister resigned"])
     assert far == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
+
+
+def test_formulas_of_other_operators_or_brackets_are_other_answers():
+    answers = [
+        "(10 - 4) * (6 - 5)",
+        "(10 - 6) * (4 + 5)",
+        "(10 - 4) * (6 + 5)",
+        "(10-4)*(6-5)",
+        "10 - 4 * 6 - 5",
+        "(7 - 1) * 4 - 2",
+        "(7 - 1) * 4 / 2",
+    ]
+    assert cluster_answers(answers) == [0, 1, 2, 0, 3, 4, 5]

@@ -9,7 +9,7 @@ from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
 from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import squeeze
-from calibrant.semantics.text.normalise import Normaliser, strip_lead_in
+from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lead_in
 from calibrant.semantics.text.numbers import Quantity, parse_quantity
 from calibrant.semantics.text.words import singular, word_list
 
@@ -149,7 +149,8 @@ class FormReader:
         words = tuple(key.split())
         content = tuple(word for word in words if word not in STOP_WORDS) or words
         bare = key
-        if "(" in text or "[" in text:
+        # In a formula brackets are no remark that may be left out.
+        if ("(" in text or "[" in text) and not is_formula(text):
             without = _BRACKET.sub(" ", text).strip()
             bare = self.normaliser(without) if without else key
         numbers = frozenset(_NUMERAL.findall(key)) if _HAS_NUMBER.search(key) else frozenset()

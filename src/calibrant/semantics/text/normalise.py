@@ -20,12 +20,21 @@ from calibrant.semantics.text.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_w
 from calibrant.semantics.text.places import one_country_name
 from calibrant.semantics.text.words import singular
 
-__all__ = ["STEPS", "Normaliser", "normalise", "strip_lead_in"]
+__all__ = ["STEPS", "Normaliser", "is_formula", "normalise", "strip_lead_in"]
 
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)
 # Kept: a point or comma inside a number, a minus before a number, the plus and sharp of C++, C#.
 _PUNCTUATION = re.compile(r"(?<!\d)[.,]|[.,](?!\d)|[^\w\s.,+#%$€£°-]|(?<![A-Za-z+])[+#]|-(?!\d)")
+# A formula is made of numbers, single letters, brackets and operators, at least one of which cannot
+# be mere punctuation: 3 + 4 is not 3 - 4, and < 5 is not > 5.
+_FORMULA = re.compile(r"(?:[\d\s.,()\[\]{}+*/^=<>≤≥≠-]|(?<![^\W\d_])[^\W\d_](?![^\W\d_]))+")
+_OPERATOR = re.compile(
+    r"[\w)\]}]\s*[+*^=<>≤≥≠]|^\s*[<>≤≥≠]|[)\]}]\s*[-/]|[-/]\s*[(\[{]|^\s*\d+\s*/\s*\d+\s*$"
+)
+_ONE_SIGN = str.maketrans("×·÷−", "**/-")
+# A grade of school, or a blood group.
+_SIGNED_LETTERS = re.compile(r"\s*[A-Za-z]{1,2}[-−]\s*")
 _INNER_HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 _ARTICLE = re.compile(r"(?:^(?:an?|the)|(?<=\s)(?:a|an|the|The))\s+(?=\S)")
 _FIRST_ARTICLE = re.compile(r"^(?:An?|The)\s+(?=\S)", re.IGNORECASE)
@@ -40,7 +49,23 @@ _UNIT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s*(%|°\s?[cf]\b|°|[a-z]+)", re.
 _MONEY = re.compile(r"(?:us|u\.s\.)?\s?([$€£])\s?(\d+(?:\.\d+)?)", re.IGNORECASE)
 
 
+def is_formula(text: str) -> bool:
+    """Return whether the operators of a text are part of what it says.
+
+    Examples
+    --------
+    >>> [is_formula(text) for text in ("(4*5)-(10-6)", "x < 3", "A-", "1914-1918", "Rome (Italy)")]
+    [True, True, True, False, False]
+    """
+    if _SIGNED_LETTERS.fullmatch(text):
+        return True
+    plain = text.translate(_ONE_SIGN)
+    return bool(_OPERATOR.search(plain) and _FORMULA.fullmatch(plain))
+
+
 def _punctuation(text: str) -> str:
+    if is_formula(text):
+        return "".join(text.translate(_ONE_SIGN).split())
     text = _DOTTED_ABBREVIATION.sub(lambda match: match[0].replace(".", ""), text)
     text = _POSSESSIVE.sub("", text).replace("&", " and ")
     text = _INNER_HYPHEN.sub(" ", text)
@@ -49,6 +74,8 @@ def _punctuation(text: str) -> str:
 
 def _articles(text: str) -> str:
     # 'Vitamin A' and option 'A' keep their letter: only an article before a word goes.
+    if is_formula(text):
+        return text
     return _ARTICLE.sub("", _FIRST_ARTICLE.sub("", text.strip()))
 
 
