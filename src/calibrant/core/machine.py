@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
+from pathlib import Path
 
 __all__ = ["usable_cores"]
+
+# Where a container is told its share of the cores: microseconds in so many microseconds.
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def usable_cores() -> int:
@@ -16,5 +21,15 @@ def usable_cores() -> int:
     True
     """
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
+        return min(len(os.sched_getaffinity(0)), _quota())
     return os.cpu_count() or 1
+
+
+def _quota() -> int:
+    """Return how many cores a container may use at a time, where it has a limit."""
+    try:
+        most, period = _QUOTA.read_text(encoding="ascii").split()
+        return max(math.ceil(int(most) / int(period)), 1)
+    except (OSError, ValueError, ZeroDivisionError):
+        # No container, or no limit: the first word is 'max'.
+        return 1_000_000

@@ -35,10 +35,12 @@ _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")
 }
 _SIZE_BYTES = 8
+# Each holds the libraries in memory, about 150 MB.
+_MOST = 8
 
 
 class ProcessEngine:
-    """Runs a function on every part in other processes, as many as there are cores.
+    """Runs a function on every part in other processes, one per core, up to eight.
 
     What a part gives must not depend on where it runs. Where no process can be started, where one
     ends, and where a part fails, that part runs in this process: so an error has its own traceback.
@@ -50,7 +52,7 @@ class ProcessEngine:
     """
 
     def __init__(self, processes: int | None = None) -> None:
-        self.processes = processes or usable_cores()
+        self.processes = processes or min(usable_cores(), _MOST)
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
         """Yield function(item) for every item, in order."""
