@@ -38,9 +38,10 @@ imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
 # Two workers on two cores; tests/conftest.py says which files stay together, and the longest come
-# first. Further threads of a worker would take the core of the other one.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile \
-	--no-loadscope-reorder
+# first. Further threads of a worker would take the core of the other one. Hundreds of processes
+# load the same modules: compiled ones are kept even where the machine is set not to.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 tests: $(VENV)/.test weights $(if $(CI),browser) frameworks
 	@command -v chromedriver >/dev/null || echo 'No browser: tests in one are skipped (make browser)'
