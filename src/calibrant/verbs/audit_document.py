@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -102,7 +103,17 @@ def _meaning_claims(
 
 def _entries(source: AuditSource, options: AuditOptions, margin: float) -> list[dict[str, Any]]:
     made = partial(_made, options=options, margin=margin)
-    return list((_parallel if source.parallel else _in_turn)(made, source.blocks()))
+    with _quiet_and_steady():
+        return list((_parallel if source.parallel else _in_turn)(made, source.blocks()))
+
+
+@contextmanager
+def _quiet_and_steady() -> Iterator[None]:
+    # One thread per block: the algebra library adds up in another order on another number of
+    # threads, and the last digits must not depend on the machine. What is undefined is noted.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        yield
 
 
 def _parallel(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, Any]]:
@@ -129,23 +140,18 @@ def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, A
     # Loaded here: hardly an audit holds so many models.
     from calibrant.inputs.streams.processes import ProcessEngine
 
-    return ProcessEngine().map(made, parts)
+    return ProcessEngine().map(partial(_made_elsewhere, made), parts)
+
+
+def _made_elsewhere(made: Made, some: Sequence[SourceBlock]) -> list[dict[str, Any]]:
+    with _quiet_and_steady():
+        return made(some)
 
 
 def _made(
     some: Sequence[SourceBlock], *, options: AuditOptions, margin: float
 ) -> list[dict[str, Any]]:
     """Return the entries of some blocks; those of few rows are worked on together."""
-    # One thread per block: the algebra library adds up in another order on another number of
-    # threads, and the last digits must not depend on the machine. What is undefined is noted.
-    with warnings.catch_warnings(), threadpool_limits(1):
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return _made_together(some, options, margin)
-
-
-def _made_together(
-    some: Sequence[SourceBlock], options: AuditOptions, margin: float
-) -> list[dict[str, Any]]:
     streams = [found.stream(options.seed) for found in some]
     blocks = [found.made(stream) for found, stream in zip(some, streams, strict=True)]
     work_ahead(blocks, streams)
