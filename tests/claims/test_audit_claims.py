@@ -1,5 +1,7 @@
 """What an audit says, outcome by outcome; and the sentences that used to be false."""
 
+import re
+
 import numpy as np
 import polars as pl
 import pytest
@@ -197,3 +199,17 @@ def test_few_rows_are_told_in_sentences_that_hold(rows):
     assert "of which chance alone explains" not in texts
     assert "no more than chance alone shows" in texts
     assert f"{rows} question" + ("s" if rows > 1 else "") + "\n" in str(document)
+
+
+@pytest.mark.parametrize("rows", [20, 60, 100, 300])
+def test_an_error_is_never_called_smaller_than_it_looks(rows):
+    """'Calibration error 11 points, at most 0 points: calibrated within 2 points.' of 20 rows."""
+    rng = np.random.default_rng(11)
+    number = re.compile(r"Calibration error ([\d.]+) points.*(?:at most|as large as) ([\d.]+)")
+    for turn in range(60):
+        said = rng.beta(8, 2, rows) if turn % 2 else rng.uniform(0.2, 1, rows)
+        document = cal.audit(said, rng.random(rows) < said, resamples=20)
+        claim = by_id(document)["audit.miscalibrated"]
+        found = number.match(claim["text"])
+        assert found is None or float(found[1]) <= float(found[2]), claim["text"]
+        assert claim["outcome"] != "equivalent" or claim["value"] <= claim["margin"]

@@ -161,15 +161,18 @@ def _error_claim(
     within = tests["within_margin"]["error"]
     if tests["calibration"] is None or within is None:
         return None
+    # An error that looks large is not called small: a sample that is closer to calibration than
+    # chance makes it may rule out even the error that it shows.
+    small = within if ece["value"] <= margin else None
     facts = {
         **shared,
         **ece,
         "margin": margin,
-        "upper": within["upper"],
+        "upper": max(within["upper"], ece["value"]),
         "expected": entry["calibration_test"]["expected_ece"],
     }
     return MISCALIBRATED.claim(
-        _outcome(tests["calibration"], within),
+        _outcome(tests["calibration"], small),
         facts,
         subject=subject,
         estimate=ece,
