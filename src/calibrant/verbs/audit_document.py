@@ -19,6 +19,7 @@ from calibrant.claims.next_step import next_step
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
+from calibrant.core.machine import cycles_left_alone
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
@@ -136,11 +137,13 @@ def _in_turn(made: Made, blocks: Iterable[SourceBlock]) -> Iterator[dict[str, An
 def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, Any]]]:
     parts = list(batches(blocks, _HELD))
     if len(parts) < _MANY:
-        return map(made, parts)
+        yield from map(made, parts)
+        return
     # Loaded here: hardly an audit holds so many models.
     from calibrant.inputs.streams.processes import ProcessEngine
 
-    return ProcessEngine().map(partial(_made_elsewhere, made), parts)
+    with cycles_left_alone():
+        yield from ProcessEngine().map(partial(_made_elsewhere, made), parts)
 
 
 def _made_elsewhere(made: Made, some: Sequence[SourceBlock]) -> list[dict[str, Any]]:
