@@ -17,7 +17,10 @@ __all__ = [
     "guessed_warning",
     "kept_shares",
     "unequal_note",
+    "unequal_warnings",
     "unranked_warning",
+    "unused_weights_warning",
+    "weightless_warning",
 ]
 
 # Fewer rows may all be right or all wrong by chance.
@@ -200,16 +203,65 @@ def _repeated(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         yield _warning("duplicates", _names(twice), text)
 
 
-def unequal_note(effective: float) -> str:
+def unequal_note(effective: float, *, repeated: bool = False) -> str:
     """Say how much rows of unequal weight, or questions with unequally many rows, tell.
 
     Examples
     --------
     >>> unequal_note(12.4)
     'weights are unequal: this tells as much as 12 equal rows, too few for a firm interval'
+    >>> unequal_note(150, repeated=True)
+    'questions weigh unequally: this tells as much as 150 equal questions'
     """
     few = ", too few for a firm interval" if effective < LEAST_ONE_SIDED else ""
-    return f"weights are unequal: this tells as much as {effective:,.0f} equal rows{few}"
+    if repeated:
+        how, of = "questions weigh unequally", "questions"
+    else:
+        how, of = "weights are unequal", "rows"
+    return f"{how}: this tells as much as {effective:,.0f} equal {of}{few}"
+
+
+def unequal_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Warn of models whose rows or questions weigh so unequally that few of them decide.
+
+    Examples
+    --------
+    >>> entry = {"model": "a", "group": None, "n": 60, "questions": 60, "effective_n": 2.8}
+    >>> unequal_warnings([entry])[0]["text"]
+    'Weights are unequal: a tells as much as 3 equal rows, too few for a firm interval.'
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in entries:
+        effective = entry.get("effective_n")
+        if entry["group"] is None and effective is not None and effective < LEAST_ONE_SIDED:
+            worst = found.get(entry["model"])
+            if worst is None or effective < worst["effective_n"]:
+                found[entry["model"]] = entry
+    if not found:
+        return []
+    worst = min(found.values(), key=lambda entry: float(entry["effective_n"]))
+    note = unequal_note(worst["effective_n"], repeated=worst["questions"] < worst["n"])
+    name = "this" if worst["model"] == "model" else f"{worst['model']}"
+    others = f" So it is with {count(len(found) - 1, 'other model')}." if len(found) > 1 else ""
+    text = f"{note[0].upper()}{note[1:]}.".replace(": this tells", f": {name} tells", 1)
+    return [_warning("few_equal_rows", found, f"{text}{others}")]
+
+
+def weightless_warning(rows: int) -> dict[str, Any]:
+    """Say how many rows have a weight of 0, and are taken as left out.
+
+    Examples
+    --------
+    >>> weightless_warning(1)["text"], weightless_warning(3000)["text"]
+    ('1 row has weight 0 and is left out.', '3,000 rows have weight 0 and are left out.')
+    """
+    verbs = "has weight 0 and is" if rows == 1 else "have weight 0 and are"
+    return _warning("weightless", [], f"{count(rows, 'row')} {verbs} left out.")
+
+
+def unused_weights_warning() -> dict[str, Any]:
+    """Say that the weights of a table play no part here."""
+    return _warning("weights_unused", [], "The weights are not used: every row counts once.")
 
 
 _ROLE_WORDS = {"confidence": "the confidence", "correct": "the outcome", "model": "the model"}

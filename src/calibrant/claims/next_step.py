@@ -42,12 +42,15 @@ READINGS: dict[str, frozenset[str]] = {
 }
 """Ways to read a table that a verb can be told; the others take it as it is."""
 
+_FINDS_WEIGHTS = frozenset({"audit", "plan"})
 _LISTS = frozenset({"features", "models", "price"})
 TABLE = "TABLE"
 """Stands in a command for data that lie in memory."""
 
 
-def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> dict[str, str]:
+def next_step(
+    verb: str, head: Mapping[str, Any], claims: Sequence[Claim], *, weighted: bool = False
+) -> dict[str, str]:
     """Return a command to copy, and the reason for it.
 
     Parameters
@@ -58,6 +61,8 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
         Head of the document: its input and its columns.
     claims
         What was found.
+    weighted
+        Whether rows have unequal weights, also where no column of them was named.
 
     Examples
     --------
@@ -74,7 +79,10 @@ def next_step(verb: str, head: Mapping[str, Any], claims: Sequence[Claim]) -> di
             following, goal, why = "audit", " --html audit.html", "See all of it on a page"
         read = read_as(settings, following)
         command = f"calibrant {following} {input_words(head)}{read}{goal}"
-        why += _without_weights(settings, following)
+        named = bool((settings.get("columns") or {}).get("weights"))
+        # A verb that cannot be told their column may still find one that is called so.
+        lost = named or (weighted and following not in _FINDS_WEIGHTS)
+        why += _without_weights(following) if lost else ""
     return {"command": as_call(command), "why": why}
 
 
@@ -122,10 +130,9 @@ def _step(verb: str, claims: Sequence[Claim]) -> tuple[str, str, str]:
     return "plan", " --claim 'ece<0.05'", "How many labels would decide it?"
 
 
-def _without_weights(settings: Mapping[str, Any], verb: str) -> str:
+def _without_weights(verb: str) -> str:
     """Return what a reader should know whose weights the next verb cannot be told."""
-    weighted = (settings.get("columns") or {}).get("weights")
-    lost = weighted and "weights" not in COLUMNS[verb]
+    lost = "weights" not in COLUMNS[verb]
     return f" (`{verb}` has no weights: every row counts once)" if lost else ""
 
 

@@ -173,7 +173,7 @@ def table_source(
         1,
         engine_named(engine).map,
         partial(_verification, frames, seed),
-        table_coverage(asked),
+        table_coverage(asked, weighs_rows=False),
         {**scores.dropped, **given.dropped},
         asked.emptied,
         refused=refused,

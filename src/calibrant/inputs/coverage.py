@@ -9,8 +9,14 @@ from typing import Any, TypeAlias
 import polars as pl
 from scipy import special
 
-from calibrant.claims.data import coverage_document, guessed_warning
+from calibrant.claims.data import (
+    coverage_document,
+    guessed_warning,
+    unused_weights_warning,
+    weightless_warning,
+)
 from calibrant.records import Scores
+from calibrant.records.weights import row_weights
 
 __all__ = ["table_coverage"]
 
@@ -26,21 +32,23 @@ _UNRELATED: Mapping[str, Any] = {
 Key: TypeAlias = tuple[str, str]
 
 
-def table_coverage(scores: Scores) -> dict[str, Any]:
+def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any]:
     """Return rows, questions and missing rows by model and method, with warnings.
 
     A row may be missing because the table has none for a question that other models answered, or
     because it breaks a rule. Where the outcomes of such rows are known (their own grade, or how
     often other models are right on the questions), they are compared with the rows that are kept.
+    A table with weights for a verb that cannot use them (not `weighs_rows`) is warned of.
     """
     kept, rejected = scores.frame, scores.rejected
     known = "question_id" not in scores.assumed
     kept_by, lost_by = _counted(kept), _by_key(rejected, n=pl.len())
     missed = _missing(kept, rejected) if known else {}
     only = len({method for _, method in kept_by}) <= 1
+    weightless = _by_key(scores.weightless, n=pl.len())
     rows = _Rows(kept, rejected, known=known)
     models = []
-    for key in dict.fromkeys([*kept_by, *lost_by]):
+    for key in dict.fromkeys([*kept_by, *lost_by, *weightless]):
         missing = missed.get(key, 0)
         own, lost = kept_by.get(key, _NOTHING), lost_by.get(key, _NOTHING)
         entry = {
@@ -63,11 +71,15 @@ def table_coverage(scores: Scores) -> dict[str, Any]:
     shared = _shared(kept, len(kept_by)) if known and len(kept_by) > 1 else None
     whole = {
         "rows": kept.height,
-        "rows_read": kept.height + rejected.height,
+        "rows_read": kept.height + rejected.height + scores.weightless.height,
         "questions": int(kept["question_id"].n_unique()),
         "questions_shared_by_all": shared,
     }
     found = coverage_document(models, **whole)
+    if weightless:
+        found["warnings"].append(weightless_warning(scores.weightless.height))
+    if not weighs_rows and row_weights(kept) is not None:
+        found["warnings"].append(unused_weights_warning())
     if scores.guessed:
         found["guessed_columns"] = dict(scores.guessed)
         found["warnings"].append(guessed_warning(scores.guessed))

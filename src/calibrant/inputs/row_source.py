@@ -148,6 +148,7 @@ def _recalibrated(scores: Scores, name: str, seed: int, raw: Collection[str]) ->
             block.confidence,
             block.correct,
             units=block.units,
+            weights=block.weights,
             rng=named_stream(seed, "recalibrate", *block.keys.values()),
         )
         parts.append(block.frame.with_columns(confidence=pl.Series(fitted)))

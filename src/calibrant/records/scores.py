@@ -18,6 +18,7 @@ from calibrant.records.roles import ROLES, require_column, resolve_roles
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import PERCENTAGES, RULES, broken_rule
 from calibrant.records.tables import collect, column_names, scan_table, source_name
+from calibrant.records.weights import row_weights, split_weightless
 
 __all__ = ["ScoreBlock", "Scores", "load_scores"]
 
@@ -50,7 +51,8 @@ class Scores:
     no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
     the roles that no column filled: the question id is then the row number, the model
     ``"model"`` and the method the name of the confidence column. `guessed` names the columns that
-    were taken for a role because of what they are called.
+    were taken for a role because of what they are called. `weightless` holds the rows of weight 0,
+    which are not there for any question about the table.
     """
 
     frame: pl.DataFrame
@@ -60,18 +62,14 @@ class Scores:
     rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
     assumed: tuple[str, ...] = ()
     guessed: Mapping[str, str] = field(default_factory=dict)
+    weightless: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def emptied(self) -> list[str]:
         """Models of which every row was left out; their count alone would not name them."""
-        if "model" not in self.rejected.columns:
-            return []
-        left = set(self.frame["model"].unique())
-        return sorted(
-            str(name)
-            for name in self.rejected["model"].unique()
-            if name is not None and name not in left
-        )
+        out = [part for part in (self.rejected, self.weightless) if "model" in part.columns]
+        named = {str(name) for part in out for name in part["model"].drop_nulls().unique()}
+        return sorted(named - {*map(str, self.frame["model"].unique())})
 
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
         """Yield a block per (model, method), then per value of each column in `by`."""
@@ -215,6 +213,9 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
             dropped[rule] = dropped.get(rule, 0) + count
             rows.setdefault(rule, []).extend(f"{part.source}:{n}" for n in part.dropped_rows[rule])
     frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
+    if "weights" in frame.columns:
+        # Every row of a table without weights counts once.
+        frame = frame.with_columns(pl.col("weights").fill_null(1.0))
     keys = ["model", "method", "question_id"]
     if not options["repeats"] and frame.select(pl.struct(keys).is_duplicated().any()).item():
         again = frame.filter(pl.struct(keys).is_duplicated()).row(0, named=True)
@@ -223,8 +224,11 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
             source=source_name(sources),
             hint=RULES["duplicate_row"].hint,
         )
-    rejected = pl.concat([part.rejected for part in parts], how="diagonal_relaxed")
-    return Scores(frame, source_name(sources), dropped, rows, rejected)
+    rejected, weightless = (
+        pl.concat([getattr(part, name) for part in parts], how="diagonal_relaxed")
+        for name in ("rejected", "weightless")
+    )
+    return Scores(frame, source_name(sources), dropped, rows, rejected, weightless=weightless)
 
 
 def _named_after_file(scores: Scores, source: Any) -> Scores:
@@ -331,7 +335,7 @@ def _checked(
         frame = frame.with_columns(_with_duplicates())
     bad = frame.filter(pl.col("rule").is_not_null())
     if bad.height == 0:
-        return Scores(_clean(frame), source)
+        return _clean(frame, source)
     if on_invalid == "error" or bad["rule"].eq("duplicate_row").any():
         raise row_error(bad, source, total=frame.height)
     kept = frame.filter(pl.col("rule").is_null())
@@ -347,7 +351,8 @@ def _checked(
         name: bad.filter(pl.col("rule") == name)["_row"].head(_ROWS_NAMED).to_list()
         for name in counts
     }
-    return Scores(_clean(kept), source, counts, rows, _rejected(bad))
+    found = _clean(kept, source)
+    return replace(found, dropped=counts, dropped_rows=rows, rejected=_rejected(bad))
 
 
 def _rejected(bad: pl.DataFrame) -> pl.DataFrame:
@@ -368,20 +373,14 @@ def _with_duplicates() -> pl.Expr:
     return pl.when(valid & (seen > 1)).then(pl.lit("duplicate_row")).otherwise("rule").alias("rule")
 
 
-def _clean(frame: pl.DataFrame) -> pl.DataFrame:
+def _clean(frame: pl.DataFrame, source: str) -> Scores:
     weighted = bool(frame["_weighted"].any())
-    if weighted and frame["weights"].sum() <= 0:
-        raise InputError("the weights must not all be 0")
     hidden = [name for name in frame.columns if name.startswith("_") or name == "rule"]
-    return frame.drop(hidden if weighted else [*hidden, "weights"])
-
-
-def _weights(frame: pl.DataFrame) -> npt.NDArray[np.float64] | None:
-    """Return the weights of rows; such as are all alike weigh nothing."""
-    if "weights" not in frame.columns:
-        return None
-    weights = frame["weights"].to_numpy()
-    return None if weights.min() == weights.max() > 0 else weights
+    clean = frame.drop(hidden if weighted else [*hidden, "weights"])
+    if not weighted:
+        return Scores(clean, source)
+    kept, weightless = split_weightless(clean)
+    return Scores(kept, source, weightless=weightless)
 
 
 def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBlock:
@@ -393,7 +392,7 @@ def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBloc
         keys=keys,
         confidence=frame["confidence"].to_numpy(),
         correct=frame["correct"].to_numpy(),
-        weights=_weights(frame),
+        weights=row_weights(frame),
         units=ids.rank("dense").cast(pl.Int64).to_numpy() - 1 if repeated else None,
         frame=frame,
     )

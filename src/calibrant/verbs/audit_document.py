@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from calibrant.claims.audit import audit_claims, calibration_word, nothing_claimed
 from calibrant.claims.claim import Claim
-from calibrant.claims.data import unequal_note
+from calibrant.claims.data import unequal_note, unequal_warnings
 from calibrant.claims.next_step import next_step
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
@@ -52,6 +52,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     entries = _entries(source, options, margin)
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
+    data["warnings"] += unequal_warnings(entries)
     claims = [
         *audit_claims(entries, margin, data["models"]),
         *_meaning_claims(meanings, entries, margin),
@@ -65,7 +66,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "reading": source.reading,
         "data": data,
         "claims": [claim.to_dict() for claim in claims],
-        "next": next_step("audit", source.head, claims),
+        "next": next_step("audit", source.head, claims, weighted=_weighted(entries)),
         "multiplicity": multiplicity,
         "dropped": dict(source.dropped),
         "dropped_rows": dict(source.dropped_rows),
@@ -200,9 +201,16 @@ def _entry(
     return entry
 
 
+def _weighted(entries: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether rows weigh unequally, and not only questions by their number of rows."""
+    return any("effective_n" in entry and entry["questions"] == entry["n"] for entry in entries)
+
+
 def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
     undefined = [f"{name} is undefined: {reason}" for name, reason in block.undefined.items()]
-    few = [unequal_note(block.effective)] if block.shares is not None else []
+    few = []
+    if block.shares is not None:
+        few.append(unequal_note(block.effective, repeated=block.questions < block.n))
     return [*sorted(undefined), *few, *found.notes]
 
 
