@@ -153,8 +153,8 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(EOFError, BrokenPipeError):
         function = _received(given)
-        # Objects are looked through for cycles once a part, and those of the libraries never:
-        # hardly any is left, and looking took a tenth of the time.
+        # Objects are looked through for cycles once a part, those of the libraries never: a part
+        # makes a great many objects and hardly a cycle.
         gc.freeze()
         gc.disable()
         while True:
