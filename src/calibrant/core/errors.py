@@ -22,6 +22,7 @@ __all__ = [
     "TransientClientError",
     "UnavailableError",
     "UndefinedMetricWarning",
+    "printable",
 ]
 
 
@@ -38,7 +39,14 @@ class CalibrantError(Exception):
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    r"""Return a text with control characters and turned directions written out.
+
+    Examples
+    --------
+    >>> print(printable("a" + chr(27) + "[31m"))
+    a\x1b[31m
+    """
     return _CONTROL.sub(lambda found: repr(found.group())[1:-1], text)
 
 
@@ -90,7 +98,7 @@ class InputError(CalibrantError, ValueError):
         place = ", ".join(part for part in (self._told(self.source or ""), row) if part)
         rule = self._told(self.rule)
         text = f"{place}: {rule}" if place else rule
-        return _printable(f"{text}\n  -> {self._told(self.hint)}" if self.hint else text)
+        return printable(f"{text}\n  -> {self._told(self.hint)}" if self.hint else text)
 
     def _told(self, text: str) -> str:
         if self._names is None or not isinstance(text, Hint):

@@ -1,6 +1,7 @@
 """A hostile or broken endpoint: nothing leaks, nothing hangs, nothing swells."""
 
 import base64
+import functools
 import gzip
 import json
 import time
@@ -10,13 +11,15 @@ import pytest
 from aiohttp import web
 
 from calibrant.clients import EndpointRefusedError
+from calibrant.clients.endpoints.anthropic import AnthropicClient
 from calibrant.clients.endpoints.factory import open_client
+from calibrant.clients.endpoints.gemini import GeminiClient
 from calibrant.clients.endpoints.http import _retry_after
 from calibrant.clients.endpoints.openai import OpenAIClient
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.core.errors import InputError
 from clients.server import Endpoint, error
-from clients.sessions import Session, questions
+from clients.sessions import Session, client_of, questions
 
 KEY = "sk-Very/Secret+Key-0123456789"
 ASKS = questions(3)
@@ -59,6 +62,28 @@ WRITTEN = {
     "JSON inside JSON": json.dumps("".join(f"\\u{ord(letter):04X}" for letter in KEY))[1:-1],
     "signs of a page": "".join(f"&#x{ord(letter):x};" for letter in KEY),
     "a page in an address": quote("".join(f"&#{ord(letter)};" for letter in KEY)),
+    "percent five times": functools.reduce(lambda text, _: quote(text, safe=""), range(5), KEY),
+    "percent in base64": base64.b64encode(quote(KEY, safe="").encode()).decode(),
+    "JSON escapes in base64": base64.b64encode(
+        "".join(f"\\u{ord(letter):04x}" for letter in KEY).encode()
+    ).decode(),
+    "hexadecimal in base64": base64.b64encode(KEY.encode().hex().encode()).decode(),
+    "base64 in hexadecimal": base64.b64encode(KEY.encode()).hex(),
+    "base64 three times": functools.reduce(
+        lambda raw, _: base64.b64encode(raw), range(3), b"ab" + KEY.encode()
+    ).decode(),
+    "UTF-16 in base64": base64.b64encode(KEY.encode("utf-16-le")).decode(),
+    "base64 in lines": json.dumps(base64.encodebytes(b"x" * 40 + KEY.encode()).decode())[1:-1],
+    "hexadecimal in both cases": KEY.encode().hex()[:20] + KEY.encode().hex()[20:].upper(),
+    "hexadecimal with dashes": KEY.encode().hex("-"),
+    "hexadecimal in a program": ", ".join(f"0x{byte:02X}" for byte in KEY.encode()),
+    "octal": "".join(f"\\\\{byte:03o}" for byte in KEY.encode()),
+    "a list of bytes": ", ".join(map(str, KEY.encode())),
+    "a mail": "".join(f"={byte:02X}" for byte in KEY.encode()),
+    "an old address": "".join(f"%u{ord(letter):04x}" for letter in KEY),
+    "blanks between": " ".join(KEY),
+    "letters without width between": "\u200b".join(KEY),
+    "a line end inside": KEY[:10] + "\\n" + KEY[10:],
 }
 
 
@@ -71,6 +96,83 @@ def test_an_echoed_key_is_found_in_every_form_that_decodes_to_it(server, session
     with pytest.raises(EndpointRefusedError, match="repeats the API key"):
         session(client_options={"key": KEY}).run(ASKS)
     assert KEY.encode() not in ledger.path.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic", "gemini"])
+def test_parts_that_make_up_the_key_together_are_not_stored(server, ledger, kind):
+    halves = (KEY[:12], KEY[12:])
+    parts = [{"type": "text", "text": half} for half in halves]
+    body = {
+        "openai": {"id": "1", "choices": [{"message": {"content": parts}}]},
+        "anthropic": {"id": "1", "content": parts, "stop_reason": "end_turn"},
+        "gemini": {"candidates": [{"content": {"parts": [{"text": half} for half in halves]}}]},
+    }[kind]
+    server.behaviour.fault = lambda number, _: web.json_response(body)
+    address = server.url if kind == "anthropic" else f"{server.url}/v1"
+    client = {
+        "openai": lambda: client_of(server, key=KEY),
+        "anthropic": lambda: AnthropicClient(base_url=address, key=KEY),
+        "gemini": lambda: GeminiClient(base_url=f"{server.url}/v1beta", key=KEY),
+    }[kind]()
+    asks = questions(1, seed=None)
+    with pytest.raises(EndpointRefusedError, match="repeats the API key"):
+        Session(server, ledger, client=client).run(asks)
+    assert KEY.encode() not in ledger.path.read_bytes()
+
+
+def test_a_key_at_the_end_of_what_is_quoted_is_not_cut_in_two(server, session):
+    page = "word\n" + " " * 1_170 + KEY + " " * 400
+    server.behaviour.fault = lambda number, body: web.Response(status=400, text=page)
+    problem = session(client_options={"key": KEY}).run(questions(1))[0].problem
+    assert "[key]" in problem.message
+    assert KEY[:6] not in problem.message
+
+
+def test_words_of_an_endpoint_are_printable_and_short(server, session):
+    kind = "text/" + KEY + ";" + "x" * 2_000
+    server.behaviour.fault = lambda number, body: web.Response(
+        body=b"no \x1b[31mJSON\x07", headers={"Content-Type": kind}
+    )
+    problem = session(client_options={"key": KEY}, max_attempts=1).run(questions(1))[0].problem
+    assert KEY not in problem.message
+    assert len(problem.message) < 1_000
+    assert "\\x1b[31mJSON\\x07" in problem.message
+
+
+@pytest.mark.parametrize("key", ["test", "EMPTY", "ollama"])
+def test_a_word_in_place_of_a_key_may_stand_in_an_answer(server, session, key):
+    server.behaviour.fault = lambda number, body: web.json_response(
+        {"id": "1", "choices": [{"message": {"content": f"this is a {key}"}}]}
+    )
+    outcomes = session(client_options={"key": key}).run(questions(1))
+    assert outcomes[0].draws[0].completion.text == f"this is a {key}"
+
+
+@pytest.mark.parametrize("status", [201, 202, 203, 206])
+def test_an_answer_with_another_status_of_success_is_kept(server, session, status):
+    server.behaviour.fault = lambda number, body: web.json_response(
+        {"id": "1", "choices": [{"message": {"content": "Lima"}}]}, status=status
+    )
+    assert session().run(questions(1))[0].draws[0].completion.text == "Lima"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://[::1",
+        "http://h:99999/v1",
+        "http://h:abc/v1",
+        "http://h/v1#key=sk-0123456789",
+        "http://h/v1?pwd=sk-0123456789",
+        "htp://me:sk-0123456789@h",
+        "sk-0123456789@h/v1",
+        5,
+    ],
+)
+def test_an_address_that_is_none_is_named_without_a_secret(address):
+    with pytest.raises(InputError, match="base_url") as caught:
+        open_client({"kind": "vllm", "model": "m", "base_url": address})
+    assert "sk-0123456789" not in str(caught.value)
 
 
 def test_another_text_is_no_key():

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ from calibrant.core.errors import (
     InputError,
     PermanentClientError,
     TransientClientError,
+    printable,
 )
 from calibrant.records.limits import limit
 
@@ -42,10 +43,11 @@ BAD_KEY = re.compile(r"API_KEY_INVALID|api key not valid|invalid[_ ]api[_ ]key",
 ABOUT_THE_TEXT = re.compile(r"moderation|flagged|content[_ ]policy|safety", re.I)
 LONGEST_QUOTE = 300
 MOST_QUOTED = 65_536
+SUCCESSES = frozenset({201, 202, 203, 206})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_WAIT_S = 366 * 86_400.0
 _PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
-SECRET_NAMES = re.compile(r"key|token|secret|sig|password", re.I)
+SECRET_NAMES = re.compile(r"key|token|secret|sig|passw|pwd|auth|credential", re.I)
 
 
 def key_from_environment(name: str | None) -> str | None:
@@ -94,10 +96,10 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         most_bytes: int | None = None,
     ) -> None:
+        self._endpoint = _endpoint_name(base_url)
         self._base = base_url.rstrip("/")
         self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
         self._finder = KeyFinder(key)
-        self._endpoint = _endpoint_name(base_url)
         self._key = key
         self._capabilities = capabilities
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(20.0, timeout_s))
@@ -130,7 +132,7 @@ class HttpClient:
         request = self.prepare(request)
         most = self._capabilities.native_n
         if request.n <= most:
-            return await self._call(request)
+            return self._without_key(await self._call(request))
         seed = request.seed
         parts = [
             replace(
@@ -141,7 +143,7 @@ class HttpClient:
             for start in range(0, request.n, most)
         ]
         answers = await asyncio.gather(*(self._call(part) for part in parts))
-        return [completion for answer in answers for completion in answer]
+        return self._without_key([completion for answer in answers for completion in answer])
 
     async def close(self) -> None:
         """Close the connections."""
@@ -188,7 +190,8 @@ class HttpClient:
         except aiohttp.ClientError as error:
             raise OverloadError(self._clean(f"{type(error).__name__}: {error}")) from None
         latency = time.perf_counter() - started
-        if status != 200:
+        # An answer with another status of success is paid for all the same.
+        if status != 200 and not (status in SUCCESSES and raw):
             raise self._error(status, headers, raw)
         return raw, headers, latency
 
@@ -214,7 +217,7 @@ class HttpClient:
         try:
             answer = _loads(raw)
         except ValueError:
-            kind = headers.get("Content-Type", "no content type")
+            kind = self._short(headers.get("Content-Type", "no content type"))
             quote = self._quote(raw) or "nothing"
             raise TransientClientError(
                 f"the answer is not JSON but {kind}, {len(raw)} bytes: {quote}"
@@ -225,20 +228,15 @@ class HttpClient:
         return answer
 
     def _check_no_key(self, raw: bytes) -> None:
-        """Refuse an answer that repeats the key, however it is written.
+        """Refuse an answer that repeats the key, however it is written."""
+        if self._key is not None and self._finder.found_in(raw.decode("utf-8", "replace")):
+            raise _repeats_the_key()
 
-        Escapes of JSON are undone by reading it; the same bytes are looked through as they came.
-        """
-        if self._key is None:
-            return
-        text = raw.decode("utf-8", "replace")
-        found = self._finder.found_in(text)
-        if not found and "\\" in text:
-            found = any(self._finder.found_in(part) for part in _texts(_loads(raw)))
-        if found:
-            raise EndpointRefusedError(
-                "the endpoint repeats the API key in its answer; the answer was not stored"
-            )
+    def _without_key(self, completions: list[Completion]) -> list[Completion]:
+        """Return the completions; a text whose parts make up the key together is refused."""
+        if self._key is not None and any(self._finder.found_in(c.text) for c in completions):
+            raise _repeats_the_key()
+        return completions
 
     def _error(
         self, status: int, headers: Mapping[str, str], raw: bytes
@@ -246,7 +244,7 @@ class HttpClient:
         quote = self._quote(raw)
         message = f"HTTP {status}: {quote}" if quote else f"HTTP {status}"
         if status in REDIRECTS:
-            place = self._clean(str(headers.get("Location", "another address")))[:LONGEST_QUOTE]
+            place = self._short(str(headers.get("Location", "another address")))
             return EndpointRefusedError(
                 f"HTTP {status}: the endpoint sends the call on to {place!r}, which is not "
                 "followed; set base_url to the address that answers itself"
@@ -265,7 +263,7 @@ class HttpClient:
 
     def _quote(self, raw: bytes) -> str:
         """Return the endpoint's own words, short, on one line and without the key."""
-        text = raw[: 4 * LONGEST_QUOTE].decode("utf-8", "replace")
+        text = raw[:MOST_QUOTED].decode("utf-8", "replace")
         try:
             error = _loads(raw).get("error")
             if error:
@@ -274,7 +272,11 @@ class HttpClient:
                 text = f"{text} ({code})" if code else text
         except (ValueError, AttributeError):
             pass
-        text = " ".join(self._clean(text).split())
+        return self._short(text)
+
+    def _short(self, text: str) -> str:
+        """Return a text of the endpoint for a message; the key is left out before it is cut."""
+        text = printable(" ".join(self._clean(text).split()))
         return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
 
     def _clean(self, text: str) -> str:
@@ -282,22 +284,30 @@ class HttpClient:
 
 
 def _endpoint_name(base_url: str) -> str:
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(
-            f"a base_url starts with http:// or https:// and names a host, got {base_url!r}"
-        )
+    if not isinstance(base_url, str):
+        raise InputError(f"a base_url is an address, got {base_url!r}")
+    try:
+        parts = urlsplit(base_url)
+        port = f":{parts.port}" if parts.port else ""
+        bare = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError as error:
+        raise InputError(f"the base_url is no address: {error}") from None
     if parts.username or parts.password:
         raise InputError(
             "a base_url must not hold a user name or password",
             hint="put the key into an environment variable and name it as api_key_env",
         )
-    if SECRET_NAMES.search(parts.query):
+    if not bare:
+        # What stands before an @ may be a password.
+        shown = str(base_url).rpartition("@")[2]
+        raise InputError(
+            f"a base_url starts with http:// or https:// and names a host, got {shown!r}"
+        )
+    if SECRET_NAMES.search(f"{parts.query}#{parts.fragment}"):
         raise InputError(
             "a base_url must not hold a key in its query",
             hint="put the key into an environment variable and name it as api_key_env",
         )
-    port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
@@ -309,17 +319,10 @@ def _loads(raw: bytes) -> Any:
         return loose_json(raw)
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text of a JSON value; what is nested is taken from a list, not by recursion."""
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            waiting += [*item.keys(), *item.values()]
-        elif isinstance(item, list):
-            waiting += item
+def _repeats_the_key() -> EndpointRefusedError:
+    return EndpointRefusedError(
+        "the endpoint repeats the API key in its answer; the answer was not stored"
+    )
 
 
 def _retry_after(headers: Mapping[str, str], raw: bytes) -> float | None:

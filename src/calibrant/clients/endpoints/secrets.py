@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import html
 import re
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 __all__ = ["KeyFinder"]
 
-# Of an encoded key the ends depend on what stands beside it; the middle does not.
-_LEAST = 8
-# How often a text may have been escaped: an answer that quotes a request that quotes a header.
-_ROUNDS = 4
-_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\\/\"]))")
+# What is shorter is a word of many answers (`test`, `ollama`), not a secret.
+_LEAST_KEY = 8
+# How often a text may have been encoded, and how often escaped within one such round: an answer
+# that quotes a request that quotes a header.
+_ROUNDS, _ESCAPES = 5, 24
+_ESCAPED = re.compile(
+    r"\\(?:u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,4})\}|U0{4}([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})"
+    r"|([0-3][0-7]{2})|([\\/\"]))"
+)
+_PERCENT_U = re.compile(r"%u([0-9a-fA-F]{4})")
+_EQUALS = re.compile(r"=([0-9A-F]{2})")
+_WITHOUT_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_BLANKS, _BETWEEN_BYTES = b" \t\n\r\v\f", b":,;-_"
+# A mail or certificate has lines of 64 or 76 letters.
+_LINE = 60
+_ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+# Every byte that is no letter of base64 becomes a blank; both alphabets become the usual one.
+_LETTERS = bytes(
+    byte if byte in _ALPHABET + b"+/" else {ord("-"): ord("+"), ord("_"): ord("/")}.get(byte, 32)
+    for byte in range(256)
+)
+_MARKED = bytes(ord(" ") if letter == ord(" ") else ord("a") for letter in _LETTERS)
 
 
 class KeyFinder:
     """Finds a key in what an endpoint sent.
+
+    A key of less than eight letters is not looked for: servers without keys are given a word such
+    as `test`, and an answer may well have it.
 
     Parameters
     ----------
@@ -34,64 +56,131 @@ class KeyFinder:
     True
     >>> finder.found_in("sk-another"), KeyFinder(None).found_in("anything")
     (False, False)
+    >>> KeyFinder("test").found_in("a test")
+    False
     """
 
     def __init__(self, key: str | None) -> None:
-        self._key = key
-        self._forms = [] if key is None else _encoded(key)
+        self._key = None if key is None or len(key) < _LEAST_KEY else key
+        if self._key is None:
+            return
+        raw = self._key.encode()
+        self._forms = [raw, *_as_base64(raw)]
+        self._hexadecimal = raw.hex().encode()
+        self._numbers = ",".join(map(str, raw)).encode()
+        # What decodes to an encoded key is longer than the key.
+        self._least = len(raw) * 4 // 3
+        self._digits = re.compile(rb"(?:[0-9a-fA-F]{2}){%d,}" % len(raw))
 
     def found_in(self, text: str) -> bool:
         """Return whether a text holds the key: itself, encoded, or encoded several times over."""
         if self._key is None:
             return False
+        waiting = [text]
         for _ in range(_ROUNDS):
-            if self._key in text or any(form in text for form in self._forms):
-                return True
-            decoded = _decoded(text)
-            if decoded == text:
-                return False
-            text = decoded
-        return self._key in text
+            plain = []
+            for part in waiting:
+                for step in _unescaped(part):
+                    if self._plainly_in(step):
+                        return True
+                plain.append(step)  # the last one has no escapes left
+            waiting = [decoded for part in plain for decoded in self._decoded(part)]
+        return any(map(self._plainly_in, waiting))
 
     def cleaned(self, text: str) -> str:
         """Return the text with the key, and what decodes to it, left out."""
         if self._key is None:
             return text
-        for form in (self._key, *self._forms):
-            text = text.replace(form, "[key]")
+        for form in self._forms:
+            text = text.replace(form.decode(), "[key]")
         return "[key]" if self.found_in(text) else text
 
+    def _plainly_in(self, text: str) -> bool:
+        """Return whether the key or one of its encoded forms stands in the text.
 
-def _decoded(text: str) -> str:
-    """Return the text with escapes of JSON, addresses and pages taken off once."""
+        Blanks, line ends, also as JSON writes them, and letters without width are left out: they
+        part what belongs together.
+        """
+        if not text.isascii():
+            text = text.translate(_WITHOUT_WIDTH)
+        if "\\" in text:
+            text = text.replace("\\n", "").replace("\\r", "").replace("\\t", "")
+        joined = text.encode("utf-8", "surrogatepass").translate(None, _BLANKS)
+        if any(form in joined for form in self._forms) or self._numbers in joined:
+            return True
+        digits = joined.lower().replace(b"0x", b"").translate(None, _BETWEEN_BYTES)
+        return self._hexadecimal in digits
+
+    def _decoded(self, text: str) -> list[str]:
+        """Return what runs of base64 and of hexadecimal digits in a text stand for."""
+        raw = text.encode("ascii", "replace")
+        # Most answers have no run of that many letters, and need not be taken apart.
+        if b"a" * self._least not in raw.translate(_MARKED):
+            return []
+        runs = [run for run in raw.translate(_LETTERS).split() if len(run) >= self._least]
+        if any(len(run) >= _LINE for run in runs):
+            lines = raw.replace(b"\\n", b"").replace(b"\\r", b"").translate(None, _BLANKS)
+            runs += lines.translate(_LETTERS).split()
+        found = [_from_base64(run) for run in runs]
+        for run in runs:
+            found += [_as_text(binascii.unhexlify(d)) for d in self._digits.findall(run)]
+        return [" ".join(filter(None, found))] if any(found) else []
+
+
+def _unescaped(text: str) -> Iterator[str]:
+    """Yield the text, and the text with escapes taken off again and again."""
+    yield text
+    for _ in range(_ESCAPES):
+        before, text = text, _unescaped_once(text)
+        if before == text:
+            return
+        yield text
+
+
+def _unescaped_once(text: str) -> str:
+    """Return the text with escapes of JSON, addresses, pages and mails taken off once."""
     if "\\" in text:
         text = _ESCAPED.sub(_letter, text)
     if "%" in text:
         # A plus stays one: a key has no spaces.
-        text = unquote(text)
+        text = unquote(_PERCENT_U.sub(_letter, text))
+    if "=" in text:
+        text = _EQUALS.sub(_letter, text)
     return html.unescape(text) if "&" in text else text
 
 
 def _letter(found: re.Match[str]) -> str:
-    digits = found[1] or found[2]
-    return chr(int(digits, 16)) if digits else found[3]
+    if found.re is not _ESCAPED:
+        return chr(int(found[1], 16))
+    digits = found[1] or found[2] or found[3] or found[4]
+    if digits:
+        return chr(int(digits, 16))
+    return chr(int(found[5], 8)) if found[5] else found[6]
 
 
-def _encoded(key: str) -> list[str]:
-    """Return the stretches that base64 and hexadecimal text has wherever the key stands in it."""
-    raw = key.encode()
-    once = _as_base64(raw)
-    twice = [form for whole in once for form in _as_base64(whole.encode())]
-    forms = [raw.hex(), raw.hex().upper(), raw.hex(":"), raw.hex(" "), *once, *twice]
-    return [form for form in dict.fromkeys(forms) if len(form) >= _LEAST]
+def _from_base64(run: bytes) -> str:
+    whole = run[: len(run) - (len(run) % 4 == 1)]
+    try:
+        return _as_text(binascii.a2b_base64(whole + b"=" * (-len(whole) % 4)))
+    except binascii.Error:
+        return ""
 
 
-def _as_base64(raw: bytes) -> list[str]:
+def _as_text(raw: bytes) -> str:
+    """Return bytes as a text, nothing where they are none; those of UTF-16 have zeros."""
+    try:
+        return raw.decode().replace("\0", "")
+    except UnicodeDecodeError:
+        return ""
+
+
+def _as_base64(raw: bytes) -> list[bytes]:
+    """Return the stretches that base64 text has wherever the key stands in it."""
     forms = []
     for before in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            whole = encode(b"\0" * before + raw).decode().rstrip("=")
+            whole = encode(b"\0" * before + raw).rstrip(b"=")
             # Letters that also depend on the bytes before or after the key are cut off.
             start, end = (8 * before + 5) // 6, 8 * (before + len(raw)) // 6
             forms.append(whole[start:end])
-    return forms
+    return list(dict.fromkeys(forms))
