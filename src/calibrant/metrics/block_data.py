@@ -143,7 +143,8 @@ class BlockData:
     @cached_property
     def matched(self) -> float:
         """The debiased ECE."""
-        return matched_error(self.gaps.stats, inflation=self.gaps.inflation)
+        gaps = self.gaps
+        return matched_error(gaps.stats, inflation=gaps.inflation / gaps.caution)
 
     @cached_property
     def gap_ends(self) -> GapIntervals:

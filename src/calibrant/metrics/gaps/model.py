@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,17 @@ from numpy.typing import NDArray
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked
 from calibrant.stats.binning import FloatArray
-from calibrant.stats.units import Units
+from calibrant.stats.intervals import student_quantile
+from calibrant.stats.units import MOST_SHARE, Units, freedom, unit_sums
 
 __all__ = ["GapModel", "gap_model", "some_of", "stacked"]
 
-_STATS = tuple(field.name for field in fields(BinStats))
+# Level at which the reach of Student's law stands for that of the normal one, and shares that are
+# equal but for rounding.
+LEVEL = 0.95
+ROUNDING = 1e-9
+
+_STATS = tuple(part.name for part in fields(BinStats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +33,15 @@ class GapModel:
     `inflation` is the variance of the data's own units over that of single independent rows;
     `root` mixes independent noise into the correlation of bins that share units. Several models
     with equally many bins are one with another axis in front, see `stacked`; their `rows` and
-    `inflation` are columns.
+    `inflation` are columns. Of unequal units the inflation is larger by `caution`: few of them
+    make up the variance, which is then not well known.
     """
 
     stats: BinStats
     rows: Any
     inflation: Any
     root: FloatArray | None
+    caution: float = field(default=1.0, kw_only=True)
 
     @staticmethod
     def columns() -> tuple[str, ...]:
@@ -110,7 +119,9 @@ def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width"
     stats = bin_statistics(data, bins=bins, strategy=strategy)
     if data.weights is None and units.codes is None:
         return GapModel(stats, data.rows, 1.0, None)
-    covariance = _unit_covariance(data, units, bins=bins, strategy=strategy)
+    heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
+    shares = unit_sums(heavy, units) / heavy.sum()
+    covariance = _unit_covariance(data, units, heavy, shares, bins=bins, strategy=strategy)
     residual = stats.mass * stats.gap
     single = (stats.mass * (shrunk_variance(stats, 1.0) + stats.gap**2) - residual**2) / data.rows
     total, alone = float(np.trace(covariance)), float(single.sum())
@@ -123,13 +134,51 @@ def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width"
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-    return GapModel(stats, data.rows, inflation, root)
+    caution = _caution(shares, inflation / data.rows)
+    return GapModel(stats, data.rows, inflation * caution, root, caution=caution)
+
+
+def _caution(shares: FloatArray, relative: float) -> float:
+    """Return by what a variance between units is multiplied where they are unequal.
+
+    Student's reach instead of the normal one, as for means: `freedom` says how many units make up
+    the variance. Units whose rows are all alike have the largest variance that there can be.
+
+    Parameters
+    ----------
+    shares
+        Share of each unit in the whole.
+    relative
+        The variance over that of a single row.
+
+    Examples
+    --------
+    >>> _caution(np.full(10, 0.1), 0.1)
+    1.0
+    >>> round(_caution(np.array([100, 100] + [1] * 50) / 250, 0.1), 2)
+    3.21
+    """
+    if shares.size < 2 or np.ptp(shares) <= ROUNDING * shares.max():
+        return 1.0
+    wider = student_quantile(LEVEL, freedom(shares) + 1) / student_quantile(LEVEL, math.inf)
+    most = float(shares @ shares)
+    return max(min(wider**2, most / relative), 1.0)
 
 
 def _unit_covariance(
-    data: Checked, units: Units, *, bins: int, strategy: str
+    data: Checked,
+    units: Units,
+    heavy: FloatArray,
+    shares: FloatArray,
+    *,
+    bins: int,
+    strategy: str,
 ) -> NDArray[np.float64]:
-    """Return the covariance of the bin residuals when units are the independent draws."""
+    """Return the covariance of the bin residuals when units are the independent draws.
+
+    A heavy unit draws the mean to itself and hides its own distance from it. Each square is put
+    right by the unit's share (HC2, unbiased where units are alike), a heavy one at most tenfold.
+    """
     # Loaded here: rows that are units of their own never come this way.
     from scipy import sparse
 
@@ -137,7 +186,6 @@ def _unit_covariance(
     bin_of = np.empty(data.rows, np.intp)
     place(data.confidence, bin_of, np.empty(data.rows))
     np.minimum(bin_of, len(edges) - 2, out=bin_of)
-    heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
     codes = np.arange(data.rows) if units.codes is None else units.codes
     held = np.flatnonzero(np.bincount(bin_of, heavy, len(edges) - 1) > 0)
     column = np.zeros(len(edges) - 1, np.intp)
@@ -145,12 +193,11 @@ def _unit_covariance(
     values = heavy * np.subtract(data.confidence, data.correct, dtype=np.float64)
     shape = (units.count, held.size)
     sums = sparse.csr_array((values, (codes, column[bin_of])), shape=shape)
-    unit_weight = np.bincount(codes, heavy, units.count)
     total = float(heavy.sum())
     mean = np.asarray(sums.sum(axis=0)).ravel() / total
-    cross = np.outer(sums.T @ unit_weight, mean)
-    squares = (sums.T @ sums).toarray()
-    square_weight = float(unit_weight @ unit_weight)
-    spread = squares - cross - cross.T + square_weight * np.outer(mean, mean)
-    correction = units.count / max(units.count - 1, 1)
-    return np.asarray(spread) * correction / total**2
+    own = sums.multiply(np.sqrt(1 / (1 - np.minimum(shares, MOST_SHARE)))[:, None]).tocsr()
+    put_right = shares * total / (1 - np.minimum(shares, MOST_SHARE))
+    cross = np.outer(sums.T @ put_right, mean)
+    square_weight = float(put_right @ shares) * total
+    spread = (own.T @ own).toarray() - cross - cross.T + square_weight * np.outer(mean, mean)
+    return np.asarray(spread) / total**2
