@@ -1,7 +1,11 @@
 """Text tables as people save them: read right, or refused by name."""
 
+import bz2
 import gzip
+import lzma
+import os
 import time
+import zlib
 
 import numpy as np
 import polars as pl
@@ -72,6 +76,85 @@ def test_quotes_that_join_rows_are_refused_with_their_row(tmp_path, cells, zippe
         cal.audit(path)
     if "both" not in str(cells):
         assert caught.value.row == 51
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [{"q50": '"open', "q149": 'close"'}, {"q50": '"open', "q51": 'close"'}],
+    ids=["rows below", "the next row"],
+)
+def test_rows_inside_of_a_quoted_cell_are_refused(tmp_path, cells):
+    """Every quote stands where one may stand, and still 99 rows, or one, would be lost."""
+    path = tmp_path / "table.csv"
+    path.write_text(two_hundred_rows(**cells))
+    with pytest.raises(InputError, match="looks like further rows of this table") as caught:
+        cal.audit(path)
+    assert caught.value.row == 51
+
+
+@pytest.mark.parametrize("cell", ['"0,1,1\n1,0,1"', '"so:\nq1, 0.5, or 1"', '"a\nb\nc, d, 0.5"'])
+def test_lines_of_a_text_are_no_rows(tmp_path, cell):
+    path = tmp_path / "table.csv"
+    path.write_text(two_hundred_rows(q50=cell))
+    assert cal.audit(path, resamples=20)["results"][0]["n"] == 200
+
+
+@pytest.mark.parametrize("digits", ["\uff11\uff12", "\u0661\u0662", "\u09e7\u09e8"])
+def test_digits_of_another_script_are_text(tmp_path, digits):
+    """They were taken for numbers, which could then not be read: the table was refused."""
+    path = tmp_path / "table.csv"
+    lines = ["question_id,answer,confidence,correct"]
+    lines += [f"q{n},{digits},0.5,{n % 2}" for n in range(4)]
+    path.write_text("\n".join(lines))
+    assert read_table(path)["answer"].to_list() == [digits] * 4
+    assert cal.audit(path, resamples=20)["results"][0]["n"] == 4
+
+
+def test_a_zero_byte_is_refused_wherever_it_stands(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(two_hundred_rows(q0="x" * 70_000).encode() + b"q\x00,text,0.5,1\n")
+    with pytest.raises(InputError, match="zero bytes"):
+        read_table(path)
+
+
+def test_line_ends_of_two_kinds_are_named(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(two_hundred_rows().replace("\nq50,", "\rq50,").encode())
+    with pytest.raises(InputError, match="a carriage return stands alone") as caught:
+        cal.audit(path)
+    assert caught.value.row == 50
+
+
+PACKED = {
+    "zlib": lambda raw: zlib.compress(raw),
+    "bzip2": lambda raw: bz2.compress(raw),
+    "xz": lambda raw: lzma.compress(raw),
+    "zstd": lambda raw: bytes.fromhex("28b52ffd") + raw,
+    "lz4": lambda raw: bytes.fromhex("04224d18") + raw,
+    "a zip file": lambda raw: b"PK\x03\x04" + raw,
+    "a PDF document": lambda raw: b"%PDF-1.7\n" + raw,
+    "an SQLite database": lambda raw: b"SQLite format 3\x00" + raw,
+    "gzipped twice": lambda raw: gzip.compress(gzip.compress(raw)),
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_what_is_no_table_is_refused_by_name(tmp_path, kind):
+    """One that polars unpacks by itself had no limit, and none of its bytes were checked."""
+    path = tmp_path / "table.csv"
+    path.write_bytes(PACKED[kind](text_of().encode()))
+    with pytest.raises(InputError, match=kind):
+        cal.audit(path)
+    path.write_text("BZhours,confidence,correct\n1,0.5,1\n2,0.7,0\n")
+    assert read_table(path).height == 2, "a text may begin with these letters"
+
+
+def test_a_pipe_is_refused_at_once(tmp_path):
+    """Nobody writes to it: opening it would wait for ever."""
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    with pytest.raises(InputError, match="this is a pipe"):
+        cal.audit(path)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import stat
 from pathlib import Path
 
 from calibrant.core.errors import InputError
@@ -15,7 +16,7 @@ _LEAST_PARQUET = 12
 
 
 def check_input(path: str | Path) -> None:
-    """Refuse a path that is empty or cannot be opened, and parquet data that was cut off.
+    """Refuse a path that is empty, a pipe or cannot be opened, and parquet data that was cut off.
 
     A path that is not there is left to the reader, who knows whether it may be a pattern, a URL
     or a stream.
@@ -35,9 +36,16 @@ def check_input(path: str | Path) -> None:
         )
     try:
         place = Path(path)
-        place.stat()
-        if place.is_file():
+        mode = place.stat().st_mode
+        if stat.S_ISREG(mode):
             _check_parquet(place)
+        elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            # Nobody may ever write to it, and what is in it can be read only once.
+            raise InputError(
+                "this is a pipe, not a file",
+                source=_shown(path),
+                hint="save what comes out of it as a file first",
+            )
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             return

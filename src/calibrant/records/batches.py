@@ -126,7 +126,7 @@ def _url_files(url: str) -> list[str]:
             names = system.glob(path)
         else:
             names = [path] if system.isfile(path) else system.find(path)
-    except (OSError, ImportError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - every protocol's library has errors of its own
         raise InputError(
             f"the address cannot be opened: {error}",
             source=url,
@@ -208,7 +208,7 @@ def _names(opened: Any, file: str) -> list[str]:
     arrow = optional_import("pyarrow", extra="scale", purpose="streaming parquet files")
     try:
         return list(opened.schema_arrow.names)
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
 
 
@@ -230,7 +230,7 @@ def opened_file(file: str, labels: Sequence[str] = ()) -> Any:
             fsspec = optional_import("fsspec", extra="scale", purpose=f"reading {file}")
             handle = fsspec.open(file, "rb").open()
         return parquet.ParquetFile(handle, read_dictionary=list(labels) or None)
-    except (arrow.ArrowInvalid, arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeError) as error:
         raise InputError(f"the parquet data cannot be read: {error}", source=file) from None
 
 
@@ -248,7 +248,7 @@ def read_part(part: Part, columns: Columns) -> Iterator[Batch]:
             for record in batches:
                 yield _batch(record, columns, known, first)
                 first += record.num_rows
-        except (arrow.ArrowInvalid, arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, UnicodeError) as error:
             raise InputError(
                 f"the parquet data cannot be read: {error}", source=part.file, row=first
             ) from None

@@ -27,6 +27,29 @@ __all__ = [
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
+# Files that are no table, by their first bytes; some of them would be unpacked without a limit.
+_OTHERS = {
+    b"PK\x03\x04": "a zip file or an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"\x28\xb5\x2f\xfd": "packed by zstd",
+    b"\xfd7zXZ": "packed by xz",
+    b"BZh": "packed by bzip2",
+    b"\x04\x22\x4d\x18": "packed by lz4",
+    b"x\x01": "packed by zlib",
+    b"x\x9c": "packed by zlib",
+    b"x\xda": "packed by zlib",
+    b"7z\xbc\xaf": "packed by 7-Zip",
+    b"%PDF": "a PDF document",
+    b"ARROW1": "an Arrow file",
+    b"FEA1": "a Feather file",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"\x93NUMPY": "a NumPy file",
+    b"\x80\x02": "a pickle",
+    b"\x80\x03": "a pickle",
+    b"\x80\x04": "a pickle",
+    b"\x80\x05": "a pickle",
+}
 MARKED = (_UTF8, *_UTF16, *_UTF32)
 """First bytes of a text that say how it is written."""
 _PIECE = 1 << 20
@@ -38,16 +61,35 @@ def file_format(path: Path) -> str:
         head = file.read(4)
         if head == _PARQUET:
             return "parquet"
+        _refuse_others(head + file.read(12), path)
     with gzip.open(path) if head[:2] == _GZIP else path.open("rb") as file:
         try:
-            text = _as_utf8(file.read(65_536)).lstrip(b"\xef\xbb\xbf \t\r\n")
+            start = file.read(65_536)
+            text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
         except (OSError, EOFError) as error:
             raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
+    if head[:2] == _GZIP:
+        if start[:2] == _GZIP:
+            raise InputError("the file is gzipped twice", source=str(path), hint="unpack it once")
+        _refuse_others(start[:16], path)
     if not text:
         raise InputError(
             "the file is empty; a table has a header and at least one row", source=str(path)
         )
     return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
+
+
+def _refuse_others(head: bytes, path: Path) -> None:
+    """Refuse by name what is no table, or packed in another way than by gzip."""
+    what = next((what for start, what in _OTHERS.items() if head.startswith(start)), None)
+    # A text may begin with these letters.
+    if what is None or (head.startswith(b"BZh") and head[4:10] != b"1AY&SY"):
+        return
+    raise InputError(
+        f"the file is {what}, not a table of text or parquet",
+        source=str(path),
+        hint="save or unpack the table as .csv, .jsonl or .parquet; .csv.gz is read too",
+    )
 
 
 def read_bytes(path: Path) -> bytes:

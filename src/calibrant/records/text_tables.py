@@ -19,6 +19,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records.columns import guessed_column
 from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
+from calibrant.records.texts.joined_rows import joined_row
 
 __all__ = ["check_names", "name_columns", "scan_text_table"]
 
@@ -27,6 +28,7 @@ _NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
 _HEAD = 65_536
 _CHUNK = 1 << 26
 _QUOTE = ord('"')
+_ODD, _FOREIGN = r"^\s*[+-]?(?:0\d|\d{19})", r"[^\x00-\x7f]"
 
 
 def scan_text_table(
@@ -113,25 +115,49 @@ def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     head = first_bytes(path, _HEAD)
     as_is = not head.startswith(MARKED) and (b"\r" not in head or b"\n" in head)
     if not head.startswith(MARKED) and b"\x00" in head:
-        raise InputError(
-            "the text holds zero bytes: it is no UTF-8 table",
-            source=str(path),
-            hint="save the table as UTF-8",
-        )
+        raise _zero_bytes(path)
     if not as_is:
         head = _plain(path)[:_HEAD]
     separator = separator_of(_first_line(head))
     check_names(head, separator, str(path))
     if not zipped and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            _check_quotes(data, separator, path)
-            zeros = _has_leading_zero(data, separator)
+            lines_in_cells, odd = _check_bytes(data, separator, path)
     else:
-        raw = _plain(path)
-        _check_quotes(raw, separator, path)
-        zeros = _has_leading_zero(raw, separator)
-    schema = _schema(path, separator, as_is=as_is, zeros=zeros)
+        lines_in_cells, odd = _check_bytes(_plain(path), separator, path)
+    schema = _schema(path, separator, as_is=as_is, odd=odd)
+    if schema is not None and lines_in_cells:
+        _check_joined_rows(path, schema, separator, as_is=as_is)
     return _Kind(separator, schema, as_is=as_is)
+
+
+def _check_bytes(data: bytes | mmap.mmap, separator: str, path: Path) -> tuple[bool, bool]:
+    """Refuse zero bytes and loose quotes; return whether cells have lines, and odd numbers."""
+    if data.find(b"\x00") >= 0:
+        raise _zero_bytes(path)
+    return _check_quotes(data, separator, path), _has_odd_number(data, separator)
+
+
+def _zero_bytes(path: Path) -> InputError:
+    return InputError(
+        "the text holds zero bytes: it is no UTF-8 table",
+        source=str(path),
+        hint="save the table as UTF-8",
+    )
+
+
+def _check_joined_rows(
+    path: Path, schema: Mapping[str, pl.DataType], separator: str, *, as_is: bool
+) -> None:
+    row = joined_row(schema, separator, lambda: _lazy(path, separator, as_is, infer_schema=False))
+    if row is not None:
+        raise InputError(
+            "a quoted cell holds what looks like further rows of this table: a quote opens in one "
+            "row and closes in another",
+            source=str(path),
+            row=row,
+            hint='double a quote that belongs to the text (""), or save the table as parquet',
+        )
 
 
 def _plain(path: Path) -> bytes:
@@ -161,16 +187,18 @@ def check_names(head: bytes, separator: str, source: str) -> None:
             )
 
 
-def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> None:
+def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> bool:
     """Refuse quotes that open in one row and close in another without being a cell of both.
 
     Counted from the start, every other quote opens and the next one closes; a doubled quote
     closes and opens at once. A quote that opens stands at the start of a cell, one that closes
     at its end. Others are harmless as long as no line ends between them.
+
+    Returns whether a line ends inside of a quoted cell.
     """
     quotes = _places(data, _QUOTE)
     if not quotes.size:
-        return
+        return False
     if quotes.size % 2:
         raise _unbalanced(data, int(quotes[-1]), path)
     opening, closing = quotes[::2], quotes[1::2]
@@ -188,6 +216,8 @@ def _check_quotes(data: bytes | mmap.mmap, separator: str, path: Path) -> None:
     del raw, before, after  # a memory map cannot be closed while arrays look at it
     if place is not None:
         raise _unbalanced(data, place, path)
+    ends = _places(data, ord("\n"))
+    return bool(np.any(np.searchsorted(ends, opening) < np.searchsorted(ends, closing)))
 
 
 def _line_ends(raw: npt.NDArray[Any], start: int, stop: int) -> bool:
@@ -213,30 +243,42 @@ def _unbalanced(data: bytes | mmap.mmap, place: int, path: Path) -> InputError:
     )
 
 
-def _has_leading_zero(data: bytes | mmap.mmap, separator: str) -> bool:
-    """Return whether a number may begin with 0, or be longer than a number can be."""
+def _has_odd_number(data: bytes | mmap.mmap, separator: str) -> bool:
+    """Return whether a number may begin with 0, be longer than one can be, or have odd digits."""
     marks = re.escape(separator.encode())
-    return re.search(rb'(?:^|[\r\n"' + marks + rb"])\s*[+-]?(?:0\d|\d{19})", data) is not None
+    zero = rb'(?:^|[\r\n"' + marks + rb"])\s*[+-]?(?:0\d|\d{19})"
+    return _beyond_ascii(data) or re.search(zero, data) is not None
 
 
-def _schema(
-    path: Path, separator: str, *, as_is: bool, zeros: bool
-) -> dict[str, pl.DataType] | None:
+def _beyond_ascii(data: bytes | mmap.mmap) -> bool:
+    raw = np.frombuffer(data, dtype=np.uint8)
+    return any(
+        bool(raw[start : start + _CHUNK].max() > 127) for start in range(0, raw.size, _CHUNK)
+    )
+
+
+def _lazy(path: Path, separator: str, as_is: bool, **options: Any) -> pl.LazyFrame:
+    if as_is:
+        return pl.scan_csv(path, separator=separator, glob=False, **options)
+    return pl.read_csv(io.BytesIO(_plain(path)), separator=separator, **options).lazy()
+
+
+def _schema(path: Path, separator: str, *, as_is: bool, odd: bool) -> dict[str, pl.DataType] | None:
     """Return the type of every column, or None where they cannot be read.
 
-    Whole numbers of which one begins with 0, or has more digits than a number holds, are text.
+    Whole numbers of which one begins with 0, or has more digits than a number holds, are text. So
+    are numbers with digits of another script, which are taken for numbers and then not read.
     """
-
-    def lazy(**options: Any) -> pl.LazyFrame:
-        if as_is:
-            return pl.scan_csv(path, separator=separator, glob=False, **options)
-        return pl.read_csv(io.BytesIO(_plain(path)), separator=separator, **options).lazy()
-
     try:
-        schema = dict(lazy(infer_schema_length=None).collect_schema())
-        whole = [name for name, dtype in schema.items() if dtype.is_integer()] if zeros else []
-        odd = pl.col(whole).str.contains(r"^\s*[+-]?(?:0\d|\d{19})").any()
-        texts = lazy(infer_schema=False).select(odd).collect().to_dicts() if whole else [{}]
+        schema = dict(_lazy(path, separator, as_is, infer_schema_length=None).collect_schema())
+        tests = {
+            name: _FOREIGN if dtype.is_float() else f"{_FOREIGN}|{_ODD}"
+            for name, dtype in schema.items()
+            if odd and dtype.is_numeric()
+        }
+        found = [pl.col(name).str.contains(test).any() for name, test in tests.items()]
+        texts = _lazy(path, separator, as_is, infer_schema=False)
+        told = texts.select(found).collect().to_dicts() if found else [{}]
     except pl.exceptions.PolarsError:
         return None
-    return {name: pl.String() if texts[0].get(name) else dtype for name, dtype in schema.items()}
+    return {name: pl.String() if told[0].get(name) else dtype for name, dtype in schema.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import NoReturn
 
@@ -52,6 +53,10 @@ def _uneven(text: str) -> tuple[int, str] | None:
                 return number, f"it has {len(cells)} cells, and the header {len(names)}"
     except csv.Error:
         return None
+    alone = re.search(r"\r(?!\n)", text)
+    if alone is not None and "\n" in text:
+        row = max(text.count("\n", 0, alone.start()), 1)
+        return row, "a carriage return stands alone in it: the line ends are of two kinds"
     return None
 
 
