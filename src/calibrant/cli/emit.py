@@ -10,6 +10,7 @@ from rich.console import Console
 
 from calibrant.claims.checks import failed_checks, parse_check
 from calibrant.core.document import dump_document
+from calibrant.core.errors import printable
 from calibrant.report import print_block, terminal_blocks
 from calibrant.report.result import Result
 
@@ -60,7 +61,8 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
         print_block(console, block)
     for path in (json, html):
         if path is not None:
-            console.print(f"written: {path}", highlight=False)
+            # A name in brackets is no style.
+            console.print(printable(f"written: {path}"), highlight=False, markup=False)
 
 
 def failures_of(result: Result, conditions: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import click
 from calibrant import __version__
 from calibrant.cli.catalog import GROUPS, VERBS, verb_function
 from calibrant.cli.help import SETTINGS, StoredHelp, asks_for_help
-from calibrant.core.errors import CalibrantError, InputError
+from calibrant.core.errors import CalibrantError, InputError, printable
 from calibrant.core.registry import did_you_mean
 
 __all__ = ["app", "main"]
@@ -127,5 +127,5 @@ def _drop_output() -> None:
 
 
 def _end(message: str, code: int) -> None:
-    sys.stderr.write(message + "\n")
+    sys.stderr.write(printable(message) + "\n")
     sys.exit(code)

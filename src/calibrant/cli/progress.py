@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from calibrant.core.errors import printable
+
 __all__ = ["ProgressBar", "RunBar"]
 
 
@@ -16,7 +18,8 @@ class ProgressBar:
     def __init__(self, *, enabled: bool) -> None:
         console = Console(stderr=True)
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            # A model's name in brackets is no style.
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
@@ -38,7 +41,7 @@ class ProgressBar:
     def start(self, model: str, draws: int, *, priced: bool) -> None:
         """Begin a line for a model."""
         self._priced = priced
-        self._task = self._progress.add_task(model, total=draws, rate="", cost="")
+        self._task = self._progress.add_task(printable(model), total=draws, rate="", cost="")
 
     def update(self, progress: Any) -> None:
         """Show the counts."""
@@ -68,4 +71,4 @@ class RunBar(ProgressBar):
         """Show the counts, and the notice where there is one."""
         super().update(progress)
         if progress.notice is not None and self._speaks:
-            self._progress.console.print(progress.notice, markup=False, highlight=False)
+            self._progress.console.print(printable(progress.notice), markup=False, highlight=False)

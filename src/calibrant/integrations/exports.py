@@ -12,6 +12,7 @@ import polars as pl
 from calibrant.claims.checks import checked_blocks, failed_checks, parse_check
 from calibrant.core.errors import InputError
 from calibrant.core.output import writing
+from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.report.exports import (
     RELATIONSHIPS,
     Check,
@@ -22,7 +23,6 @@ from calibrant.report.exports import (
     model_index,
 )
 from calibrant.report.result import Result
-from calibrant.report.spreadsheets import neutral_cells
 
 __all__ = [
     "to_every_eval_ever",

@@ -19,7 +19,7 @@ from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
-from calibrant.report.spreadsheets import neutral_cells
+from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.report.typed import ImportResult
 from calibrant.verbs._options import (
     AnswerColumn,

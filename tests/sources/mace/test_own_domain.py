@@ -37,6 +37,19 @@ def test_write_check_and_tick(domain):
     assert ticked["spot_check"]["wrong"]["high"] == pytest.approx(1 - 0.025 ** (1 / 15))
 
 
+def test_a_spreadsheet_runs_nothing_in_a_spot_check(domain):
+    rows = [f"illness {i},=HYPERLINK({i})," for i in range(20)]
+    (domain / "drugs.csv").write_text("subject,object,aliases\n" + "\n".join(rows) + "\n")
+    out, spot = domain / "q.jsonl", domain / "spot.csv"
+    bench_mace(out, domain_files=[domain / "drug.toml"], k=[1], per_k=5)
+    bench_check(out, domain_files=[domain / "drug.toml"], spot_check=spot)
+    table = pl.read_csv(spot, infer_schema=False)
+    assert all(cell.startswith("'=HYPERLINK") for cell in table["right_answers"])
+    table.with_columns(pl.lit("right").alias("verdict")).write_csv(spot)
+    ticked = bench_check(out, domain_files=[domain / "drug.toml"], ticks=[spot])
+    assert ticked["spot_check"]["wrong"]["value"] == 0.0
+
+
 def test_an_incomplete_domain_writes_nothing(domain):
     file = domain / "drug.toml"
     file.write_text(file.read_text().replace("complete = true", "complete = false"))

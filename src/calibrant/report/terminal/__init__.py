@@ -82,8 +82,16 @@ def terminal_blocks(
     """
     blocks = document_blocks(document)
     if full or kind_of(document) in LISTS:
-        return [part for block in blocks for part in _rich(block, width)]
-    return list(compact_lines(document, blocks, width=width, top=top, sort=sort, more=more))
+        return [_safe(part) for block in blocks for part in _rich(block, width)]
+    lines = compact_lines(document, blocks, width=width, top=top, sort=sort, more=more)
+    return [_safe(line) for line in lines]
+
+
+def _safe(block: RenderableType) -> RenderableType:
+    """Return a block without what a terminal would obey, whichever name it came from."""
+    if isinstance(block, Text):
+        block.plain = safe_text(block.plain)
+    return block
 
 
 def render_text(
@@ -139,7 +147,9 @@ _MARKS = (
     # Links and images, in all their forms.
     *(("](", "]\\("), ("![", "!\\["), ("][", "]\\["), ("]:", "]\\:")),
 )
-_ADDRESS = re.compile(r"\b(https?|ftp|mailto|javascript|data)(?::)(\S)", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b(https?|ftp|mailto|xmpp|javascript|data)(?::)(\S)", re.IGNORECASE)
+# Addresses of pages without http, and of people.
+_BARE = re.compile(r"\b(www)\.|(?<=[\w.+-])@(?=\w)", re.IGNORECASE)
 
 
 def _escape(text: str) -> str:
@@ -148,4 +158,5 @@ def _escape(text: str) -> str:
         text = text.replace(mark, safe)
     # Addresses that stand alone become links too.
     text = _ADDRESS.sub(r"\1&#58;\2", text)
+    text = _BARE.sub(lambda found: f"{found[1]}&#46;" if found[1] else "&#64;", text)
     return " ".join(safe_text(text).split())

@@ -18,7 +18,7 @@ from calibrant.core.output import writing
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.formats import column_separator, file_format
 from calibrant.records.label_schema import StoredItem
-from calibrant.report.spreadsheets import neutral_cells
+from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.verbs.labelling.server import shown_item
 
 __all__ = [

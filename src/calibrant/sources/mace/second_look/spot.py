@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.records import read_table
+from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.sources.mace.question import Question
 
 __all__ = ["read_ticks", "spot_check", "spot_page", "spot_questions", "write_spot_check"]
@@ -45,13 +46,12 @@ def write_spot_check(
 
 
 def _spot_table(sample: Sequence[Question]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for question in sample:
-        answers = "; ".join(names[0] for names in question.references)
-        writer.writerow([question.question_id, question.text, answers, ""])
-    return text.getvalue()
+    rows = [
+        (q.question_id, q.text, "; ".join(names[0] for names in q.references), "") for q in sample
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
+    # The ids are read back.
+    return neutral_cells(frame, keep=("question_id",)).write_csv()
 
 
 def read_ticks(source: Any) -> dict[str, bool]:
