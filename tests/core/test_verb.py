@@ -2,6 +2,7 @@
 
 import datetime as dt
 import inspect
+import json
 import os
 import pickle
 import subprocess
@@ -194,3 +195,63 @@ def test_options_that_verbs_share_are_declared_once():
         first(level=2.0)
     with pytest.raises(InputError, match="no option 'nam'"):
         first(nam="x")
+
+
+ODD = (0, -1, 1.5, float("nan"), True, "", "x", "wrong=1", "1,2", b"x", [], [1], ["a", "a"], {})
+ODD += (
+    {"x": "y"},
+    {"x": 1e300},
+    {"x": float("nan")},
+    object(),
+    dt.date(2026, 1, 1),
+    np.array([1.0]),
+)
+
+
+def refusal(parameter, value):
+    try:
+        parameter.taken(value)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_whatever_is_given_is_taken_or_refused_by_name(words):
+    for name, parameter in declaration(verb_function(words)).parameters.items():
+        for value in ODD:
+            told = refusal(parameter, value)
+            assert told is None or parameter.option.argument or name in told, (name, value)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda table: cal.groups(table, features=["x", "x"]), "features names 'x' more than once"),
+        (lambda table: cal.audit(table, by=["x", "x"]), "by names 'x' more than once"),
+        (lambda table: cal.audit(table, labels=3), "labels is a path, got 3"),
+        (lambda table: cal.label_status(table, labels=3), "labels is a path, got 3"),
+        (lambda table: cal.compare(table, target=None), "target is a word or a number, got None"),
+        (lambda table: cal.plan(table, start=5), "start, a date, is written like 2026-01-31"),
+        (lambda table: cal.plan(table, published=5), "published is a list of numbers, got 5"),
+        (
+            lambda table: cal.decide(table, costs={"wrong": 1e300, "ask": 1}),
+            "costs holds numbers up to 1e+15",
+        ),
+        (lambda table: cal.decide(table, costs=[1, 2]), "costs is written wrong=10,ask=1"),
+        (
+            lambda table: cal.cascade(table, models=["a", "b"], price="1,x"),
+            "price is written",
+        ),
+    ],
+)
+def test_python_refuses_what_the_command_cannot_even_be_told(call, told):
+    with pytest.raises(InputError) as error:
+        call({"confidence": [0.5], "correct": [1], "x": ["u"]})
+    assert str(error.value).startswith(told)
+
+
+def test_a_document_with_a_date_is_plain():
+    document = cal.plan(error_rate=0.1, precision=0.05, drift=0.01, start="2026-01-31").to_dict()
+    assert document["settings"]["start"] == "2026-01-31"
+    assert json.loads(json.dumps(document)) == document

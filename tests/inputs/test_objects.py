@@ -3,6 +3,8 @@
 import io
 import subprocess
 import sys
+import warnings
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -144,3 +146,54 @@ def test_standard_input_in_the_shell():
     done = subprocess.run(words, input=csv(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert f"{error_of(C, Y):.10}"[:10] in done.stdout
+
+
+GRADES = [None, *Y[1:].tolist()]
+MISSING = {
+    "boolean": pd.Series(pd.array([None, *(Y[1:] == 1)], dtype="boolean")),
+    "Int64": pd.Series(pd.array(GRADES, dtype="Int64")),
+    "arrow": pd.Series(GRADES, dtype="int64[pyarrow]"),
+    "categories": pd.Series(pd.Categorical(GRADES)),
+    "string": pd.Series([None, *Y[1:].astype(str)], dtype="string"),
+    "objects": np.array([pd.NA, *Y[1:]], dtype=object),
+    "list of None": GRADES,
+    "list of NA": [pd.NA, *Y[1:].tolist()],
+    "list of NaT": [pd.NaT, *Y[1:].tolist()],
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+@pytest.mark.parametrize("in_table", [False, True])
+def test_whatever_says_that_a_value_is_missing_is_read_so(name, in_table):
+    """Some were 'ambiguous', some 'no number but Object', where a table named the row."""
+    given = MISSING[name]
+    data = ({"confidence": C, "correct": given},) if in_table else (C, given)
+    with pytest.raises(InputError, match="row 1: the outcome is missing"):
+        cal.audit(*data)
+    document = cal.audit(*data, on_invalid="drop", resamples=20)
+    assert document["dropped"] == {"correct_missing": 1}
+    whole = cal.audit(C[1:], Y[1:], resamples=20)
+    assert document["results"][0]["metrics"] == whole["results"][0]["metrics"]
+
+
+def test_a_series_of_objects_keeps_its_own_values():
+    given = pd.Series([pd.NA, *Y[1:]], dtype=object)
+    cal.audit(C, given, on_invalid="drop", resamples=20)
+    assert given[0] is pd.NA
+
+
+def test_numbers_of_any_kind_are_numbers():
+    whole = cal.audit(C, Y, resamples=20)["results"]
+    decimals = [Decimal(str(value)) for value in C.tolist()]
+    kinds = (np.array(decimals, dtype=object), decimals, C.astype(np.longdouble))
+    for said in kinds:
+        assert cal.audit(said, Y, resamples=20)["results"] == whole
+    columns = {"confidence": iter(C.tolist()), "correct": (y for y in Y.tolist())}
+    assert cal.audit(columns, resamples=20)["results"] == whole
+
+
+def test_a_lazy_frame_is_read_without_a_warning():
+    frame = pl.LazyFrame({"confidence": C, "correct": Y})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cal.audit(frame, resamples=20)

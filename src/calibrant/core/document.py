@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import tomllib
 from collections.abc import Mapping
@@ -63,8 +64,8 @@ def plain(value: Any) -> Any:
         return plain(value.item())
     if isinstance(value, float):
         return plain(float(value))
-    if isinstance(value, Path):
-        return str(value)
+    if isinstance(value, Path | dt.date):
+        return value.isoformat() if isinstance(value, dt.date) else str(value)
     return value
 
 

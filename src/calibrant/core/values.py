@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import math
 import operator
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, get_args
 
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
@@ -38,17 +40,21 @@ def checked(option: Option, name: str, value: Any, base: Any) -> Any:
     ...
     calibrant.core.errors.InputError: bins is a whole number from 1 to 100, got 0
     """
+    if {Path} <= set(get_args(base)) <= {str, Path, NoneType}:
+        _check_path(name, value)
     if option.place:
         _check_places(option, name, value)
         return value
     if option.kind in ("names", "several"):
         return _names(name, value)
-    if option.kind == "date" and isinstance(value, str):
+    if option.kind == "date":
         return _date(name, value)
     if option.kind in ("whole numbers", "numbers"):
-        for number in () if isinstance(value, str) else value:
-            _check_number(option, name, number, int if option.kind == "whole numbers" else float)
-        return value
+        return _numbers(option, name, value)
+    if option.kind in ("map", "map or numbers"):
+        return _checked_map(option, name, value)
+    if option.kind == "name or number" and not isinstance(value, Real | str):
+        raise InputError(_about(name, "is a word or a number, got {0}", _shown(value)))
     if option.choices:
         _check_choice(option, name, value)
     elif base in (int, float) or (option.kind == "name or number" and isinstance(value, Real)):
@@ -186,9 +192,11 @@ def _names(name: str, value: Any) -> list[str]:
     if isinstance(value, str | Path):
         return [str(value)]
     try:
-        return [str(part) for part in value]
+        found = [str(part) for part in value]
     except TypeError:
-        raise InputError(_about(name, "is a list of names, got {0}", repr(value))) from None
+        raise InputError(_about(name, "is a list of names, got {0}", _shown(value))) from None
+    _refuse_twice(name, found, value)
+    return found
 
 
 def _split(name: str, text: str) -> list[str]:
@@ -196,11 +204,49 @@ def _split(name: str, text: str) -> list[str]:
     rule = "is a list of names separated by commas, got {0}"
     if not all(found):
         raise InputError(_about(name, rule, repr(text)))
+    _refuse_twice(name, found, text)
+    return found
+
+
+def _refuse_twice(name: str, found: Sequence[str], given: Any) -> None:
     twice = [part for part, count in Counter(found).items() if count > 1]
     if twice:
         rule = "names {0} more than once, got {1}"
-        raise InputError(_about(name, rule, repr(twice[0]), repr(text)))
-    return found
+        raise InputError(_about(name, rule, repr(twice[0]), _shown(given)))
+
+
+def _numbers(option: Option, name: str, value: Any) -> Any:
+    """Return a list of numbers; a text is read as on the command line."""
+    if isinstance(value, str):
+        return _number_list(option, name, value) if value else value
+    base = int if option.kind == "whole numbers" else float
+    try:
+        found = list(value)
+    except TypeError:
+        raise InputError(_about(name, "is a list of numbers, got {0}", _shown(value))) from None
+    for number in found:
+        _check_number(option, name, number, base)
+    return value
+
+
+def _checked_map(option: Option, name: str, value: Any) -> Any:
+    """Return numbers by name, or in their order; a text is read as on the command line."""
+    if isinstance(value, str):
+        return _numbers_by_name(option, name, value)
+    if isinstance(value, Mapping):
+        found = list(value.values())
+    elif option.kind == "map or numbers" and hasattr(value, "__iter__"):
+        found = list(value)
+    else:
+        rule = "is written {0}, got {1}"
+        raise InputError(_about(name, rule, option.example, _shown(value)))
+    for number in found:
+        if isinstance(number, bool) or not isinstance(number, Real) or math.isnan(float(number)):
+            raise InputError(_about(name, "holds numbers, got {0}", _shown(value)))
+        if isinstance(value, Mapping) and abs(float(number)) > LARGEST:
+            rule = "holds numbers up to {0}, got {1}"
+            raise InputError(_about(name, rule, f"{LARGEST:g}", _shown(value)))
+    return value
 
 
 def _number_list(option: Option, name: str, text: str) -> list[Any]:
@@ -240,15 +286,22 @@ def _numbers_by_name(option: Option, name: str, text: str) -> dict[str, float] |
     return found
 
 
-def _date(name: str, text: str) -> dt.date:
+def _date(name: str, value: Any) -> dt.date:
+    if isinstance(value, dt.date):
+        return value
     try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
+        return dt.date.fromisoformat(value)
+    except (TypeError, ValueError):
         rule = ", a date, is written like 2026-01-31, got {0}"
-        raise InputError(_about(name, rule, repr(text))) from None
+        raise InputError(_about(name, rule, _shown(value))) from None
 
 
 # -- places -------------------------------------------------------------------------------------
+
+
+def _check_path(name: str, value: Any) -> None:
+    if not isinstance(value, str | os.PathLike):
+        raise InputError(_about(name, "is a path, got {0}", _shown(value)))
 
 
 def _check_places(option: Option, name: str, value: Any) -> None:

@@ -49,7 +49,7 @@ def as_column(values: Any, name: str) -> Any:
     Lists and numpy arrays stay as they are. A tensor leaves its device and its gradient behind.
     Missing values become NaN, and the rules for rows decide about them.
     """
-    if isinstance(values, np.ndarray | list | tuple | str) or hasattr(values, "columns"):
+    if isinstance(values, np.ndarray | list | tuple | str) or hasattr(type(values), "columns"):
         return values
     if isinstance(values, Iterator):
         return list(values)
@@ -71,7 +71,12 @@ def _array(values: Any) -> Any:
     if arrow and not hasattr(values, "chunks"):
         return values.to_numpy(zero_copy_only=False)
     if hasattr(values, "to_numpy"):
-        return np.asarray(values.to_numpy())
+        found = np.asarray(values.to_numpy())
+        if found.dtype == object and type(values).__module__.startswith("pandas"):
+            # pandas has several signs for what is missing; None is read as such everywhere.
+            found = found.copy()
+            found[np.asarray(values.isna(), dtype=bool)] = None
+        return found
     if hasattr(values, "__array__"):
         return np.asarray(values)
     if hasattr(values, "__dlpack__"):
@@ -123,6 +128,8 @@ def is_row(item: Any) -> bool:
 
 def _plain_column(values: Any, name: Any) -> Any:
     """Return a column that is known by the array protocol only, such as a tensor, as an array."""
+    if isinstance(values, Iterator):
+        return list(values)
     home = type(values).__module__.partition(".")[0]
     known = isinstance(values, list | tuple | str) or home in _KNOWN_COLUMNS
     if known or not (hasattr(values, "__array__") or hasattr(values, "__dlpack__")):
@@ -131,7 +138,8 @@ def _plain_column(values: Any, name: Any) -> Any:
 
 
 def _is_column(data: Any) -> bool:
-    if isinstance(data, np.ndarray) or hasattr(data, "columns"):
+    # Asked of the class: a lazy frame of polars warns where its columns are looked up.
+    if isinstance(data, np.ndarray) or hasattr(type(data), "columns") or hasattr(data, "columns"):
         return False
     shape = getattr(data, "shape", None)
     one = isinstance(shape, tuple) and len(shape) == 1

@@ -92,6 +92,10 @@ def scan_table(
     return polars.lazy()
 
 
+# Signs of pandas for what is missing; they are known by name, since pandas need not be there.
+_MISSING = frozenset({"NAType", "NaTType"})
+
+
 def plain_array(values: Any) -> Any:
     """Return values as an array; masked ones are missing, not what lies under the mask.
 
@@ -112,9 +116,16 @@ def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
         name: plain_array(values) if isinstance(values, masked) else values
         for name, values in source.items()
     }
+    refused = (PolarsError, TypeError, ValueError, OverflowError)
     try:
-        return pl.DataFrame(columns).lazy()
-    except (PolarsError, TypeError, ValueError, OverflowError) as error:
+        frame = pl.DataFrame(columns)
+    except refused:
+        frame = None
+    if frame is not None and pl.Object not in frame.dtypes:
+        return frame.lazy()
+    try:
+        return pl.DataFrame({name: _simple(values) for name, values in columns.items()}).lazy()
+    except refused as error:
         sizes = {
             name: len(values)
             for name, values in columns.items()
@@ -124,6 +135,15 @@ def _from_columns(source: Mapping[str, Any]) -> pl.LazyFrame:
             told = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
             raise InputError(f"the columns of a table have equal lengths, got {told}") from None
         raise InputError(f"the columns make no table: {error}") from None
+
+
+def _simple(values: Any) -> Any:
+    """Return a column of objects as a list in which None alone is missing, and numbers as such."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        return values.astype(np.float64)
+    if not isinstance(values, list | tuple | np.ndarray):
+        return values
+    return [None if type(value).__name__ in _MISSING else value for value in values]
 
 
 def reason_of(error: BaseException) -> str:
