@@ -39,7 +39,8 @@ def split_sentences(text: str) -> list[str]:
     """
     found = []
     for line in text.splitlines():
-        whole = _BULLET.sub("", line).strip()
+        # Long stretches of blanks are one: what looks for the words around them looks once.
+        whole = " ".join(_BULLET.sub("", line).split())
         start = 0
         for match in _END.finditer(whole):
             before = whole[max(0, match.start() - _LONGEST_ABBREVIATION) : match.start()]

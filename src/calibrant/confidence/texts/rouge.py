@@ -14,12 +14,14 @@ from calibrant.confidence.segments import FloatArray, IntArray
 __all__ = ["rouge_l", "rouge_matrices", "rouge_with", "texts_of"]
 
 _WORD = re.compile(r"\w+")
+_MOST_WORDS = 20_000
+"""Words of a text that are compared: time and memory grow with their square."""
 
 
 @lru_cache(maxsize=1 << 16)
 def words(text: str) -> tuple[str, ...]:
-    """Return the words of a text in lower case."""
-    return tuple(_WORD.findall(text.lower()))
+    """Return the words of a text in lower case, up to 20,000."""
+    return tuple(_WORD.findall(text.lower())[:_MOST_WORDS])
 
 
 def rouge_l(a: str, b: str) -> float:
