@@ -1,6 +1,8 @@
 """`calibrant label` as a user meets it: batches, people, weights; the table stays as it is."""
 
+import gzip
 import hashlib
+import zipfile
 
 import numpy as np
 import polars as pl
@@ -123,6 +125,91 @@ def test_a_workbook_goes_out_and_comes_back(tmp_path):
         sheet.cell(row, column).value = 1
     book.save(batch)
     assert label_add(table, batch)["added"]["labels"] == 10
+
+
+def test_odd_letters_go_out_and_come_back(tmp_path):
+    """A workbook takes no control characters and cuts long texts; a table takes no zero byte."""
+    pytest.importorskip("openpyxl")
+    answers = ["bell \x07", "red \x1b[31m", "zero \x00 byte", "a\rb", "=1+1", "x" * 40_000]
+    truth = scores(len(answers), ("a",)).with_columns(answer=pl.Series(answers))
+    for ending in ("xlsx", "csv"):
+        table = written(tmp_path, truth, "parquet")
+        batch = tmp_path / f"batch.{ending}"
+        label_next(table, batch, size=len(answers))
+        fill_column(batch)
+        assert label_add(table, batch)["added"]["labels"] == len(answers)
+        store_path(table).unlink()
+
+
+def fill_column(batch):
+    """Write 1 into the column `correct`, as a person does."""
+    if batch.suffix == ".csv":
+        frame = pl.read_csv(batch, infer_schema=False)
+        frame.with_columns(correct=pl.lit("1")).write_csv(batch)
+        return
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(batch)
+    sheet = book.active
+    column = [cell.value for cell in sheet[1]].index("correct") + 1
+    for row in range(2, sheet.max_row + 1):
+        sheet.cell(row, column).value = 1
+    book.save(batch)
+
+
+@pytest.mark.parametrize("form", ["utf-16", "cr", "semicolons", "a gzipped one"])
+def test_a_batch_is_read_however_a_spreadsheet_saved_it(tmp_path, form):
+    truth = scores(60, ("a",))
+    table, batch = written(tmp_path, truth), tmp_path / "batch.csv"
+    label_next(table, batch, size=10)
+    fill_column(batch)
+    text = batch.read_text()
+    batch.write_bytes(
+        {
+            "utf-16": text.encode("utf-16"),
+            "cr": text.replace("\n", "\r").encode(),
+            "semicolons": text.replace(",", ";").encode(),
+            "a gzipped one": gzip.compress(text.encode()),
+        }[form]
+    )
+    assert label_add(table, batch)["added"]["labels"] == 10
+
+
+def test_two_columns_of_labels_are_refused(tmp_path):
+    table, batch = written(tmp_path, scores(60, ("a",))), tmp_path / "batch.csv"
+    label_next(table, batch, size=10)
+    fill_column(batch)
+    batch.write_text(batch.read_text().replace(",note\n", ",correct\n"))
+    with pytest.raises(InputError, match="names the column 'correct' 2 times"):
+        label_add(table, batch)
+    batch.write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"calibrant.label_next\(TABLE\) wrote"):
+        label_add(table, batch)
+
+
+def test_a_damaged_workbook_is_refused_in_a_line(tmp_path, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    table, batch = written(tmp_path, scores(60, ("a",))), tmp_path / "batch.xlsx"
+    label_next(table, batch, size=10)
+    fill_column(batch)
+    good = batch.read_bytes()
+    for raw in (b"PK\x03\x04", good[:200], good[: len(good) // 2]):
+        batch.write_bytes(raw)
+        with pytest.raises(InputError, match="the workbook cannot be read"):
+            label_add(table, batch)
+    with zipfile.ZipFile(batch, "w") as packed:
+        packed.writestr("a.txt", "no workbook")
+    with pytest.raises(InputError, match="the workbook cannot be read"):
+        label_add(table, batch)
+    batch.write_bytes(good)
+    monkeypatch.setenv("CALIBRANT_MOST_ENTRY_BYTES", "100")
+    with pytest.raises(InputError, match="unpacks to more than 100 bytes"):
+        label_add(table, batch)
+    monkeypatch.delenv("CALIBRANT_MOST_ENTRY_BYTES")
+    book = openpyxl.load_workbook(batch)
+    book.active.cell(1, book.active.max_column + 1).value = "correct"
+    book.save(batch)
+    with pytest.raises(InputError, match="names the column 'correct' 2 times"):
+        label_add(table, batch)
 
 
 def test_two_people_get_different_items_but_for_the_overlap(tmp_path):

@@ -60,7 +60,7 @@ class Hint(str):
     template
         The message. ``{name}`` stands for an option, ``{0}`` for the first of `data`.
     data
-        Text of the user's, which is shown as it is.
+        Text of the user's, which is shown as it is, or a `Call`.
     values
         Values of options, or a `Call`.
 
@@ -77,15 +77,17 @@ class Hint(str):
     'use --by or --seed, got 3'
     >>> Hint("see {call}", call=Call("groups", "T", graded=True)).shell()
     'see calibrant groups T --graded'
+    >>> print(Hint("see {0}", Call("groups", "T", graded=True)))
+    see calibrant.groups(T, graded=True)
     """
 
     template: str
-    data: tuple[str, ...]
+    data: tuple[str | Call, ...]
     values: Mapping[str, Any]
 
     def __new__(cls, template: str, *data: object, **values: Any) -> Hint:
         """Return the message; as text it is the one for Python."""
-        texts = tuple(str(part) for part in data)
+        texts = tuple(part if isinstance(part, Call) else str(part) for part in data)
         made = super().__new__(cls, _filled(template, texts, values, None))
         made.template, made.data, made.values = template, texts, values
         return made
@@ -121,7 +123,7 @@ class Hint(str):
 
 def _filled(
     template: str,
-    data: tuple[str, ...],
+    data: tuple[str | Call, ...],
     values: Mapping[str, Any],
     names: Mapping[str, str] | None,
 ) -> str:
@@ -129,11 +131,13 @@ def _filled(
 
     def shown(match: re.Match[str]) -> str:
         name = match[1]
+        value: Any = values.get(name)
         if name.isdigit():
-            return data[int(name)] if int(name) < len(data) else match[0]
-        value = values.get(name)
+            value = data[int(name)] if int(name) < len(data) else match[0]
         if isinstance(value, Call):
             return value.python() if names is None else value.shell(names)
+        if name.isdigit():
+            return str(value)
         return _argument(name, value) if names is None else _flag(name, value, names)
 
     return _NAMED.sub(shown, template)

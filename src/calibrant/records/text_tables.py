@@ -21,7 +21,7 @@ from calibrant.records.columns import guessed_column
 from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
 from calibrant.records.texts.joined_rows import joined_row
 
-__all__ = ["check_names", "name_columns", "scan_text_table"]
+__all__ = ["check_names", "name_columns", "read_cells", "scan_text_table"]
 
 # Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
@@ -72,6 +72,14 @@ def scan_text_table(
     else:
         table = pl.read_csv(io.BytesIO(_plain(path)), **options).lazy()
     return table.rename(own) if kind.schema is not None and any(map(_padded, own)) else table
+
+
+def read_cells(path: Path) -> pl.DataFrame:
+    """Return a text table with every cell as it is written, after the same checks."""
+    stat = path.stat()
+    kind = _looked_at(path, stat.st_mtime_ns, stat.st_size)
+    table = _lazy(path, kind.separator, kind.as_is, infer_schema=False).collect()
+    return table.rename({name: name.strip() or name for name in table.columns})
 
 
 def name_columns(columns: list[str]) -> list[str]:

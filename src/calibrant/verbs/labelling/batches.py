@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +15,15 @@ import polars as pl
 from polars.exceptions import PolarsError
 
 from calibrant.claims.words import count
-from calibrant.core.errors import InputError
+from calibrant.core.errors import InputError, printable
 from calibrant.core.hints import Call, Hint
 from calibrant.core.output import writing
 from calibrant.planning.labelling.session import LabelSession
-from calibrant.records.formats import column_separator, file_format
+from calibrant.records.formats import file_format
 from calibrant.records.label_schema import StoredItem
+from calibrant.records.limits import limit, limit_hint
+from calibrant.records.tables import read_table, reason_of, unreadable
+from calibrant.records.text_tables import read_cells
 from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.verbs.labelling.server import shown_item
 
@@ -40,6 +46,9 @@ _WORDS = {
 }
 _ENDINGS = (".csv", ".jsonl", ".parquet", ".xlsx")
 _XLSX = b"PK\x03\x04"
+# Letters that a cell of a workbook can hold.
+_LONGEST_CELL = 32_000
+_BROKEN = (ArithmeticError, AttributeError, EOFError, LookupError, OSError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +126,15 @@ def _write_workbook(frame: pl.DataFrame, path: Path) -> None:
             # As text, so that neither 0012 nor =1+1 becomes something else.
             cell.number_format = "@"
             cell.data_type = "s"
-            cell.value = None if value is None else str(value)
+            # A workbook has no control characters, and no cell is longer.
+            cell.value = None if value is None else _cell_text(str(value))
             if isinstance(value, str) and value.startswith("="):
                 cell.data_type = "s"
     book.save(path)
+
+
+def _cell_text(text: str) -> str:
+    return printable(text.replace("\0", "\\0").replace("\r", ""))[:_LONGEST_CELL]
 
 
 def _read_text(path: Path) -> pl.DataFrame:
@@ -128,23 +142,59 @@ def _read_text(path: Path) -> pl.DataFrame:
     with path.open("rb") as file:
         packed = file.read(4) == _XLSX
     if packed:
-        book = _workbooks().load_workbook(path, read_only=True, data_only=True)
+        return _read_workbook(path)
+    try:
+        if file_format(path) == "csv":
+            return read_cells(path)
+        return read_table(path).with_columns(pl.all().cast(pl.String))
+    except PolarsError as error:
+        raise unreadable(error, path) from None
+
+
+def _read_workbook(path: Path) -> pl.DataFrame:
+    books = _workbooks()
+    try:
+        with zipfile.ZipFile(path) as packed:
+            largest = max((entry.file_size for entry in packed.infolist()), default=0)
+        if largest > limit("entry_bytes"):
+            raise InputError(
+                f"the workbook unpacks to more than {limit('entry_bytes'):,} bytes",
+                source=str(path),
+                hint=limit_hint("entry_bytes"),
+            )
+        book = books.load_workbook(path, read_only=True, data_only=True)
         try:
             rows = [[None if v is None else str(v) for v in row] for row in book.active.values]
         finally:
             book.close()
-        if not rows:
-            raise InputError("the workbook is empty", source=str(path))
-        names = [str(name) for name in rows[0]]
-        return pl.DataFrame(rows[1:], schema=dict.fromkeys(names, pl.String), orient="row")
-    kind = file_format(path)
-    try:
-        if kind == "csv":
-            return pl.read_csv(path, separator=column_separator(path), infer_schema=False)
-        frame = pl.read_parquet(path) if kind == "parquet" else pl.read_ndjson(path)
-    except PolarsError as error:
-        raise InputError(f"the batch cannot be read: {error}", source=str(path)) from None
-    return frame.with_columns(pl.all().cast(pl.String))
+    except InputError:
+        raise
+    # What is damaged in a workbook shows as an error of zip, XML or the library's own lookups.
+    except (*_BROKEN, zipfile.BadZipFile, zlib.error, SyntaxError) as error:
+        raise InputError(
+            f"the workbook cannot be read: {reason_of(error)}",
+            source=str(path),
+            hint="save it again, or as .csv",
+        ) from None
+    return _frame_of(rows, path)
+
+
+def _frame_of(rows: list[list[str | None]], path: Path) -> pl.DataFrame:
+    if not rows:
+        raise InputError("the workbook is empty", source=str(path))
+    names = [(name or "").strip() for name in rows[0]]
+    for name, times in Counter(names).items():
+        if name and times > 1:
+            raise InputError(
+                f"the first row names the column {name!r} {times} times",
+                source=str(path),
+                hint="give each column a name of its own, so that nobody guesses which is meant",
+            )
+    # Cells below no name are nobody's.
+    named = [place for place, name in enumerate(names) if name]
+    cells = [[row[p] if p < len(row) else None for p in named] for row in rows[1:]]
+    schema = {names[place]: pl.String for place in named}
+    return pl.DataFrame(cells, schema=schema, orient="row")
 
 
 def read_batch(path: Path) -> tuple[list[FilledLabel], int]:
@@ -270,7 +320,13 @@ def _same(given: str | None, stored: str | None) -> bool:
     try:
         return float(given) == float(stored)
     except ValueError:
-        return "".join(given.split()) == "".join(stored.split())
+        whole, cut = _letters(stored), _letters(given)
+        return whole == cut or (len(given) >= _LONGEST_CELL and whole.startswith(cut))
+
+
+def _letters(text: str) -> str:
+    """Return a text as a table or workbook holds it, without blanks."""
+    return "".join(printable(text.replace("\0", "\\0").replace("\r", "")).split())
 
 
 def labelled_frame(session: LabelSession) -> pl.DataFrame:
