@@ -63,7 +63,8 @@ def test_no_interval_of_a_model_leaves_its_range():
         estimates = [entry["accuracy"], entry["mean_confidence"]]
         estimates += [one for view in entry["views"].values() for one in view.values()]
         for one in estimates:
-            if one["value"] is None:  # no question has the same outcome for all
+            if one["value"] is None or one["n"] < 20:  # few questions have one outcome for all
+                assert one["low"] is one["high"] is None
                 continue
             assert 0 <= one["low"] <= one["value"] <= one["high"] <= 1
         # An answer was right, and one was wrong: neither 0 nor 1 is possible.

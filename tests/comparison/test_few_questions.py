@@ -6,6 +6,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.comparison.compare import LEAST_QUESTIONS
+from calibrant.core.errors import InputError
 
 
 def table(n):
@@ -107,3 +108,71 @@ def test_other_pairs_are_decided_as_if_the_rare_model_were_not_there(league):
 def test_few_shared_questions_can_be_shown_on_the_page_and_in_the_terminal(league):
     assert "share 12 questions" in league.to_html()
     assert "rare" in league.to_markdown()
+
+
+def ends(part):
+    """Every estimate in a document, wherever it stands."""
+    if isinstance(part, dict):
+        if {"value", "low", "high", "n"} <= part.keys() and "id" not in part:
+            yield part
+        for value in part.values():
+            yield from ends(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from ends(value)
+
+
+@pytest.mark.parametrize("said", [[0.7], [0.6, 0.9], [0.2, 0.5, 0.7, 0.9, 1.0]])
+@pytest.mark.parametrize("questions", [20, 25, 40])
+def test_no_interval_of_few_questions_or_without_its_value(said, questions):
+    """A view may leave few of them: the confidence where both are wrong had [0.7, 0.7]."""
+    rng = np.random.default_rng(questions)
+    table = {
+        "question_id": [*range(questions)] * 2,
+        "model": ["a"] * questions + ["b"] * questions,
+        "confidence": rng.choice(said, 2 * questions) * np.repeat([1.0, 0.9], questions),
+        "correct": rng.random(2 * questions) < 0.6,
+    }
+    document = cal.compare(table, resamples=200).to_dict()
+    areas = [entry["companions"].pop("auroc_shared") for entry in document["results"]]
+    # Areas have an interval that holds for few answers.
+    assert all(area["high"] - area["low"] > 0.2 for area in areas if area["low"] is not None)
+    found = list(ends([document["pairs"], document["results"]]))
+    assert len(found) > 30
+    for one in found:
+        if one["low"] is not None:
+            assert one["low"] - 1e-12 <= one["value"] <= one["high"] + 1e-12, one
+            assert one["n"] >= 20, one
+    for entry in document["results"]:
+        for name in ("accuracy", "mean_confidence"):
+            assert entry[name]["high"] - entry[name]["low"] > 0.01
+
+
+def test_few_errors_with_ties_do_not_hide_the_spread_of_an_auroc():
+    """Its interval held the truth in half of these data sets; that of an audit always did."""
+    rng = np.random.default_rng(3)
+    questions, held, seen = 100, 0, 0
+    chance = {0.9: 0.95, 0.98: 0.985}
+    # The chance that a right answer has the higher confidence, ties counting a half.
+    right = np.array([*chance.values()])
+    right, wrong = right / right.sum(), (1 - right) / (1 - right).sum()
+    truth = right[1] * wrong[0] + 0.5 * float(right @ wrong)
+    for turn in range(40):
+        said = rng.choice([0.9, 0.98], 2 * questions)
+        correct = rng.random(2 * questions) < np.vectorize(chance.get)(said)
+        table = {
+            "question_id": [*range(questions)] * 2,
+            "model": ["a"] * questions + ["b"] * questions,
+            "confidence": said,
+            "correct": correct,
+        }
+        try:
+            document = cal.compare(table, resamples=20, seed=turn)
+        except InputError:
+            continue
+        for entry in document["results"]:
+            area = entry["companions"]["auroc"]
+            seen += 1
+            held += area["low"] <= truth <= area["high"]
+    assert seen > 50
+    assert held / seen > 0.9

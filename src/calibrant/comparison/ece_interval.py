@@ -112,7 +112,7 @@ def gap_estimate(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate
     around = drawn - drawn.mean() + value
     low, high = np.quantile(around, [(1 - level) / 2, (1 + level) / 2])
     bias = gap_bias(replicates)
-    ends = float(low) - max(bias, 0.0), float(high) - min(bias, 0.0)
+    ends = min(float(low) - max(bias, 0.0), value), max(float(high) - min(bias, 0.0), value)
     return Estimate(value, *ends, n, level, interval="bootstrap-bias-bounded")
 
 

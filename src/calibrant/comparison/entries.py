@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import CandidateViews
 from calibrant.comparison.diagnostics import blind_spots, exchangeability
 from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
@@ -27,7 +28,7 @@ from calibrant.comparison.reversal import reversal_pattern, reverses
 from calibrant.comparison.survey import Survey
 from calibrant.core.estimate import Estimate
 from calibrant.stats.floors import passive_floor
-from calibrant.stats.intervals import normal_quantile
+from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
 __all__ = ["METRICS", "pair_entry", "result_entry", "untested_entry"]
@@ -75,8 +76,13 @@ def _scores(scores: Scores, level: float) -> dict[str, Estimate]:
     assert scores.residuals is not None
     return {
         "brier": interval(scores.brier, scores.n, level=level),
-        "ece": ece_estimate(scores.residuals, scores.n, level=level),
+        "ece": _of_enough(ece_estimate(scores.residuals, scores.n, level=level)),
     }
+
+
+def _of_enough(estimate: Estimate) -> Estimate:
+    """Return an estimate, without an interval where a view leaves too few questions for one."""
+    return estimate if estimate.n >= LEAST_QUESTIONS else without_ends(estimate)
 
 
 def _companions(model: int, own: PartnerViews, survey: Survey, level: float) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def _companions(model: int, own: PartnerViews, survey: Survey, level: float) -> 
 
 
 def _area(cells: Floats, stated: Floats, held_in: Floats, level: float) -> Estimate:
-    """Return the area under the ROC curve from counts by confidence, with DeLong's interval."""
+    """Return the area under the ROC curve from counts by confidence, with an interval."""
     wrong, right = cells
     held = (wrong + right) > 0
     n = round(float(right.sum() + wrong.sum()))
@@ -108,10 +114,8 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float) -> Estim
     )
     area, influence = area_under_curve(ranked)
     error = math.sqrt(influence.second_moment(ranked)) / weight.sum()
-    reach = normal_quantile(level) * error
-    return Estimate(
-        area, max(area - reach, 0.0), min(area + reach, 1.0), n, level, interval="delong"
-    )
+    low, high, how = area_interval(area, error, float(right.sum()), float(wrong.sum()), level)
+    return Estimate(area, low, high, n, level, interval=how)
 
 
 def pair_entry(
@@ -205,7 +209,7 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
 def _gaps(first: Scores, second: Scores, level: float) -> dict[str, Estimate]:
     return {
         "brier": interval(first.brier - second.brier, first.n, level=level),
-        "ece": gap_estimate(first.ece - second.ece, first.n, level=level),
+        "ece": _of_enough(gap_estimate(first.ece - second.ece, first.n, level=level)),
     }
 
 
@@ -229,6 +233,8 @@ def _p_values(
     weighted = min(first.effective["da"], second.effective["da"])
     return {
         view: gap_p_value(one.ece - other.ece, weighted if view == "da" else one.n)
+        if one.n >= LEAST_QUESTIONS
+        else math.nan
         for view, (one, other) in scores.items()
     }
 

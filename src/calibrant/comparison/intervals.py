@@ -7,8 +7,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import logit_interval, wilson_interval
+from calibrant.stats.intervals import logit_interval, unseen_share, wilson_interval
 
 __all__ = ["interval", "mean_interval", "rate_interval"]
 
@@ -23,16 +24,18 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     replicates
         Value in the data, then in every resample; undefined resamples are left out.
     n
-        Units behind the value.
+        Questions behind the value; of too few the resamples are too much alike.
     level
         Coverage.
     """
     value = float(replicates[0])
     drawn = replicates[1:][np.isfinite(replicates[1:])]
-    if drawn.size < 2 or not np.isfinite(value):
+    if n < LEAST_QUESTIONS or drawn.size < 2 or not np.isfinite(value):
         return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(value, float(low), float(high), n, level, interval="bootstrap-percentile")
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    # Few rows have few resamples, which may all lie on one side of the value.
+    ends = min(low, value), max(high, value)
+    return Estimate(value, *ends, n, level, interval="bootstrap-percentile")
 
 
 def rate_interval(value: float, n: int, level: float) -> Estimate:
@@ -48,5 +51,10 @@ def mean_interval(n: int, total: float, squares: float, level: float) -> Estimat
     """Return the mean of n confidences from their sums, with Student's interval on log-odds."""
     mean = total / n
     spread = max(squares - n * mean**2, 0.0) / (n - 1) if n > 1 else float("nan")
-    low, high = logit_interval(mean, (spread / n) ** 0.5, level, units=n)
+    if spread <= 1e-12 * mean:
+        # As in an audit: confidences that never varied may still do so.
+        unseen = unseen_share(n, level)
+        low, high = max(mean - unseen, 0.0), min(mean + unseen, 1.0)
+    else:
+        low, high = logit_interval(mean, (spread / n) ** 0.5, level, units=n)
     return Estimate(mean, low, high, n, level, interval="student-logit")

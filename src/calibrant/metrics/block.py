@@ -16,7 +16,7 @@ from calibrant.metrics.scoring import log_loss_rows
 from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import (
-    area_score_interval,
+    area_interval,
     logit_interval,
     skewed_interval,
     student_share,
@@ -25,9 +25,6 @@ from calibrant.stats.intervals import (
 )
 
 __all__ = ["SMOOTH_METRICS", "MetricBlock"]
-
-# Below so many answers of the rarer outcome their spread is not known from themselves.
-_FEW_OUTCOMES = 20
 
 
 class MetricBlock(BlockData):
@@ -196,19 +193,11 @@ class MetricBlock(BlockData):
         if self.one_class:
             return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
         value, rows = self.ranking_rows("auroc")
-        error = self.error(rows)
-        flat = error == 0 or not 0 < value < 1
-        rarer = self._rarer
-        if not flat and rarer >= _FEW_OUTCOMES:
-            return value, *logit_interval(value, error, self.level, units=rarer), "delong-logit"
-        # Few answers of one outcome may share their scores by chance and hide the spread: the
-        # law of continuous scores does not depend on that.
         right = self.effective * self._accuracy_parts[0]
-        low, high = area_score_interval(value, right, self.effective - right, self.level)
-        if flat:
-            return value, low, high, "score"
-        near, far = logit_interval(value, error, self.level, units=rarer)
-        return value, min(low, near), max(high, far), "score and delong"
+        low, high, how = area_interval(
+            value, self.error(rows), right, self.effective - right, self.level
+        )
+        return value, low, high, how
 
     def _bounded(self, value: float, influence_error: float) -> tuple[float, float, float, str]:
         """Return the interval of a ranking measure on the logit scale."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 __all__ = [
+    "area_interval",
     "area_score_interval",
     "joined_reach",
     "logit_interval",
@@ -195,6 +196,10 @@ def unseen_share(units: int, level: float) -> float:
     return float(1 - ((1 - level) / 2) ** (1 / units))
 
 
+# Below so many answers of the rarer outcome their spread is not known from themselves.
+FEW_OUTCOMES = 20
+
+
 # Few answers have few areas: many models share theirs.
 @lru_cache(maxsize=4096)
 def area_score_interval(
@@ -238,3 +243,39 @@ def _area_candidates() -> tuple[NDArray[np.float64], ...]:
     """Return candidate areas and the three parts of their variance."""
     at = np.linspace(0.0, 1.0, _CANDIDATES + 1)
     return at, at * (1 - at), at / (2 - at) - at**2, 2 * at**2 / (1 + at) - at**2
+
+
+def area_interval(
+    area: float, error: float, right: float, wrong: float, level: float
+) -> tuple[float, float, str]:
+    """Return the interval of an area under the ROC curve, and how it was made.
+
+    Few answers of one outcome may share their scores by chance and hide the spread. The law of
+    continuous scores does not depend on that: the interval then holds what it gives, too.
+
+    Parameters
+    ----------
+    area, error
+        The area with DeLong's standard error.
+    right, wrong
+        How many answers are right and wrong; of unequal weights, as many equal ones.
+    level
+        Coverage.
+
+    Examples
+    --------
+    >>> low, high, how = area_interval(0.8, 0.01, 98, 2, 0.95)
+    >>> round(low, 2), round(high, 2), how
+    (0.45, 0.95, 'score and delong')
+    >>> area_interval(0.8, 0.05, 50, 50, 0.95)[2]
+    'delong-logit'
+    """
+    rarer = max(min(right, wrong), 2.0)
+    flat = error == 0 or not 0 < area < 1
+    if not flat and rarer >= FEW_OUTCOMES:
+        return *logit_interval(area, error, level, units=rarer), "delong-logit"
+    low, high = area_score_interval(area, right, wrong, level)
+    if flat:
+        return low, high, "score"
+    near, far = logit_interval(area, error, level, units=rarer)
+    return min(low, near), max(high, far), "score and delong"
