@@ -99,6 +99,9 @@ class VerbCommand(click.Command):
             # Only JSON may go to standard output, where the tables go otherwise.
             if (name, value) != ("json", "-"):
                 self.outputs[name].taken(value)
+        self.verb.keep_inputs(
+            given, [v for n, v in outputs.items() if self.outputs[n].option.place]
+        )
         wanted = [check for check in self.verb.checks if texts.get(check.flag.replace("-", "_"), 1)]
         if outputs.get("fail_if"):
             from calibrant.claims.checks import parse_check

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from calibrant.core.errors import InputError
 
-__all__ = ["check_output", "check_output_folder", "writing"]
+__all__ = ["check_kept", "check_output", "check_output_folder", "writing"]
 
 
 def check_output(path: str | Path, *, makes_folders: bool = False) -> None:
@@ -49,6 +50,31 @@ def check_output_folder(path: str | Path, *, of: Path | None = None) -> None:
     while not _exists(folder) and folder != folder.parent:
         folder = folder.parent
     _check_folder(folder, of=of or Path(path))
+
+
+def check_kept(read: Iterable[Any], written: Iterable[Any]) -> None:
+    """Refuse to write over a file that is read: what a user gave is never changed.
+
+    Parameters
+    ----------
+    read, written
+        What the arguments hold: a path, several, or anything that is none.
+    """
+    inputs = [path for value in read for path in _files(value)]
+    for path in (path for value in written for path in _files(value)):
+        if any(os.path.samefile(path, kept) for kept in inputs):
+            raise _refusal(
+                path, "it is an input, which is never written over", "name another place"
+            )
+
+
+def _files(value: Any) -> list[Path]:
+    several = value if isinstance(value, list | tuple) else [value]
+    paths = [Path(item) for item in several if isinstance(item, str | Path) and str(item) != "-"]
+    try:
+        return [path for path in paths if path.is_file()]
+    except (OSError, ValueError):
+        return []  # a name that no system takes is refused where it is opened
 
 
 @contextmanager

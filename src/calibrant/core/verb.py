@@ -10,7 +10,7 @@ import inspect
 import types
 import typing
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from types import MappingProxyType
@@ -218,7 +218,19 @@ class Verb:
         for name, value in bound.arguments.items():
             if name in self.parameters:
                 bound.arguments[name] = self.parameters[name].taken(value)
+        self.keep_inputs(bound.arguments)
         return self.function(*bound.args, **bound.kwargs)
+
+    def keep_inputs(self, arguments: Mapping[str, Any], written: Iterable[Any] = ()) -> None:
+        """Refuse to write over what is read; `written` are places beside the arguments'."""
+        places = {name: self.parameters[name].option.place for name in self.parameters}
+        out = [v for n, v in arguments.items() if places.get(n) and places[n] != "read"]
+        out += written
+        if any(value is not None for value in out):
+            # Loaded here: declaring a verb checks nothing.
+            from calibrant.core.output import check_kept
+
+            check_kept([v for n, v in arguments.items() if places.get(n) == "read"], out)
 
     def _bound(self, args: tuple[Any, ...], given: dict[str, Any]) -> inspect.BoundArguments:
         for old, name in self.formerly.items():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
+from calibrant.records.foreign_files import refuse_foreign_database
 from calibrant.records.label_schema import (
     LABELS,
     LATER_TABLES,
@@ -56,9 +57,10 @@ class LabelStore:
 
     def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path)
-        fresh = not self.path.exists()
-        if fresh and not create:
+        held = self.path.is_file() and self.path.stat().st_size
+        if not held and not create:
             raise InputError("there are no labels yet", source=str(path))
+        refuse_foreign_database(self.path, "waves", "store of labels")
         try:
             self._db = sqlite3.connect(self.path, timeout=30.0, isolation_level=None)
             self._db.execute("PRAGMA journal_mode = WAL")

@@ -113,6 +113,10 @@ class Ledger(LedgerClaims):
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         if not self.read_only:
+            tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+            if tables and ("meta",) not in tables:
+                # Nothing is written into another program's database.
+                raise SchemaError("not a ledger: it has other tables", source=str(self.path))
             db.execute("PRAGMA journal_mode=WAL")
             db.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
             db.execute("BEGIN IMMEDIATE")

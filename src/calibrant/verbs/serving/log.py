@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+from calibrant.records.foreign_files import refuse_foreign_database
+
 __all__ = ["ServedLog", "call_key"]
 
 _TABLES = """
@@ -34,6 +36,7 @@ class ServedLog:
     """The ledger of a front; a call that was answered is never paid for twice."""
 
     def __init__(self, path: str | Path) -> None:
+        refuse_foreign_database(Path(path), "calls", "ledger of a front")
         self._db = sqlite3.connect(str(path), isolation_level=None)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
