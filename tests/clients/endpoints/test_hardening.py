@@ -175,6 +175,40 @@ def test_an_address_that_is_none_is_named_without_a_secret(address):
     assert "sk-0123456789" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["Authorization", "api-key", "X-Auth-Token", "Cookie"])
+def test_a_key_in_a_header_of_ones_own_is_looked_for_as_well(server, session, ledger, name):
+    server.behaviour.fault = lambda number, body: web.json_response(
+        {"id": "1", "choices": [{"message": {"content": f"you sent {KEY}"}}]}
+    )
+    with pytest.raises(EndpointRefusedError, match="repeats the API key"):
+        session(client_options={"headers": {name: f"Bearer {KEY}"}}).run(ASKS)
+    assert KEY.encode() not in ledger.path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("setting", "match"),
+    [
+        ({"api_key_env": "sk-Zq9Secret0123456789abc"}, "name of an environment variable"),
+        ({"api_key_env": "sk_Zq9Secret0123456789abc"}, "name of an environment variable"),
+        ({"api_key_env": 5}, "name of an environment variable"),
+        ({"api_key_env": "BROKEN_KEY"}, "control character"),
+        ({"timeout_s": "x"}, "timeout_s"),
+        ({"timeout_s": -1}, "timeout_s"),
+        ({"timeout_s": float("inf")}, "timeout_s"),
+        ({"most_bytes": 0}, "most_bytes"),
+        ({"headers": ["a"]}, "headers"),
+        ({"headers": {"a": 5}}, "headers"),
+        ({"base_url": "http://exam ple.org/v1"}, "base_url"),
+    ],
+)
+def test_odd_settings_are_named_without_a_secret(monkeypatch, setting, match):
+    monkeypatch.setenv("BROKEN_KEY", "sk-Zq9Secret\n0123456789abc")
+    spec = {"kind": "vllm", "model": "m", "base_url": "http://127.0.0.1:9/v1", **setting}
+    with pytest.raises(InputError, match=match) as caught:
+        open_client(spec)
+    assert "Zq9Secret" not in str(caught.value)
+
+
 def test_another_text_is_no_key():
     finder = KeyFinder(KEY)
     for text in (

@@ -47,6 +47,8 @@ SUCCESSES = frozenset({201, 202, 203, 206})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_WAIT_S = 366 * 86_400.0
 _PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
+# Names of variables are in capitals, or short; a key is long and has both.
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[A-Za-z_][A-Za-z0-9_]{0,19}")
 SECRET_NAMES = re.compile(r"key|token|secret|sig|passw|pwd|auth|credential", re.I)
 
 
@@ -54,11 +56,22 @@ def key_from_environment(name: str | None) -> str | None:
     """Return the API key that the variable holds; None where no variable is named."""
     if name is None:
         return None
+    if not isinstance(name, str) or not VARIABLE.fullmatch(name):
+        # It may be the key itself: it is not shown.
+        raise InputError(
+            "api_key_env is the name of an environment variable, such as OPENAI_API_KEY",
+            hint="export the key as such a variable; a key is never written down",
+        )
     key = os.environ.get(name, "").strip()
     if not key:
         raise InputError(
             f"the environment variable {name} holds no API key",
             hint=f"export {name}=... (the key is used for sending only and never stored)",
+        )
+    if not key.isprintable():
+        raise InputError(
+            f"the API key in {name} has a line end or another control character",
+            hint=f"export {name} again, as one line",
         )
     return key
 
@@ -97,9 +110,12 @@ class HttpClient:
         most_bytes: int | None = None,
     ) -> None:
         self._endpoint = _endpoint_name(base_url)
+        _check_number("timeout_s", timeout_s, LONGEST_WAIT_S)
+        if most_bytes is not None:
+            _check_number("most_bytes", most_bytes, 2**63)
         self._base = base_url.rstrip("/")
         self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
-        self._finder = KeyFinder(key)
+        self._finders = [KeyFinder(secret) for secret in (key, *_secrets(headers or {}))]
         self._key = key
         self._capabilities = capabilities
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(20.0, timeout_s))
@@ -229,12 +245,13 @@ class HttpClient:
 
     def _check_no_key(self, raw: bytes) -> None:
         """Refuse an answer that repeats the key, however it is written."""
-        if self._key is not None and self._finder.found_in(raw.decode("utf-8", "replace")):
+        text = raw.decode("utf-8", "replace")
+        if any(finder.found_in(text) for finder in self._finders):
             raise _repeats_the_key()
 
     def _without_key(self, completions: list[Completion]) -> list[Completion]:
         """Return the completions; a text whose parts make up the key together is refused."""
-        if self._key is not None and any(self._finder.found_in(c.text) for c in completions):
+        if any(finder.found_in(c.text) for c in completions for finder in self._finders):
             raise _repeats_the_key()
         return completions
 
@@ -280,7 +297,23 @@ class HttpClient:
         return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
 
     def _clean(self, text: str) -> str:
-        return self._finder.cleaned(text)
+        for finder in self._finders:
+            text = finder.cleaned(text)
+        return text
+
+
+def _check_number(name: str, value: Any, most: float) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and 0 < value <= most):
+        raise InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
+
+
+def _secrets(headers: Mapping[str, str]) -> list[str]:
+    """Return what a user's own headers hold in secret; of `Bearer KEY` the last word."""
+    if not isinstance(headers, Mapping) or not all(isinstance(v, str) for v in headers.values()):
+        raise InputError(f"headers are texts by name, got {type(headers).__name__}")
+    names = [name for name in headers if SECRET_NAMES.search(name) or name.lower() == "cookie"]
+    return [headers[name].split()[-1] for name in names if headers[name].strip()]
 
 
 def _endpoint_name(base_url: str) -> str:
@@ -297,7 +330,7 @@ def _endpoint_name(base_url: str) -> str:
             "a base_url must not hold a user name or password",
             hint="put the key into an environment variable and name it as api_key_env",
         )
-    if not bare:
+    if not bare or any(letter.isspace() for letter in base_url.strip()):
         # What stands before an @ may be a password.
         shown = str(base_url).rpartition("@")[2]
         raise InputError(
