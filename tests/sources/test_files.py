@@ -283,3 +283,40 @@ def test_hub_variants(tmp_path):
     lists = {"type": ["singleAnswer"], "answer": [["1901"]], "qaPairs": [None]}
     frame = load_questions(write(tmp_path, "a.jsonl", [{"question": "q", "annotations": lists}]))
     assert frame["references"].to_list() == [[["1901"]]]
+
+
+ONE = '{"question_id": "a", "text": "What?", "references": [["1"]]}'
+TWICE = ONE.replace('"text"', '"text": "Who?", "text"')
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85", "\x7f"])
+def test_signs_that_part_lines_elsewhere_are_part_of_a_text(tmp_path, sign):
+    path = tmp_path / "questions.jsonl"
+    path.write_text(f"{ONE.replace('What', 'What' + sign)}\n{ONE.replace('a', 'b', 1)}\n", "utf-8")
+    frame = load_questions(path)
+    assert frame.height == 2
+    assert frame["text"][0] == f"What{sign}?"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "match"),
+    [
+        ("q.jsonl", TWICE, "names 'text' more than once"),
+        ("q.json", f"[{TWICE}]", "more than once"),
+        ("q.csv", "question,answer,answer\na,1,2\n", "names the column 'answer' 2 times"),
+        ("q.csv", 'question,answer\n"a,1\nb,2\n"c,3\n', "cannot be read near line"),
+        ("q.csv", 'question,answer\na,"1\nb,2\n', "cannot be read near line"),
+    ],
+    ids=["key twice", "key twice in a list", "column twice", "rows joined", "never closed"],
+)
+def test_questions_that_are_not_what_they_seem_are_refused(tmp_path, name, text, match):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=match):
+        load_questions(path)
+
+
+def test_a_quote_inside_of_a_cell_is_a_quote(tmp_path):
+    path = tmp_path / "q.csv"
+    path.write_text('question,answer\nHow long is 6" in cm?,15.24\nAnd 8"?,20.32\n')
+    assert load_questions(path)["text"].to_list() == ['How long is 6" in cm?', 'And 8"?']

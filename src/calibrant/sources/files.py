@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from calibrant.core.errors import InputError
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
 from calibrant.records.schemas import QUESTIONS
+from calibrant.records.texts.json_tables import check_keys, check_list_keys
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
 __all__ = ["load_questions", "recognise"]
 
+_LOOKED_AT = 65_536
 _MMLU_HEADER = ("question", "A", "B", "C", "D", "letter")
 
 
@@ -141,7 +144,9 @@ def _rows(source: Any, name: str) -> list[Row]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"the file is not UTF-8 text: {error}", source=name) from None
-    if text.lstrip()[:1] in ("{", "["):
+    start = text.lstrip()[:1]
+    if start in ("{", "["):
+        (check_keys if start == "{" else check_list_keys)(text[:_LOOKED_AT].encode(), path)
         return _json_rows(text, name)
     return _csv_rows(text, name)
 
@@ -167,7 +172,9 @@ def _is_rows(value: Any) -> bool:
 
 
 def _json_lines(text: str, source: str) -> Iterable[Row]:
-    for number, line in enumerate(filter(str.strip, text.splitlines()), 1):
+    # Not `splitlines`: a text of JSON may hold other signs that part lines, such as U+2028.
+    lines = text.replace("\r", "\n").split("\n")
+    for number, line in enumerate(filter(str.strip, lines), 1):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
@@ -179,12 +186,28 @@ def _json_lines(text: str, source: str) -> Iterable[Row]:
 
 def _csv_rows(text: str, source: str) -> list[Row]:
     delimiter = separator_of(text.split("\n", 1)[0])
-    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        lines = list(reader)
+    except csv.Error as error:
+        # A quote that opens a cell and closes in another row would join the rows between.
+        raise InputError(
+            f"the file cannot be read near line {reader.line_num}: {error}",
+            source=source,
+            hint='double a quote that belongs to the text (""), and close every quoted cell',
+        ) from None
     start = _header_line(lines)
     if start is None:
         header, body, start = list(_MMLU_HEADER), lines, -1
     else:
         header, body = lines[start], lines[start + 1 :]
+    for key, times in Counter(name.strip() for name in header).items():
+        if key and times > 1:
+            raise InputError(
+                f"the header names the column {key!r} {times} times",
+                source=source,
+                hint="give each column a name of its own, so that nobody guesses which is meant",
+            )
     rows: list[Row] = []
     for number, cells in enumerate(body, 1):
         if not any(cell.strip() for cell in cells):

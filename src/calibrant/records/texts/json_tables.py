@@ -15,7 +15,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records.formats import MARKED, first_bytes, plain_text
 
-__all__ = ["scan_json_lines", "scan_json_list"]
+__all__ = ["check_keys", "check_list_keys", "scan_json_lines", "scan_json_list"]
 
 # A writer that repeats a key does so from the start.
 _LOOKED_AT = 65_536
@@ -25,22 +25,28 @@ def scan_json_lines(path: Path) -> pl.LazyFrame:
     """Return a lazy view of a file with a JSON object per line, in UTF-8 or UTF-16."""
     head = first_bytes(path, _LOOKED_AT)
     if not head.startswith(MARKED):
-        _check_keys(head, path)
+        check_keys(head, path)
         return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
     text = plain_text(path)
-    _check_keys(text[:_LOOKED_AT], path)
+    check_keys(text[:_LOOKED_AT], path)
     return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None).lazy()
 
 
 def scan_json_list(path: Path) -> pl.LazyFrame:
     """Return a lazy view of a file with one list of JSON objects."""
     text = plain_text(path)
-    for row, twice in enumerate(_repeated_keys(_first_objects(text)), start=1):
-        _refuse(twice, row, path)
+    check_list_keys(text, path)
     return pl.read_json(io.BytesIO(text), infer_schema_length=None).lazy()
 
 
-def _check_keys(head: bytes, path: Path) -> None:
+def check_list_keys(text: bytes, path: Path) -> None:
+    """Refuse a list of which an object, as far as is looked, has a key twice."""
+    for row, twice in enumerate(_repeated_keys(_first_objects(text)), start=1):
+        _refuse(twice, row, path)
+
+
+def check_keys(head: bytes, path: Path) -> None:
+    """Refuse lines of JSON of which an object in this start of the file has a key twice."""
     # The last line may be cut: it says nothing.
     lines = head.split(b"\n")[: -1 if len(head) >= _LOOKED_AT else None]
     rows = (line.decode("utf-8", "replace") for line in lines if line.strip())
