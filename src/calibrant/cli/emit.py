@@ -13,6 +13,7 @@ from calibrant.core.document import dump_document
 from calibrant.core.errors import printable
 from calibrant.report import print_block, terminal_blocks
 from calibrant.report.result import Result
+from calibrant.report.terminal import LEAST_WIDTH
 
 __all__ = ["emit", "failures_of"]
 
@@ -55,6 +56,7 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
     if json is not None:
         result.to_json(json)
     console = _Console()
+    console.width = max(console.width, LEAST_WIDTH)
     view = {name: outputs[name] for name in _VIEW if name in outputs}
     more = "   ".join(words for name, words in _MORE.items() if name in available)
     for block in terminal_blocks(result.to_dict(), width=console.width, more=more, **view):

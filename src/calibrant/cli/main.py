@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Any
@@ -101,6 +102,7 @@ def _say_version(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the command line; errors of the data end with one message and exit code 2."""
+    _prepare_output()
     try:
         sys.exit(app.main(prog_name="calibrant", standalone_mode=False) or 0)
     except CalibrantError as error:
@@ -120,6 +122,17 @@ def main() -> None:
             raise
         _drop_output()
         _end(f"calibrant: the output cannot be written: {error.strerror}", InputError.exit_code)
+
+
+def _prepare_output() -> None:
+    """Make both streams take any letter, and take nothing where they are closed (`>&-`)."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            # Kept open until the program ends, as the streams themselves are.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            stream.reconfigure(errors="replace")
 
 
 def _drop_output() -> None:

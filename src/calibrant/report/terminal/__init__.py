@@ -45,6 +45,10 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return blocks
 
 
+LEAST_WIDTH = 20
+"""A terminal may say that it has no columns at all (COLUMNS=0); nothing is laid out in fewer."""
+
+
 @lru_cache(maxsize=1)
 def kinds() -> dict[str, str]:
     """Return the kinds of documents that have tables, with the module of each."""
@@ -80,6 +84,7 @@ def terminal_blocks(
     more
         How to see more.
     """
+    width = max(width, LEAST_WIDTH)
     blocks = document_blocks(document)
     if full or kind_of(document) in LISTS:
         return [_safe(part) for block in blocks for part in _rich(block, width)]
@@ -104,6 +109,7 @@ def render_text(
     more: str = MORE,
 ) -> str:
     """Return the terminal view as plain text."""
+    width = max(width, LEAST_WIDTH)
     console = Console(width=width, color_system=None, force_terminal=False)
     with console.capture() as capture:
         for block in terminal_blocks(
