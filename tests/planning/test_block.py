@@ -116,3 +116,15 @@ def test_the_interval_of_the_steepness_holds_the_true_one(bend):
         found = verification_block(p, y.astype(float), rng=seed)["lipschitz"]
         held += found.low <= true + 1e-9 <= found.high + 2e-9
     assert held >= 55
+
+
+@pytest.mark.parametrize("questions", [1, 2, 30])
+def test_questions_that_are_all_alike_are_no_certainty(questions):
+    """The error rate of one question with a right and a wrong answer was 0.5, from 0.5 to 0.5."""
+    units = np.repeat(np.arange(questions), 2)
+    found = verification_block(
+        np.full(units.size, 0.7), np.tile([1, 0], questions), units=units, rng=0
+    )
+    rate, error = found["error_rate"], found["resolution"]["ece"]
+    assert rate.high - rate.low > 0.5 / questions**0.5
+    assert 0 <= error.low <= error.value < error.high <= 1

@@ -241,6 +241,10 @@ def _checked(
     return p, y, w, None if names.size == p.size else index.astype(np.intp)
 
 
+# Less than this is no spread.
+ROUNDING = 1e-12
+
+
 def _label_count(w: Floats, u: Indices | None) -> int:
     if u is not None:
         w = np.asarray(np.bincount(u, weights=w), dtype=np.float64)
@@ -253,8 +257,11 @@ def _error_rate(observed: Cells, draws: Cells, labels: int, plain: bool) -> Esti
     if plain or value in (0.0, 1.0):
         return _wilson(value, labels)
     rates = 1.0 - draws.hits.sum(axis=1) / draws.weight.sum(axis=1)
-    low, high = np.quantile(rates, (0.025, 0.975))
-    return Estimate(value, float(low), float(high), n=labels)
+    low, high = np.quantile(rates, (0.025, 0.975)).tolist()
+    if high - low <= ROUNDING:
+        # One question, or questions that are all alike: resampling sees no spread.
+        return _wilson(value, labels)
+    return Estimate(value, low, high, n=labels)
 
 
 def _wilson(value: float, labels: int) -> Estimate:
@@ -329,10 +336,10 @@ def _spread(
 
 def _resolution(spread: Spread, error_rate: Estimate) -> dict[str, Any]:
     value, low, high, if_calibrated = spread
-    if error_rate.value in (0.0, 1.0):
-        # All outcomes alike: resampling sees no spread, the interval of the rate does.
+    if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
+        # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
         slack = error_rate.high - error_rate.low
-        low, high = value - slack, value + slack
+        low, high = max(value - slack, 0.0), min(value + slack, 1.0)
     return {
         "ece": Estimate(value, max(0.0, min(low, value)), max(high, value), n=error_rate.n),
         "bins": ECE_BINS,
