@@ -339,9 +339,11 @@ def _resolution(spread: Spread, error_rate: Estimate) -> dict[str, Any]:
     if error_rate.value in (0.0, 1.0) or high - low <= ROUNDING:
         # All outcomes or questions alike: resampling sees no spread, the interval of the rate does.
         slack = error_rate.high - error_rate.low
-        low, high = max(value - slack, 0.0), min(value + slack, 1.0)
+        low, high = value - slack, value + slack
     return {
-        "ece": Estimate(value, max(0.0, min(low, value)), max(high, value), n=error_rate.n),
+        "ece": Estimate(
+            value, max(0.0, min(low, value)), min(max(high, value), 1.0), n=error_rate.n
+        ),
         "bins": ECE_BINS,
         "half_width": (high - low) / 2,
         "if_calibrated": if_calibrated,
