@@ -269,3 +269,12 @@ def test_no_error_among_few_answers_is_no_error_rate_of_zero():
     assert plan(table, claim="ece<0.05", error_rate=0.3)["data"]["warnings"][-1]["id"] != (
         "data.no_error"
     )
+
+
+def test_an_error_is_never_easier_to_rule_out_than_none():
+    """Two labels 'can show an error below 51 points; below 50, if its error is half of that'."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.3, 1, 2).round(2)
+        shows = plan(pl.DataFrame({"confidence": p}), labels=2)["plans"][0]["shows"]
+        assert shows["half"] is None or shows["calibrated"] <= shows["half"]

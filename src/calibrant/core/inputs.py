@@ -44,7 +44,7 @@ def check_input(path: str | Path) -> None:
             raise InputError(
                 "this is a pipe, not a file",
                 source=_shown(path),
-                hint="save what comes out of it as a file first",
+                hint="give what comes out of it as standard input, -, or save it as a file first",
             )
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):

@@ -110,11 +110,16 @@ def _shows(
     if labels is None:
         return None
     made = min(labels, p.size) if options["target"] == "pool" else labels
+    reach = claim_for_labels(p, made, power=power, **options)
+    half = claim_for_labels(p, made, power=power, share=0.5, **options)
+    if reach is not None and half is not None:
+        # Of a few labels, an error may by luck look smaller than none.
+        half = max(half, reach)
     found: dict[str, Any] = {
         "labels": made,
         "power": power,
-        "calibrated": claim_for_labels(p, made, power=power, **options),
-        "half": claim_for_labels(p, made, power=power, share=0.5, **options),
+        "calibrated": reach,
+        "half": half,
         "chance": None,
     }
     if threshold is not None:
