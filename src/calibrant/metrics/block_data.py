@@ -143,8 +143,7 @@ class BlockData:
     @cached_property
     def matched(self) -> float:
         """The debiased ECE."""
-        gaps = self.gaps
-        return matched_error(gaps.stats, inflation=gaps.inflation / gaps.caution)
+        return matched_error(self.gaps.stats, inflation=self.gaps.likely_inflation)
 
     @cached_property
     def gap_ends(self) -> GapIntervals:

@@ -266,7 +266,7 @@ def area_interval(
     --------
     >>> low, high, how = area_interval(0.8, 0.01, 98, 2, 0.95)
     >>> round(low, 2), round(high, 2), how
-    (0.45, 0.95, 'score and delong')
+    (0.38, 0.92, 'score and delong')
     >>> area_interval(0.8, 0.05, 50, 50, 0.95)[2]
     'delong-logit'
     """

@@ -82,7 +82,7 @@ def _add_intervals(few: Sequence[RowBlock]) -> None:
     smooth = smooth_intervals(
         [block.smooth_task for block in few], level=level, resamples=resamples
     )
-    matched = matched_errors([own.stats for own in gaps], [own.inflation for own in gaps])
+    matched = matched_errors([own.stats for own in gaps], [own.likely_inflation for own in gaps])
     corp = corp_intervals([block.corp_task for block in few], level=level)
     for number, block in enumerate(few):
         block.corp_ends = corp[number]

@@ -49,6 +49,11 @@ class GapModel:
         return ("rows", "inflation")
 
     @property
+    def likely_inflation(self) -> Any:
+        """The inflation as it is estimated, without caution."""
+        return self.inflation / self.caution
+
+    @property
     def residual(self) -> FloatArray:
         """Share of the bin times its gap; their absolute sum is the ECE."""
         return self.stats.mass * self.stats.gap
