@@ -8,7 +8,7 @@ import calibrant
 
 def calls(*given):
     command = [sys.executable, "-m", "calibrant", *given]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_version_is_that_of_the_package():

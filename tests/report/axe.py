@@ -21,7 +21,7 @@ def axe_script():
             pytest.skip("NO NPM: install npm to check pages with axe-core")
         FOLDER.mkdir(exist_ok=True)
         command = [npm, "install", "--silent", "--no-audit", "--no-fund", f"axe-core@{VERSION}"]
-        done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, timeout=600)
         if done.returncode or not path.is_file():
             pytest.skip(f"NO AXE-CORE: npm could not fetch it: {done.stderr[-300:]}")
     return path.read_text(encoding="utf-8")

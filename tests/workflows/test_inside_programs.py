@@ -31,7 +31,7 @@ def test_a_process_spawned_after_an_audit_can_audit_too():
     child = context.Process(target=_in_child, args=(queue,))
     child.start()
     try:
-        there = queue.get(timeout=90)
+        there = queue.get(timeout=300)
     finally:
         child.join(5)
         if child.is_alive():
@@ -72,7 +72,7 @@ context = multiprocessing.get_context("fork")
 queue = context.Queue()
 process = context.Process(target=child, args=(queue,))
 process.start()
-print(queue.get(timeout=60))
+print(queue.get(timeout=300))
 process.join(10)
 """
     )
@@ -90,7 +90,7 @@ context = multiprocessing.get_context("fork")
 queue = context.Queue()
 process = context.Process(target=child, args=(queue,))
 process.start()
-print(queue.get(timeout=120))
+print(queue.get(timeout=300))
 process.join(10)
 """
     )
