@@ -86,5 +86,10 @@ def test_python_keeps_inputs_as_well(table):
         cal.import_logs([table], out=table)
     with pytest.raises(InputError, match="never written over"):
         cal.decide(table, max_error=0.4, save=table)
+    result = cal.audit(table, resamples=20)
+    for write in (result.to_json, result.to_html):
+        with pytest.raises(InputError, match="never written over"):
+            write(table)
     assert table.read_bytes() == held
-    cal.audit(table, resamples=20).to_json(table.with_name("audit.json"))
+    result.to_json(table.with_name("audit.json"))
+    result.to_json(table.with_name("audit.json"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from calibrant.core.document import dump_document, kind_of, plain
 from calibrant.core.errors import InputError
-from calibrant.core.output import writing
+from calibrant.core.output import check_kept, writing
 from calibrant.core.registry import did_you_mean
 
 __all__ = ["Result"]
@@ -98,6 +98,7 @@ class Result(Mapping[str, Any]):
 
     def to_json(self, path: str | Path) -> None:
         """Write the document as JSON."""
+        self._check_place(path)
         with writing(path):
             Path(path).write_bytes(dump_document(self._document))
 
@@ -107,9 +108,15 @@ class Result(Mapping[str, Any]):
 
         page = render_html([self._document])
         if path is not None:
+            self._check_place(path)
             with writing(path):
                 Path(path).write_text(page, encoding="utf-8")
         return page
+
+    def _check_place(self, path: str | Path) -> None:
+        """Refuse to write over what was read."""
+        read = self._document.get("input") or ()
+        check_kept([entry.get("path") for entry in read if isinstance(entry, Mapping)], [path])
 
     def to_markdown(self) -> str:
         """Return the tables as Markdown."""
