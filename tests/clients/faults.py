@@ -218,8 +218,8 @@ FAULTS: dict[str, Fault] = {
     "reset": Fault(SAME, lambda: reset),
     "half written": Fault(SAME, lambda: half_written),
     "cut between pieces": Fault(SAME, lambda: cut_chunks),
-    "silence": Fault(SAME, lambda: silence, timeout_s=1.0),
-    "a byte at a time": Fault(SAME, lambda: trickle, timeout_s=1.0),
+    "silence": Fault(SAME, lambda: silence, timeout_s=2.0),
+    "a byte at a time": Fault(SAME, lambda: trickle, timeout_s=2.0),
     "many headers": Fault(
         SAME, lambda: error(500, "no", headers={f"X-{i}": "y" * 500 for i in range(60)})
     ),

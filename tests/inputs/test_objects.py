@@ -196,4 +196,4 @@ def test_a_lazy_frame_is_read_without_a_warning():
     frame = pl.LazyFrame({"confidence": C, "correct": Y})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        cal.audit(frame, resamples=20)
+        assert cal.audit(frame, resamples=20)["results"][0]["n"] == len(C)
