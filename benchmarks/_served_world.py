@@ -36,12 +36,17 @@ def world(n, seed):
     return Answers(MODELS, pl.DataFrame({"topic": topic}), said, right, cost, extra)
 
 
-def saved_policy(path, seed=0):
-    """Choose a policy for 60 % of the cost on 4,000 questions, and save it."""
+def policy_of_two(seed=0):
+    """Choose a policy for 60 % of the cost on 4,000 questions."""
     answers = world(4000, seed)
     found = choose_policy(answers, StrategyOptions(), Target(budget=0.6), seed=0)
     promise = {"accuracy": found.accuracy, "cost": found.cost}
-    policy = MixedPolicy(found.policy, found.dials, found.share, promise, "2026-01-01", 4000)
+    return MixedPolicy(found.policy, found.dials, found.share, promise, "2026-01-01", 4000)
+
+
+def saved_policy(path, seed=0):
+    """Save such a policy."""
+    policy = policy_of_two(seed)
     policy.save(path)
     return policy
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
+from benchmarks._served_world import policy_of_two
+from benchmarks._served_world import world as two_models
 from benchmarks.harness import Page, median_seconds, seconds
-from calibrant.epistemic import Cascade, TreeGroupingLoss
+from calibrant.epistemic import Cascade, Selective, TreeGroupingLoss
 from calibrant.epistemic.trees.partition import partition_loss
 from calibrant.epistemic.trees.tree import grow_tree
 
@@ -130,9 +132,35 @@ def served(page):
     page.text(f"The three trees have {leaves:,} leaves together.")
 
 
+def decided(page):
+    """Time one question through the policies that `decide` and `cascade` save."""
+    answers = two_models(4000, 0)
+    row = {"topic": "easy", "tokens": 30, "confidence": 0.5}
+    selective = Selective(max_error=0.4).fit(
+        answers.features.hstack(answers.answer_features["small"]),
+        answers.confidence[:, 0],
+        answers.correct[:, 0],
+    )
+    policy = policy_of_two()
+    said = {"small": {"confidence": 0.5, "tokens": 30}}
+    page.table(
+        "One question through a saved policy",
+        ["policy", "time", "target"],
+        [
+            ("decide", seconds(median_seconds(lambda: selective.policy_.decide(row))), "< 1 ms"),
+            (
+                "cascade of two models",
+                seconds(median_seconds(lambda: policy.policy.route({"topic": "easy"}, said))),
+                "< 1 ms",
+            ),
+        ],
+    )
+
+
 def main() -> None:
     page = Page("epistemic", "Epistemic error", packages=["numpy", "scikit-learn", "polars"])
     served(page)
+    decided(page)
     losses(page)
     trees(page, (100_000, 1_000_000))
     page.write()

@@ -265,7 +265,7 @@ def test_standard_input_and_growing_file(tmp_path, monkeypatch):
 
     thread = threading.Thread(target=grow)
     thread.start()
-    got = pl.concat(row_streams.follow_file(path, 250, 1.0), how="vertical_relaxed")
+    got = pl.concat(row_streams.follow_file(path, 250, 3.0), how="vertical_relaxed")
     thread.join()
     assert got.equals(frame.cast(got.schema))
 

@@ -137,10 +137,10 @@ def test_leaving_early_keeps_what_arrives(server, ledger):
 
 
 def test_cancelling_notes_what_was_abandoned(server, ledger, session):
-    server.behaviour.latency_s = 0.6
+    server.behaviour.latency_s = 10.0
 
     async def go():
-        client = client_of(server)
+        client = client_of(server, timeout_s=30.0)
         dispatcher = Dispatcher(client, ledger, drain_s=0.05)
 
         async def consume():
@@ -148,7 +148,8 @@ def test_cancelling_notes_what_was_abandoned(server, ledger, session):
                 pass
 
         task = asyncio.create_task(consume())
-        await asyncio.sleep(0.3)
+        while not server.under_way:
+            await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -238,7 +238,7 @@ def test_a_wait_beyond_patience_ends_the_run_and_says_so(server, session, wait):
     started = time.monotonic()
     with pytest.raises(EndpointRefusedError, match="asks to wait"):
         session(patience_s=5.0).run(ASKS)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize(
@@ -260,5 +260,5 @@ def test_a_dead_endpoint_ends_after_a_stated_time(server, ledger, place):
     started = time.monotonic()
     with pytest.raises(EndpointRefusedError, match=r"nothing answers at .* check base_url"):
         Session(server, ledger, client=client, patience_s=1.5).run(questions(200))
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
     assert ledger.failures() == [], "it is not the question's fault"
