@@ -16,6 +16,8 @@ __all__ = [
     "data_warnings",
     "guessed_warning",
     "kept_shares",
+    "likely_weights_warning",
+    "paired_warning",
     "unequal_note",
     "unequal_warnings",
     "unranked_warning",
@@ -257,6 +259,25 @@ def weightless_warning(rows: int) -> dict[str, Any]:
     """
     verbs = "has weight 0 and is" if rows == 1 else "have weight 0 and are"
     return _warning("weightless", [], f"{count(rows, 'row')} {verbs} left out.")
+
+
+def paired_warning() -> dict[str, Any]:
+    """Say that rows of tables without ids are held against each other by their numbers."""
+    text = "The tables have no question ids: rows of the same number are taken as one question."
+    return _warning("paired_by_row", [], text)
+
+
+def likely_weights_warning(column: str) -> dict[str, Any]:
+    """Say that a column that is called so is not taken for the weights.
+
+    Examples
+    --------
+    >>> likely_weights_warning("sample_weight")["text"]
+    'Column sample_weight plays no part. If it holds the weights of the rows, name it as weights.'
+    """
+    unless = "If it holds the weights of the rows, name it as weights."
+    text = f"Column {column} plays no part. {unless}"
+    return {"id": "data.likely_weights", "subject": {"columns": {"weights": column}}, "text": text}
 
 
 def unused_weights_warning() -> dict[str, Any]:

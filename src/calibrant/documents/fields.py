@@ -67,6 +67,7 @@ class _Head(Fields):
     input: list[InputFile]
     seed: int | None
     settings: dict[str, Any] | None
+    data: dict[str, Any] | None
     claims: list[Claim] | None
     next: NextStep | None
 
@@ -80,7 +81,6 @@ class AuditFields(_Head):
     dropped: dict[str, Any]
     results: list[AuditEntry]
     sem_ece: list[SemanticEntry] | None
-    data: dict[str, Any] | None
     reading: dict[str, Any] | None
 
 

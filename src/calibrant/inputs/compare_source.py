@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -109,17 +109,6 @@ def one_sided(
     return [name for name in outcomes if name not in alike], told
 
 
-def _of_models(scores: Scores, models: Sequence[str] | None) -> Scores:
-    """Return the rows of the models that are compared: what others lack is not asked for."""
-    if models is None:
-        return scores
-    named = pl.col("model").is_in(list(models))
-    rejected = scores.rejected
-    if "model" in rejected.columns:
-        rejected = rejected.filter(named)
-    return replace(scores, frame=scores.frame.filter(named), rejected=rejected)
-
-
 def table_source(
     opened: Opened,
     candidates: Any,
@@ -160,7 +149,7 @@ def table_source(
             features=list(by),
             by=by,
         )
-    asked = _of_models(scores, models)
+    asked = scores.only(model=models)
     found, refused, taken_out = _comparisons(scores, by, models, ranking)
     streams = [partial(named_stream, seed, "compare", *key.keys.values()) for key, _, _ in found]
     read = TableReader([whole for _, _, whole in found], streams)

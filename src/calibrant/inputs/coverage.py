@@ -12,16 +12,19 @@ from scipy import special
 from calibrant.claims.data import (
     coverage_document,
     guessed_warning,
+    likely_weights_warning,
+    paired_warning,
     unused_weights_warning,
     weightless_warning,
 )
 from calibrant.records import Scores
-from calibrant.records.weights import row_weights
+from calibrant.records.scored.weights import row_weights
 
-__all__ = ["table_coverage"]
+__all__ = ["reading_warnings", "row_warnings", "table_coverage"]
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
+_ABOUT_MODELS = ("data.never_right", "data.always_right", "data.few_values")
 _NOTHING: Mapping[str, Any] = {"n": 0, "questions": 0, "accuracy": None, "values": None}
 _UNRELATED: Mapping[str, Any] = {
     "missing_accuracy": None,
@@ -76,13 +79,47 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
         "questions_shared_by_all": shared,
     }
     found = coverage_document(models, **whole)
-    if weightless:
-        found["warnings"].append(weightless_warning(scores.weightless.height))
-    if not weighs_rows and row_weights(kept) is not None:
-        found["warnings"].append(unused_weights_warning())
+    found["warnings"] += reading_warnings(
+        weightless=scores.weightless.height,
+        weights_unused=not weighs_rows and row_weights(kept) is not None,
+        likely_weights=scores.likely_weights if weighs_rows else None,
+        paired=scores.paired_by_row,
+        guessed=scores.guessed,
+    )
     if scores.guessed:
         found["guessed_columns"] = dict(scores.guessed)
-        found["warnings"].append(guessed_warning(scores.guessed))
+    return found
+
+
+def row_warnings(scores: Scores) -> list[dict[str, Any]]:
+    """Return what is to be known about the rows of a verb that tests no model and has no weights.
+
+    A model that is never right has its threshold and its groups all the same.
+    """
+    lost = table_coverage(scores, weighs_rows=False)["warnings"]
+    return [warning for warning in lost if warning["id"] not in _ABOUT_MODELS]
+
+
+def reading_warnings(
+    *,
+    weightless: int = 0,
+    weights_unused: bool = False,
+    likely_weights: str | None = None,
+    paired: bool = False,
+    guessed: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Say how rows were read: their weights, their ids, columns that were known by their names."""
+    found = []
+    if weightless:
+        found.append(weightless_warning(weightless))
+    if weights_unused:
+        found.append(unused_weights_warning())
+    if likely_weights is not None:
+        found.append(likely_weights_warning(likely_weights))
+    if paired:
+        found.append(paired_warning())
+    if guessed:
+        found.append(guessed_warning(guessed))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = [
     "vector_column",
     "without_missing",
 ]
+
+FEATURE_MISSING = "feature_missing"
 
 
 def refuse_outcome(features: Sequence[str], correct: str | None) -> None:
@@ -73,35 +76,35 @@ def scores_source(data: Any) -> Any:
     return open_input(data).probabilities_table()
 
 
-def without_missing(
-    scores: Scores, columns: Sequence[str], on_invalid: str
-) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Return the rows that have all features; missing ones are an error or are counted."""
-    dropped = dict(scores.dropped)
+def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str) -> Scores:
+    """Return the rows that have all features; missing ones are an error or are left out."""
     frame = scores.frame
     missing = pl.any_horizontal(
         *(_is_missing(name, frame.schema[name]) for name in columns), pl.lit(False)
     )
     bad = frame.select(missing.alias("bad"))["bad"]
-    if bad.any():
-        if on_invalid != "drop":
-            name = next(
-                n
-                for n in columns
-                if frame.select(_is_missing(n, frame.schema[n])).to_series().any()
-            )
-            raise InputError(
-                f"the feature {name!r} is missing in {int(bad.sum())} of {frame.height} rows",
-                source=scores.source,
-                hint=Hint(
-                    "fill it with a category of its own, or use {on_invalid} to leave such rows "
-                    "out and have them counted",
-                    on_invalid="drop",
-                ),
-            )
-        dropped["feature_missing"] = int(bad.sum())
-        frame = frame.filter(~bad)
-    return frame, dropped
+    if not bad.any():
+        return scores
+    if on_invalid != "drop":
+        name = next(
+            n for n in columns if frame.select(_is_missing(n, frame.schema[n])).to_series().any()
+        )
+        raise InputError(
+            f"the feature {name!r} is missing in {int(bad.sum())} of {frame.height} rows",
+            source=scores.source,
+            hint=Hint(
+                "fill it with a category of its own, or use {on_invalid} to leave such rows "
+                "out and have them counted",
+                on_invalid="drop",
+            ),
+        )
+    lost = frame.filter(bad).with_columns(rule=pl.lit(FEATURE_MISSING))
+    return replace(
+        scores,
+        frame=frame.filter(~bad),
+        dropped={**scores.dropped, FEATURE_MISSING: lost.height},
+        rejected=pl.concat([scores.rejected, lost], how="diagonal_relaxed"),
+    )
 
 
 def _is_missing(name: str, dtype: pl.DataType) -> pl.Expr:

@@ -31,6 +31,7 @@ _USUAL: dict[str, tuple[str, ...]] = {
         "answeredcorrectly",
     ),
     "model": ("model", "modelname", "modelid"),
+    "weights": ("weight", "weights", "sampleweight", "sampleweights", "rowweight", "rowweights"),
 }
 
 

@@ -12,6 +12,8 @@ from calibrant.records.columns import guessed_column
 __all__ = ["ROLES", "require_column", "resolve_roles"]
 
 LISTS = ("confidence", "question_id")
+# A weight may be that of a parcel: it changes every number, so somebody has to say that it is one.
+NEVER_GUESSED = ("weights",)
 ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights")
 
 
@@ -34,7 +36,9 @@ def resolve_roles(
     for role in ROLES:
         wanted = asked[role]
         if wanted is None:
-            own = role if role in names else guessed_column(role, names)
+            own = role if role in names else None
+            if own is None and role not in NEVER_GUESSED:
+                own = guessed_column(role, names)
             if own is None and role in ("confidence", "correct"):
                 raise InputError(
                     f"there is no column {role!r}",

@@ -2,86 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.records.columns import joined_id, with_fields
+from calibrant.records.columns import guessed_column, joined_id, with_fields
 from calibrant.records.roles import ROLES, require_column, resolve_roles
 from calibrant.records.row_errors import counts_text, row_error
-from calibrant.records.rules import PERCENTAGES, RULES, broken_rule
+from calibrant.records.rules import PERCENTAGES, broken_rule
+from calibrant.records.scored.several import joined_scores, named_model
+from calibrant.records.scored.table import ScoreBlock, Scores
+from calibrant.records.scored.weights import split_weightless
 from calibrant.records.tables import collect, column_names, scan_table, source_name
-from calibrant.records.weights import row_weights, split_weightless
 
 __all__ = ["ScoreBlock", "Scores", "load_scores"]
 
 _MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreBlock:
-    """The rows of one model, method and group, as arrays.
-
-    `units` holds an integer code per question where a question has several rows, else None.
-    """
-
-    keys: Mapping[str, str]
-    confidence: npt.NDArray[np.floating[Any]]
-    correct: npt.NDArray[np.float64]
-    weights: npt.NDArray[np.float64] | None
-    units: npt.NDArray[np.int64] | None
-    frame: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """A checked scores table.
-
-    `dropped` counts rows left out by rule, `dropped_rows` names the first few of each
-    (1-based data rows), `rejected` holds all of them with the column ``rule`` (and text that is
-    no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
-    the roles that no column filled: the question id is then the row number, the model
-    ``"model"`` and the method the name of the confidence column. `guessed` names the columns that
-    were taken for a role because of what they are called. `weightless` holds the rows of weight 0,
-    which are not there for any question about the table.
-    """
-
-    frame: pl.DataFrame
-    source: str
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
-    rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
-    assumed: tuple[str, ...] = ()
-    guessed: Mapping[str, str] = field(default_factory=dict)
-    weightless: pl.DataFrame = field(default_factory=pl.DataFrame)
-
-    @property
-    def emptied(self) -> list[str]:
-        """Models of which every row was left out; their count alone would not name them."""
-        out = [part for part in (self.rejected, self.weightless) if "model" in part.columns]
-        named = {str(name) for part in out for name in part["model"].drop_nulls().unique()}
-        return sorted(named - {*map(str, self.frame["model"].unique())})
-
-    def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
-        """Yield a block per (model, method), then per value of each column in `by`."""
-        for column in by:
-            require_column(column, self.frame.columns, self.source, role="by")
-        for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
-            # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
-            unique = "question_id" in self.assumed
-            yield _block(pair, (), unique=unique)
-            for column in by:
-                for part in pair.partition_by(column, maintain_order=True):
-                    yield _block(part, (column,), unique=unique)
 
 
 def load_scores(
@@ -191,7 +134,9 @@ and compare; otherwise use on_invalid="drop" to leave such rows out and have the
         for role, name in given.items()
         if name is None and roles[role] not in ([], [role])
     }
-    return replace(checked, assumed=assumed, guessed=guessed)
+    unused = [column for column in names if column not in (*(features or ()), *by)]
+    likely = None if roles["weights"] else guessed_column("weights", unused)
+    return replace(checked, assumed=assumed, guessed=guessed, likely_weights=likely)
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
@@ -206,36 +151,13 @@ def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
         with error_source(str(name)):
             part = _named_after_file(load_scores(source, **options), source)
         parts.append(replace(part, source=str(name)))
-    dropped: dict[str, int] = {}
-    rows: dict[str, list[str]] = {}
-    for part in parts:
-        for rule, count in part.dropped.items():
-            dropped[rule] = dropped.get(rule, 0) + count
-            rows.setdefault(rule, []).extend(f"{part.source}:{n}" for n in part.dropped_rows[rule])
-    frame = pl.concat([part.frame for part in parts], how="diagonal_relaxed")
-    if "weights" in frame.columns:
-        # Every row of a table without weights counts once.
-        frame = frame.with_columns(pl.col("weights").fill_null(1.0))
-    keys = ["model", "method", "question_id"]
-    if not options["repeats"] and frame.select(pl.struct(keys).is_duplicated().any()).item():
-        again = frame.filter(pl.struct(keys).is_duplicated()).row(0, named=True)
-        raise InputError(
-            f"two tables hold the same question, model and method: {[again[key] for key in keys]}",
-            source=source_name(sources),
-            hint=RULES["duplicate_row"].hint,
-        )
-    rejected, weightless = (
-        pl.concat([getattr(part, name) for part in parts], how="diagonal_relaxed")
-        for name in ("rejected", "weightless")
-    )
-    return Scores(frame, source_name(sources), dropped, rows, rejected, weightless=weightless)
+    return joined_scores(parts, source_name(sources), repeats=options["repeats"])
 
 
 def _named_after_file(scores: Scores, source: Any) -> Scores:
     if not isinstance(source, str | Path) or "model" not in scores.assumed:
         return scores
-    frame = scores.frame.with_columns(model=pl.lit(Path(source).name.split(".")[0]))
-    return replace(scores, frame=frame)
+    return named_model(scores, Path(source).name.split(".")[0])
 
 
 def _named_columns(*wanted: str | None) -> list[str]:
@@ -381,18 +303,3 @@ def _clean(frame: pl.DataFrame, source: str) -> Scores:
         return Scores(clean, source)
     kept, weightless = split_weightless(clean)
     return Scores(kept, source, weightless=weightless)
-
-
-def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBlock:
-    first = frame.row(0, named=True)
-    keys = {name: str(first[name]) for name in ("model", "method", *by)}
-    ids = frame["question_id"]
-    repeated = not unique and ids.n_unique() < frame.height
-    return ScoreBlock(
-        keys=keys,
-        confidence=frame["confidence"].to_numpy(),
-        correct=frame["correct"].to_numpy(),
-        weights=row_weights(frame),
-        units=ids.rank("dense").cast(pl.Int64).to_numpy() - 1 if repeated else None,
-        frame=frame,
-    )

@@ -75,7 +75,8 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     results = document.get("results") or []
     if kind == "audit" and results:
         pool = (document.get("reading") or {}).get("drawn_from")
-        return _audited(whole_entries(document), pool)
+        asked = (document.get("data") or {}).get("questions")
+        return _audited(whole_entries(document), pool, asked)
     if kind == "audit" and document.get("sem_ece"):
         block = document["sem_ece"][0]
         return [f"{count(block['questions'], 'question')} x {count(block['draws'], 'draw')}"]
@@ -99,7 +100,7 @@ def _amounts(document: Mapping[str, Any], kind: str) -> list[str]:
     return []
 
 
-def _audited(whole: list[Mapping[str, Any]], pool: int | None) -> list[str]:
+def _audited(whole: list[Mapping[str, Any]], pool: int | None, asked: int | None) -> list[str]:
     methods = {str(entry["method"]) for entry in whole}
     models = {str(entry["model"]) for entry in whole}
     found = [f"{len(methods)} confidences"]
@@ -109,7 +110,8 @@ def _audited(whole: list[Mapping[str, Any]], pool: int | None) -> list[str]:
         found.append(f"{len(models)} models")
     if pool is not None:
         return [*found, _labelled((entry["n"] for entry in whole), pool)]
-    return [*found, count(max(entry["questions"] for entry in whole), "question")]
+    own = max(entry["questions"] for entry in whole)
+    return [*found, count(own if asked is None else asked, "question")]
 
 
 def _kept(results: Sequence[Mapping[str, Any]]) -> str:

@@ -20,6 +20,7 @@ from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
+from calibrant.inputs.coverage import row_warnings
 from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
@@ -253,9 +254,8 @@ def cascade(
     columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
     columns |= {"method": method, "question": question}
     scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
-    frame, dropped = without_missing(scores, kept, on_invalid)
-    frame = one_method(frame, only_method)
-    frame, names, embedder = embedded(frame, list(features), embed, embed_dimensions)
+    scores = one_method(without_missing(scores, kept, on_invalid), only_method)
+    frame, names, embedder = embedded(scores.frame, list(features), embed, embed_dimensions)
     refuse_unknown_prices(price, frame["model"].unique().to_list())
     answers, left_out = aligned_answers(
         frame,
@@ -297,7 +297,8 @@ def cascade(
         **document_head("cascade", data, seed=seed, settings=settings),
         "decision": chosen.decision,
         "embedding": embedder,
-        "dropped": dropped | left_out,
+        "dropped": {**scores.dropped, **left_out},
+        "data": {"warnings": row_warnings(scores.only(model=models))},
         "results": [entry],
         "claims": [claim.to_dict() for claim in cascade_claims(plain(entry))],
     }

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import polars as pl
 
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
@@ -20,10 +18,11 @@ from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.epistemic.selective import Selective
+from calibrant.inputs.coverage import row_warnings
 from calibrant.inputs.features import refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.records import ScoreBlock, load_scores
+from calibrant.records import ScoreBlock, Scores, load_scores
 from calibrant.report.typed import DecideResult
 from calibrant.verbs._options import (
     ConfidenceColumn,
@@ -154,9 +153,9 @@ def decide(
         scores = load_scores(
             scores_source(data), **columns, on_invalid=on_invalid, features=list(features)
         )
-        frame, dropped = without_missing(scores, list(features), on_invalid)
-        frame = _chosen(_chosen(frame, "model", only_model), "method", only_method)
-        blocks = list(replace(scores, frame=frame).blocks())
+        scores = without_missing(scores, list(features), on_invalid)
+        scores = _chosen(_chosen(scores, "model", only_model), "method", only_method)
+        blocks = list(scores.blocks())
     if save is not None and len(blocks) > 1:
         raise InputError(
             f"a policy is for one model and method; the table has {len(blocks)}",
@@ -176,16 +175,23 @@ def decide(
         for entry in plain(results)
         for claim in decide_claims(entry, named=len(results) > 1)
     ]
-    return DecideResult({**head, "dropped": dropped, "results": results, "claims": claims})
+    document = {
+        **head,
+        "dropped": dict(scores.dropped),
+        "data": {"warnings": row_warnings(scores)},
+        "results": results,
+        "claims": claims,
+    }
+    return DecideResult(document)
 
 
-def _chosen(frame: pl.DataFrame, column: str, wanted: str | None) -> pl.DataFrame:
+def _chosen(scores: Scores, column: str, wanted: str | None) -> Scores:
     if wanted is None:
-        return frame
-    known = sorted(frame[column].cast(pl.String).unique().to_list())
+        return scores
+    known = sorted(scores.frame[column].unique().to_list())
     if wanted not in known:
         raise InputError(f"there is no {column} {wanted!r}", hint=did_you_mean(wanted, known))
-    return frame.filter(pl.col(column).cast(pl.String) == wanted)
+    return scores.only(**{column: [wanted]})
 
 
 def _fit(

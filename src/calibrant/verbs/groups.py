@@ -23,6 +23,7 @@ from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.epistemic.segments import GroupCorrector
 from calibrant.epistemic.segments.summary import across_models
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
+from calibrant.inputs.coverage import row_warnings
 from calibrant.inputs.features import (
     describing_columns,
     embed_texts,
@@ -188,9 +189,9 @@ def groups(
                 "which columns make the groups?", hint=features_hint(describing_columns(every))
             )
         scores = load_scores(source, **columns, on_invalid=on_invalid, features=kept)
-        frame, dropped = without_missing(scores, kept, on_invalid)
+        scores = without_missing(scores, kept, on_invalid)
         frame, names, numbers, texts = _described(
-            frame, list(features), embed, embed_dimensions, embed_with, seed
+            scores.frame, list(features), embed, embed_dimensions, embed_with, seed
         )
         blocks = _blocks(scores, frame, models)
     if save is not None and len(blocks) > 1:
@@ -214,7 +215,8 @@ def groups(
         **head,
         "features": names,
         "embedding": texts,
-        "dropped": dropped,
+        "dropped": dict(scores.dropped),
+        "data": {"warnings": row_warnings(scores.only(model=models))},
         "results": results,
         "claims": claims,
         "across": across_models(results) if several else [],

@@ -37,6 +37,7 @@ from calibrant.verbs.monitoring.batches import (
     stream_batches,
     tables_of,
 )
+from calibrant.verbs.monitoring.parts import PartCounts
 from calibrant.verbs.monitoring.reference import (
     Promise,
     baseline_of,
@@ -244,15 +245,14 @@ def monitor(
     promise = None if policy is None else Promise(policy)
     watches = load_state(state)
     resumed = {key: watch.last_time for key, watch in watches.items()}
-    dropped: dict[str, int] = {}
+    counts = PartCounts()
     rows_before = repeated = 0
     for part in tables_of(sources):
         with error_source(stream or source_name(part), rows_before=rows_before):
             scores = load_scores(part, repeats=True, labels="optional", **columns)
         if stream is not None:
             rows_before += len(part)
-        for rule, count in scores.dropped.items():
-            dropped[rule] = dropped.get(rule, 0) + count
+        counts.add(scores)
         for rows in scores.frame.partition_by(["model", "method"], maintain_order=True):
             key = (str(rows["model"][0]), str(rows["method"][0]))
             if key not in watches:
@@ -308,7 +308,14 @@ def monitor(
     head["schema"] = "calibrant.monitor/2"
     claims = [claim.to_dict() for claim in monitor_claims(plain(results))]
     return MonitorResult(
-        {**head, "claims": claims, "results": results, "repeated": repeated, "dropped": dropped}
+        {
+            **head,
+            "data": {"warnings": counts.warnings()},
+            "claims": claims,
+            "results": results,
+            "repeated": repeated,
+            "dropped": counts.dropped,
+        }
     )
 
 

@@ -13,6 +13,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.deferral.answers import Answers, every_question
 from calibrant.inputs.features import vector_column
+from calibrant.records import Scores
 
 __all__ = ["aligned_answers", "one_method", "prices", "refuse_unknown_prices"]
 
@@ -49,9 +50,9 @@ def refuse_unknown_prices(price: Mapping[str, float] | None, known: Sequence[str
         )
 
 
-def one_method(frame: pl.DataFrame, method: str | None) -> pl.DataFrame:
+def one_method(scores: Scores, method: str | None) -> Scores:
     """Return the rows of one method; where there are several, it must be named."""
-    known = sorted(frame["method"].unique().to_list())
+    known = sorted(scores.frame["method"].unique().to_list())
     if method is None and len(known) > 1:
         raise InputError(
             f"the table has {len(known)} methods, a cascade needs one: {', '.join(known)}",
@@ -59,7 +60,7 @@ def one_method(frame: pl.DataFrame, method: str | None) -> pl.DataFrame:
         )
     if method is not None and method not in known:
         raise InputError(f"there is no method {method!r}", hint=did_you_mean(method, known))
-    return frame if method is None else frame.filter(pl.col("method") == method)
+    return scores if method is None else scores.only(method=[method])
 
 
 def aligned_answers(

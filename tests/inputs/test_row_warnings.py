@@ -1,0 +1,97 @@
+"""Every verb says before its numbers which rows it was not given, and what it does not use."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+
+VERBS = {
+    "decide": lambda table: cal.decide(table, max_error=0.3, on_invalid="drop"),
+    "groups": lambda table: cal.groups(table, features=["topic"], on_invalid="drop"),
+    "cascade": lambda table: cal.cascade(
+        table, models=["a", "b"], price={"a": 1, "b": 2}, features=["topic"], on_invalid="drop"
+    ),
+    "monitor": lambda table: cal.monitor(table, every=100, on_invalid="drop"),
+    "compare": lambda table: cal.compare(table, on_invalid="drop", resamples=50),
+    "audit": lambda table: cal.audit(table, on_invalid="drop", resamples=20),
+}
+ONE_MODEL = ("decide", "groups", "monitor", "audit")
+
+
+def table(n=400):
+    rng = np.random.default_rng(0)
+    said = rng.random(2 * n)
+    return pl.DataFrame(
+        {
+            "question_id": np.tile(np.arange(n), 2).astype(str),
+            "model": np.repeat(["a", "b"], n),
+            "confidence": said,
+            "correct": (rng.random(2 * n) < said).astype(int),
+            "topic": rng.choice(["x", "y"], 2 * n)[np.tile(np.arange(n), 2)],
+        }
+    )
+
+
+def of_one(frame, verb):
+    return frame.filter(pl.col("model") == "a") if verb in ONE_MODEL else frame
+
+
+def told(document):
+    return [warning["id"] for warning in document["data"]["warnings"]]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_clean_rows_need_no_word(verb):
+    assert told(VERBS[verb](of_one(table(), verb))) == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_rows_that_are_left_out_are_told(verb):
+    frame = table(1000).with_columns(
+        confidence=pl.when(pl.int_range(pl.len()) % 3 == 0).then(1.5).otherwise("confidence")
+    )
+    assert "data.missing" in told(VERBS[verb](of_one(frame, verb)))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_weights_are_used_or_it_is_said_that_they_are_not(verb):
+    weights = np.random.default_rng(1).uniform(1, 3, 800)
+    weights[:7] = 0
+    document = VERBS[verb](of_one(table().with_columns(weights=weights), verb))
+    assert "data.weightless" in told(document)
+    assert ("data.weights_unused" in told(document)) == (verb != "audit")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_columns_known_by_their_names_are_told(verb):
+    frame = table().rename({"confidence": "p", "correct": "label"})
+    assert told(VERBS[verb](of_one(frame, verb))) == ["data.guessed"]
+
+
+@pytest.mark.parametrize("verb", ["decide", "groups"])
+def test_rows_without_a_feature_are_among_those_left_out(verb):
+    frame = of_one(table(), verb).with_columns(
+        topic=pl.when(pl.int_range(pl.len()) % 2 == 0).then(None).otherwise("topic")
+    )
+    options = {"max_error": 0.3} if verb == "decide" else {}
+    document = getattr(cal, verb)(frame, features=["topic"], on_invalid="drop", **options)
+    assert document["dropped"] == {"feature_missing": 200}
+    assert "data.missing" in told(document)
+
+
+def test_only_the_rows_that_were_asked_for_count():
+    frame = table().with_columns(
+        confidence=pl.when(pl.col("model") == "b").then(1.5).otherwise("confidence")
+    )
+    found = cal.decide(frame, max_error=0.3, only_model="a", on_invalid="drop")
+    assert told(found) == []
+
+
+@pytest.mark.parametrize("name", ["weight", "sample_weight", "Sample Weight"])
+def test_a_column_called_as_if_it_held_weights_is_told_of(name):
+    frame = of_one(table(), "audit").with_columns(pl.lit(2.0).alias(name))
+    document = cal.audit(frame, resamples=20)
+    assert told(document) == ["data.likely_weights"]
+    assert told(cal.audit(frame, weights=name, resamples=20)) == []
+    assert told(cal.audit(frame, by=[name], resamples=20)) == []
