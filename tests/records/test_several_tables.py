@@ -75,3 +75,27 @@ def test_columns_known_by_their_names_are_told_of_every_table(write):
     second = table(40).rename({"confidence": "conf"})
     found = cal.audit([write("alpha", first), write("beta", second)], resamples=20)
     assert "Column p or conf is read as the confidence." in texts(found)
+
+
+def test_files_of_one_name_in_two_folders_are_two_models(tmp_path):
+    files = []
+    for folder in ("small", "large"):
+        (tmp_path / folder).mkdir()
+        files.append(tmp_path / folder / "scores.csv")
+        table(60).write_csv(files[-1])
+    found = cal.audit(files, resamples=20)
+    assert [entry["model"] for entry in found["results"]] == ["small/scores", "large/scores"]
+    draws = table(
+        60, question_id=np.arange(60) // 4, draw=np.arange(60) % 4, class_id=0
+    ).with_columns(class_id="correct")
+    for file in files:
+        draws.drop("confidence").write_csv(file)
+    meanings = cal.audit(files, resamples=20)["sem_ece"]
+    assert [entry["model"] for entry in meanings] == ["small/scores", "large/scores"]
+
+
+@pytest.mark.parametrize("again", ["alpha.csv", "./alpha.csv"])
+def test_a_file_that_is_given_twice_is_refused(write, monkeypatch, again):
+    monkeypatch.chdir(write("alpha", table(40)).parent)
+    with pytest.raises(InputError, match="the file is given twice"):
+        cal.audit(["alpha.csv", again])

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import errno
 import stat
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from calibrant.core.errors import InputError
 
-__all__ = ["check_input"]
+__all__ = ["bare_name", "check_input"]
 
 _PARQUET = b"PAR1"
 # Head, length of the footer, tail.
 _LEAST_PARQUET = 12
+_SUFFIXES = {".csv", ".parquet", ".json", ".jsonl", ".ndjson", ".eval", ".tsv", ".gz", ".zst"}
+
+
+def bare_name(place: str) -> str:
+    """Return the name of a file without its folder and the endings of a table.
+
+    Examples
+    --------
+    >>> bare_name("runs/draws.jsonl.gz"), bare_name("llama-3.1.csv")
+    ('draws', 'llama-3.1')
+    """
+    path = PurePath(place.replace("\\", "/"))
+    while path.suffix.lower() in _SUFFIXES:
+        path = path.with_suffix("")
+    return path.name
 
 
 def check_input(path: str | Path) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.records.columns import guessed_column, joined_id, with_fields
+from calibrant.records.file_models import models_by_file
 from calibrant.records.roles import ROLES, require_column, resolve_roles
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import PERCENTAGES, broken_rule
@@ -142,22 +143,23 @@ and compare; otherwise use on_invalid="drop" to leave such rows out and have the
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
     if not sources:
         raise InputError("at least one table is needed")
+    models = models_by_file(sources)
     if len(sources) == 1:
-        return _named_after_file(load_scores(sources[0], **options), sources[0])
+        return _named(load_scores(sources[0], **options), models[0])
     parts = []
-    for number, source in enumerate(sources, start=1):
+    for number, (source, model) in enumerate(zip(sources, models, strict=True), start=1):
         # A table in memory has no name: which of them it is must be said all the same.
         name = source if isinstance(source, str | Path) else f"table {number} of {len(sources)}"
         with error_source(str(name)):
-            part = _named_after_file(load_scores(source, **options), source)
+            part = _named(load_scores(source, **options), model)
         parts.append(replace(part, source=str(name)))
     return joined_scores(parts, source_name(sources), repeats=options["repeats"])
 
 
-def _named_after_file(scores: Scores, source: Any) -> Scores:
-    if not isinstance(source, str | Path) or "model" not in scores.assumed:
+def _named(scores: Scores, model: str | None) -> Scores:
+    if model is None or "model" not in scores.assumed:
         return scores
-    return named_model(scores, Path(source).name.split(".")[0])
+    return named_model(scores, model)
 
 
 def _named_columns(*wanted: str | None) -> list[str]:

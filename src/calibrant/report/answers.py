@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
+from calibrant.core.inputs import bare_name
 from calibrant.report.openings import opening_claims
 
 __all__ = [
@@ -338,20 +338,13 @@ def source_name(document: Mapping[str, Any]) -> str:
     'draws'
     >>> source_name({"source": ["runs/a.csv", "runs/b.csv"]})
     'a and b'
+    >>> source_name({"source": ["a/scores.csv", "b/scores.csv"]})
+    '2 inputs'
     >>> source_name({"source": "a table in memory"})
     ''
     """
     places = given_places(document)
-    if len(places) > 2:
+    names = [bare_name(place) for place in places if place != "-"]
+    if len(places) > 2 or len(set(names)) < len(names):
         return f"{len(places)} inputs"
-    return " and ".join(_bare_name(place) for place in places if place != "-")
-
-
-def _bare_name(place: str) -> str:
-    path = PurePath(place.replace("\\", "/"))
-    while path.suffix.lower() in _SUFFIXES:
-        path = path.with_suffix("")
-    return path.name
-
-
-_SUFFIXES = {".csv", ".parquet", ".json", ".jsonl", ".ndjson", ".eval", ".tsv", ".gz", ".zst"}
+    return " and ".join(names)

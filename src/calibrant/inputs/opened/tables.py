@@ -18,6 +18,7 @@ from calibrant.inputs.raw_scores import scores_outside
 from calibrant.planning import require_labels
 from calibrant.records import Scores, load_scores, read_table, scan_table, source_name
 from calibrant.records.columns import guessed_column, with_fields
+from calibrant.records.file_models import models_by_file
 from calibrant.records.label_columns import WEIGHT
 from calibrant.records.tables import collect, column_names, plain_array
 
@@ -146,8 +147,11 @@ class OpenTables(Opened):
         tables = self.tables
         if not tables or not all(holds_draws(table, columns) for table in tables):
             return None
-        several = len(tables) > 1
-        read = [_table_draws(table, columns, several=several) for table in tables]
+        models = models_by_file(tables) if len(tables) > 1 else [None]
+        read = [
+            _table_draws(table, columns, model or "model")
+            for table, model in zip(tables, models, strict=True)
+        ]
         return pl.concat(read, how="diagonal_relaxed")
 
     def holds_only_draws(self, columns: Columns) -> bool:
@@ -217,7 +221,7 @@ def _outside(table: Any, options: AuditOptions) -> dict[str, int]:
     )
 
 
-def _table_draws(given: Any, columns: Columns, *, several: bool) -> pl.DataFrame:
+def _table_draws(given: Any, columns: Columns, model: str) -> pl.DataFrame:
     table = read_table(given)
     for role, name in _ROLES.items():
         asked = columns.get(role)
@@ -236,7 +240,5 @@ def _table_draws(given: Any, columns: Columns, *, several: bool) -> pl.DataFrame
             source=source_name(given),
         )
     if "model" not in table.columns:
-        named = several and isinstance(given, str | Path)
-        model = Path(given).name.split(".")[0] if named else "model"
         table = table.with_columns(model=pl.lit(model))
     return table.with_columns(pl.col("question_id", "model").cast(pl.String))

@@ -22,6 +22,7 @@ from calibrant.inputs.samples.given_grades import listed as listed_cells
 from calibrant.inputs.samples.matching import match_references
 from calibrant.records import Study, read_table, source_name
 from calibrant.records.convert import read_log, recognise
+from calibrant.records.file_models import models_by_file
 from calibrant.records.schemas import DRAWS
 from calibrant.sources import load_questions
 
@@ -100,7 +101,11 @@ def read_samples(
     wanted = columns or SampleColumns()
     parts = list(data) if isinstance(data, list | tuple) else [data]
     known = references is not None
-    read = [_read_one(part, wanted, several=len(parts) > 1, known=known) for part in parts]
+    models = models_by_file(parts) if len(parts) > 1 else [None]
+    read = [
+        _read_one(part, wanted, model=model or _MODEL, known=known)
+        for part, model in zip(parts, models, strict=True)
+    ]
     found = read[0] if len(read) == 1 else _joined(read)
     if references is not None:
         found = match_references(found, load_questions(references), source_name(references))
@@ -113,14 +118,13 @@ def _is_file(given: Any) -> bool:
     return isinstance(given, str | Path)
 
 
-def _read_one(data: Any, wanted: SampleColumns, *, several: bool, known: bool) -> Samples:
+def _read_one(data: Any, wanted: SampleColumns, *, model: str, known: bool) -> Samples:
     if isinstance(data, str | Path):
         if Study.is_study(data):
             return _from_study(Study(data))
         if recognise(data) is not None:
             return _from_log(data)
-    name = Path(data).name.split(".")[0] if several and isinstance(data, str | Path) else _MODEL
-    return _from_table(read_table(data), wanted, source_name(data), name, known=known)
+    return _from_table(read_table(data), wanted, source_name(data), model, known=known)
 
 
 def _from_study(study: Study) -> Samples:
