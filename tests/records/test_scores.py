@@ -233,8 +233,11 @@ def test_several_files_are_one_table_and_name_their_models(tmp_path):
         table().write_csv(tmp_path / f"{name}.csv")
     scores = load_scores([tmp_path / "small.csv", tmp_path / "large.csv"])
     assert [block.keys["model"] for block in scores.blocks()] == ["small", "large"]
+    again = table().with_columns(question_id=pl.int_range(pl.len()), model=pl.lit("m"))
+    for name in ("small", "large"):
+        again.write_csv(tmp_path / f"{name}.csv")
     with pytest.raises(InputError, match="two tables hold the same question"):
-        load_scores([tmp_path / "small.csv", tmp_path / "small.csv"])
+        load_scores([tmp_path / "small.csv", tmp_path / "large.csv"])
 
 
 def test_columns_that_contain_the_word_are_named_where_none_is_called_so():
