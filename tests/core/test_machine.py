@@ -1,6 +1,5 @@
 """How many cores there are to use."""
 
-import gc
 import os
 
 import pytest
@@ -19,16 +18,3 @@ def test_a_container_uses_no_more_than_its_share(monkeypatch, tmp_path, told, co
     monkeypatch.setattr(machine, "_QUOTA", place)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     assert machine.usable_cores() == cores
-
-
-def test_cycles_are_looked_for_again_afterwards_and_only_where_they_were_before():
-    with pytest.raises(ValueError, match="odd"), machine.cycles_left_alone():
-        raise ValueError("odd")
-    assert gc.isenabled()
-    gc.disable()
-    try:
-        with machine.cycles_left_alone():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["cycles_left_alone", "usable_cores"]
+__all__ = ["usable_cores"]
 
 # Where a container is told its share of the cores: microseconds in so many microseconds.
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
@@ -36,24 +33,3 @@ def _quota() -> int:
     except (OSError, ValueError, ZeroDivisionError):
         # No container, or no limit: the first word is 'max'.
         return 1_000_000
-
-
-@contextmanager
-def cycles_left_alone() -> Iterator[None]:
-    """Do not look for cycles among objects meanwhile: for work that keeps a great many of them.
-
-    Examples
-    --------
-    >>> with cycles_left_alone():
-    ...     gc.isenabled()
-    False
-    """
-    if not gc.isenabled():
-        # Whoever turned it off turns it on.
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

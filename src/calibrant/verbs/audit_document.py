@@ -19,7 +19,6 @@ from calibrant.claims.next_step import next_step
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
-from calibrant.core.machine import cycles_left_alone
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
@@ -143,8 +142,7 @@ def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, A
     # Loaded here: hardly an audit holds so many models.
     from calibrant.inputs.streams.processes import ProcessEngine
 
-    with cycles_left_alone():
-        yield from ProcessEngine().map(partial(_made_elsewhere, made), parts)
+    yield from ProcessEngine().map(partial(_made_elsewhere, made), parts)
 
 
 def _made_elsewhere(made: Made, some: Sequence[SourceBlock]) -> list[dict[str, Any]]:
