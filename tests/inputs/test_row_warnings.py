@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.records import load_scores
+from calibrant.verbs.monitoring.parts import PartCounts
 
 VERBS = {
     "decide": lambda table: cal.decide(table, max_error=0.3, on_invalid="drop"),
@@ -95,3 +97,22 @@ def test_a_column_called_as_if_it_held_weights_is_told_of(name):
     assert told(document) == ["data.likely_weights"]
     assert told(cal.audit(frame, weights=name, resamples=20)) == []
     assert told(cal.audit(frame, by=[name], resamples=20)) == []
+
+
+@pytest.mark.parametrize("verb", ["decide", "groups"])
+def test_a_sentence_about_part_of_the_rows_names_the_part(verb):
+    frame = of_one(table(), verb)
+    lost = pl.int_range(pl.len()) % 2 == 0
+    half = frame.with_columns(confidence=pl.when(lost).then(1.5).otherwise("confidence"))
+    for given, said in ((frame, False), (half, True)):
+        texts = [claim["text"] for claim in VERBS[verb](given)["claims"]]
+        assert texts
+        assert all(("This rests on 50 % of the rows." in text) == said for text in texts)
+
+
+def test_weights_that_differ_between_single_rows_of_a_stream_are_seen():
+    rows = of_one(table(), "monitor").with_columns(weights=pl.int_range(1, pl.len() + 1))
+    counts = PartCounts()
+    for row in rows.iter_slices(1):
+        counts.add(load_scores(row, repeats=True))
+    assert [warning["id"] for warning in counts.warnings()] == ["data.weights_unused"]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from calibrant.claims.audit_rules import ALL_OVER, MISCALIBRATED, OVER, SEPARATES, UNDER
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
-from calibrant.claims.data import kept_shares
+from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.margins import more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
-from calibrant.claims.words import count, percent, subject_name
+from calibrant.claims.words import count, subject_name
 from calibrant.core.method_words import method_name
 
 __all__ = ["audit_claims", "calibration_word", "is_claimed", "nothing_claimed"]
@@ -63,18 +62,11 @@ def audit_claims(
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
     methods = len({entry["method"] for entry in entries}) > 1
     claims = [
-        _resting(claim, kept.get((entry["model"], entry["method"])))
+        resting(claim, kept)
         for entry in told
         for claim in _entry_claims(entry, margin, constant, named=named, methods=methods)
     ]
     return [*_summaries(entries, claims), *claims]
-
-
-def _resting(claim: Claim, kept: float | None) -> Claim:
-    """Return a claim that names the share of the rows behind it, where the others are lost."""
-    if kept is None:
-        return claim
-    return replace(claim, text=f"{claim.text} This rests on {percent(kept)} of the rows.")
 
 
 def _entry_claims(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from calibrant.claims.claim import Claim
 from calibrant.claims.words import count, joined, percent
 from calibrant.core.method_words import method_name
 
@@ -18,6 +20,7 @@ __all__ = [
     "kept_shares",
     "likely_weights_warning",
     "paired_warning",
+    "resting",
     "unequal_note",
     "unequal_warnings",
     "unranked_warning",
@@ -82,6 +85,22 @@ def kept_shares(models: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], fl
     """
     lost = {(str(e["model"]), str(e["method"])): _missing_share(e) for e in models}
     return {key: 1 - share for key, (share, related) in lost.items() if _tells(share, related)}
+
+
+def resting(claim: Claim, kept: Mapping[tuple[str, str], float]) -> Claim:
+    """Return a claim that names the share of the rows behind it, where the others are lost.
+
+    Parameters
+    ----------
+    claim
+        About a model and a method.
+    kept
+        See `kept_shares`.
+    """
+    share = kept.get((str(claim.subject["model"]), str(claim.subject["method"])))
+    if share is None:
+        return claim
+    return replace(claim, text=f"{claim.text} This rests on {percent(share)} of the rows.")
 
 
 def _tells(share: float, related: bool) -> bool:

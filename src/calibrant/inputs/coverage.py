@@ -20,7 +20,7 @@ from calibrant.claims.data import (
 from calibrant.records import Scores
 from calibrant.records.scored.weights import row_weights
 
-__all__ = ["reading_warnings", "row_warnings", "table_coverage"]
+__all__ = ["reading_warnings", "row_coverage", "table_coverage"]
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
@@ -75,7 +75,7 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     whole = {
         "rows": kept.height,
         "rows_read": kept.height + rejected.height + scores.weightless.height,
-        "questions": int(kept["question_id"].n_unique()),
+        "questions": _questions(kept, kept_by),
         "questions_shared_by_all": shared,
     }
     found = coverage_document(models, **whole)
@@ -91,13 +91,14 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
     return found
 
 
-def row_warnings(scores: Scores) -> list[dict[str, Any]]:
-    """Return what is to be known about the rows of a verb that tests no model and has no weights.
+def row_coverage(scores: Scores) -> dict[str, Any]:
+    """Return the coverage for a verb that has no weights and tests no model as a whole.
 
     A model that is never right has its threshold and its groups all the same.
     """
-    lost = table_coverage(scores, weighs_rows=False)["warnings"]
-    return [warning for warning in lost if warning["id"] not in _ABOUT_MODELS]
+    found = table_coverage(scores, weighs_rows=False)
+    told = [warning for warning in found["warnings"] if warning["id"] not in _ABOUT_MODELS]
+    return {**found, "warnings": told}
 
 
 def reading_warnings(
@@ -137,6 +138,13 @@ def _counted(kept: pl.DataFrame) -> dict[Key, dict[str, Any]]:
     return _by_key(kept, **counts)
 
 
+def _questions(kept: pl.DataFrame, kept_by: Mapping[Key, Mapping[str, Any]]) -> int:
+    """Return how many questions there are; those of a single model are counted already."""
+    if len(kept_by) == 1:
+        return int(next(iter(kept_by.values()))["questions"])
+    return int(kept["question_id"].n_unique())
+
+
 def _by_key(frame: pl.DataFrame, **counts: pl.Expr) -> dict[Key, dict[str, Any]]:
     if "method" not in frame.columns:
         return {}
@@ -148,6 +156,8 @@ def _missing(kept: pl.DataFrame, rejected: pl.DataFrame) -> dict[Key, int]:
     """Return how many questions of its method each model has no row for, not even a dropped one."""
     tables = [table for table in (kept, rejected) if "method" in table.columns]
     named = pl.concat([table.select(*_KEYS, "question_id") for table in tables])
+    if named["model"].n_unique() == 1:
+        return {}  # there is nobody else whose questions it could lack
     asked = named.drop_nulls("question_id")
     every = asked.group_by("method").agg(pl.col("question_id").n_unique().alias("_all"))
     own = asked.group_by(_KEYS).agg(pl.col("question_id").n_unique().alias("_own"))

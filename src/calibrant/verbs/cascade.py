@@ -20,7 +20,7 @@ from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
-from calibrant.inputs.coverage import row_warnings
+from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
@@ -298,7 +298,7 @@ def cascade(
         "decision": chosen.decision,
         "embedding": embedder,
         "dropped": {**scores.dropped, **left_out},
-        "data": {"warnings": row_warnings(scores.only(model=models))},
+        "data": row_coverage(scores.only(model=models)),
         "results": [entry],
         "claims": [claim.to_dict() for claim in cascade_claims(plain(entry))],
     }

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
@@ -18,7 +19,7 @@ from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.epistemic.selective import Selective
-from calibrant.inputs.coverage import row_warnings
+from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.features import refuse_outcome, scores_source, without_missing
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
@@ -170,15 +171,17 @@ def decide(
         {**block.keys, **_entry(fit, block, delta), "path": None if save is None else str(save)}
         for block, fit in zip(blocks, fits, strict=True)
     ]
+    covered = row_coverage(scores)
+    kept = kept_shares(covered["models"])
     claims = [
-        claim.to_dict()
+        resting(claim, kept).to_dict()
         for entry in plain(results)
         for claim in decide_claims(entry, named=len(results) > 1)
     ]
     document = {
         **head,
         "dropped": dict(scores.dropped),
-        "data": {"warnings": row_warnings(scores)},
+        "data": covered,
         "results": results,
         "claims": claims,
     }

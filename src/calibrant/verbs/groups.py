@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import polars as pl
 
+from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.groups import groups_claims
 from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
@@ -23,7 +24,7 @@ from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.epistemic.segments import GroupCorrector
 from calibrant.epistemic.segments.summary import across_models
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
-from calibrant.inputs.coverage import row_warnings
+from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.features import (
     describing_columns,
     embed_texts,
@@ -206,8 +207,10 @@ def groups(
             _signed(found[0][1], blocks[0], head).save(save)
     results = [entry for entry, _ in found]
     several = len(results) > 1
+    covered = row_coverage(scores.only(model=models))
+    kept_of = kept_shares(covered["models"])
     claims = [
-        claim.to_dict()
+        resting(claim, kept_of).to_dict()
         for entry in plain(results)
         for claim in groups_claims(entry, named=several, costs=costs is not None)
     ]
@@ -216,7 +219,7 @@ def groups(
         "features": names,
         "embedding": texts,
         "dropped": dict(scores.dropped),
-        "data": {"warnings": row_warnings(scores.only(model=models))},
+        "data": covered,
         "results": results,
         "claims": claims,
         "across": across_models(results) if several else [],

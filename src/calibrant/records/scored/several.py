@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import polars as pl
 
@@ -71,13 +70,8 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
 
 
 def _with_columns(scores: Scores, **columns: pl.Expr) -> Scores:
-    """Return the table with columns in place of others, in the rows that are left out too."""
-    changed = {
-        name: part.with_columns(**columns) if part.width else part
-        for name in ("frame", "rejected", "weightless")
-        if (part := getattr(scores, name)) is not None
-    }
-    return replace(scores, **changed)
+    """Return the table with columns in place of others; a part without rows may have none."""
+    return scores.each(lambda part: part.with_columns(**columns) if part.width else part)
 
 
 def _row_by_row(parts: Sequence[Scores]) -> bool:

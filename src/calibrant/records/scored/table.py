@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,11 +74,15 @@ class Scores:
             named = {column: names for column, names in chosen.items() if column in part.columns}
             return part.filter(*(pl.col(column).is_in(names) for column, names in named.items()))
 
+        return self.each(kept)
+
+    def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
+        """Return the table with its rows changed, those that are left out too."""
         return replace(
             self,
-            frame=kept(self.frame),
-            rejected=kept(self.rejected),
-            weightless=kept(self.weightless),
+            frame=change(self.frame),
+            rejected=change(self.rejected),
+            weightless=change(self.weightless),
         )
 
     def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:

@@ -7,7 +7,6 @@ from typing import Any
 from calibrant.claims.data import data_warnings
 from calibrant.inputs.coverage import reading_warnings
 from calibrant.records import Scores
-from calibrant.records.scored.weights import row_weights
 
 __all__ = ["PartCounts"]
 
@@ -27,7 +26,7 @@ class PartCounts:
     def __init__(self) -> None:
         self.dropped: dict[str, int] = {}
         self._rows = self._weightless = 0
-        self._weighted = False
+        self._weights: set[float] = set()
         self._guessed: dict[str, str] = {}
 
     def add(self, scores: Scores) -> None:
@@ -36,7 +35,10 @@ class PartCounts:
             self.dropped[rule] = self.dropped.get(rule, 0) + count
         self._rows += scores.frame.height
         self._weightless += scores.weightless.height
-        self._weighted |= row_weights(scores.frame) is not None
+        # A part may be one row: weights differ within parts, or between them.
+        if "weights" in scores.frame.columns:
+            weights = scores.frame["weights"].to_numpy()
+            self._weights |= {float(weights.min()), float(weights.max())}
         self._guessed |= scores.guessed
 
     def warnings(self) -> list[dict[str, Any]]:
@@ -47,7 +49,7 @@ class PartCounts:
             *data_warnings([{**whole, "dropped": lost, "expected": self._rows + lost}]),
             *reading_warnings(
                 weightless=self._weightless,
-                weights_unused=self._weighted,
+                weights_unused=len(self._weights) > 1,
                 guessed=self._guessed,
             ),
         ]
