@@ -56,8 +56,16 @@ def public_names(package: str) -> dict[str, str]:
 
 
 def public_names_of(module: ModuleType) -> dict[str, str]:
-    """Return the public names of a module that are not modules themselves."""
-    values = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+    """Return the public names of a module that are not modules themselves.
+
+    A module without a list offers what it defines.
+    """
+    listed = getattr(module, "__all__", None) or [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    values = {name: getattr(module, name) for name in listed}
     return {
         name: _place(module, name, value)
         for name, value in values.items()

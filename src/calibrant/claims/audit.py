@@ -13,8 +13,6 @@ from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import count, subject_name
 from calibrant.core.method_words import method_name
 
-__all__ = ["audit_claims", "calibration_word", "is_claimed", "nothing_claimed"]
-
 # A model that is always wrong or always right is a matter of the data, not of its confidence.
 LEAST_ONE_SIDED = 30
 # With unequal weights the error of the AUROC is known less well: at 5 % a confidence that is noise

@@ -9,8 +9,6 @@ from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import labels_text, percent, points, points_range
 
-__all__ = ["ALL_OVER", "MISCALIBRATED", "OVER", "SEPARATES", "UNDER"]
-
 
 def _says(facts: Facts) -> str:
     name = f"{facts['name']} says" if facts["named"] else "Says"

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
 from calibrant.claims.words import count, labels_text, percent, points, points_range
 
-__all__ = ["cascade_claims"]
-
 _MARGIN = 0.02
 # Questions from which on a policy is chosen.
 _FEWEST = 250

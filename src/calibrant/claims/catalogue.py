@@ -7,8 +7,6 @@ import pkgutil
 
 import calibrant.claims
 
-__all__ = ["load"]
-
 
 def load() -> None:
     """Load every file of the package, so that `declared` lists all rules.

@@ -12,8 +12,6 @@ from calibrant.claims.claim import OUTCOMES
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["Check", "checked_blocks", "failed_checks", "parse_check"]
-
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-__all__ = ["ALPHA", "OUTCOMES", "Claim", "ClaimRule", "Facts", "Outcome", "declare", "declared"]
-
 Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 # The most often that any one sentence may be false.

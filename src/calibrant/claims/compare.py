@@ -11,8 +11,6 @@ from calibrant.claims.margins import COMPARISON_MARGIN, more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
 from calibrant.core.method_words import method_name
 
-__all__ = ["LEAST_QUESTIONS", "comparison_claims", "pair_claim"]
-
 LEAST_QUESTIONS = 20
 """Questions that two models must share. With 10, intervals of equal models exclude 0 in up to 15 %
 of data sets, and some have no width at all; with 20 in 6 to 11 %."""

@@ -10,24 +10,6 @@ from calibrant.claims.claim import Claim
 from calibrant.claims.words import count, joined, percent
 from calibrant.core.method_words import method_name
 
-__all__ = [
-    "FEW_VALUES",
-    "LEAST_ONE_SIDED",
-    "MUCH_MISSING",
-    "coverage_document",
-    "data_warnings",
-    "guessed_warning",
-    "kept_shares",
-    "likely_weights_warning",
-    "paired_warning",
-    "resting",
-    "unequal_note",
-    "unequal_warnings",
-    "unranked_warning",
-    "unused_weights_warning",
-    "weightless_warning",
-]
-
 # Fewer rows may all be right or all wrong by chance.
 LEAST_ONE_SIDED = 30
 MUCH_MISSING = 0.2

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
 from calibrant.claims.words import count, labels_text, percent, subject_name
 
-__all__ = ["decide_claims"]
-
 
 def _where(facts: Facts) -> str:
     """Say which answers are given, in the words of the score in use."""

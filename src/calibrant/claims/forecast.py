@@ -10,8 +10,6 @@ from scipy import special
 
 from calibrant.claims.claim import ALPHA
 
-__all__ = ["more_questions"]
-
 _POWER = float(special.ndtri(0.8))
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
 from calibrant.claims.words import count, labels_text, percent, points, points_range, subject_name
 
-__all__ = ["GROUP_MARGIN", "groups_claims"]
-
 # Differences between groups below this are not worth a correction of their own.
 GROUP_MARGIN = 0.05
 

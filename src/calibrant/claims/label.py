@@ -9,8 +9,6 @@ from calibrant.claims.claim import Claim, ClaimRule, declare
 from calibrant.claims.margins import ROUNDING
 from calibrant.claims.words import count, labels_text, percent, points, points_range, subject_name
 
-__all__ = ["label_claims"]
-
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
     """Return a sentence with its subject in front, or with a capital letter."""

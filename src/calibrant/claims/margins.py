@@ -13,15 +13,6 @@ from scipy import special
 from calibrant.core.estimate import Estimate
 from calibrant.stats.error_bound import claim_z, ece_upper
 
-__all__ = [
-    "COMPARISON_MARGIN",
-    "ERROR_MARGIN",
-    "ROUNDING",
-    "error_within",
-    "gap_within",
-    "more_labels",
-]
-
 # Two points for the calibration error of one model, five for the difference of two models.
 ERROR_MARGIN = 0.02
 COMPARISON_MARGIN = 0.05

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, declare
 from calibrant.claims.words import count, percent, point_number, subject_name
 
-__all__ = ["announcement", "monitor_claims"]
-
 # What a table without columns of models and methods holds.
 _UNNAMED = ("model", "confidence")
 _CONFIDENCE = "its confidence says"

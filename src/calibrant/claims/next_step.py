@@ -10,18 +10,6 @@ from typing import Any
 from calibrant.claims.claim import Claim
 from calibrant.core.document import given_places
 
-__all__ = [
-    "COLUMNS",
-    "READINGS",
-    "TABLE",
-    "as_call",
-    "can_read",
-    "graded_step",
-    "input_words",
-    "next_step",
-    "read_as",
-]
-
 _COMMON = frozenset({"confidence", "correct", "model", "method", "question"})
 COLUMNS: dict[str, frozenset[str]] = {
     "audit": _COMMON | {"answer", "weights"},

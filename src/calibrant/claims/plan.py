@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.claim import Claim, ClaimRule, declare
 from calibrant.claims.words import count, joined, percent, points, points_range, subject_name
 
-__all__ = ["labelled_warning", "leaderboard_claims", "no_error_warning", "plan_claims"]
-
 
 def _started(facts: Mapping[str, Any], text: str) -> str:
     return f"{facts['name']}: {text}" if facts["named"] else text[0].upper() + text[1:]

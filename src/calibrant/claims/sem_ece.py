@@ -10,14 +10,6 @@ from calibrant.claims.margins import ERROR_MARGIN, more_labels
 from calibrant.claims.words import count, joined, percent, points, points_range
 from calibrant.stats.multiplicity import holm
 
-__all__ = [
-    "judge_limit_warning",
-    "meaning_claims",
-    "reading_guide",
-    "sample_warnings",
-    "several_right_warning",
-]
-
 _ROLES = {
     "samples": "sampled answers",
     "reference": "right answers",

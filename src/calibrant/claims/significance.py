@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = [
-    "CONTROL",
-    "adjust_p_values",
-    "gap_p_value",
-    "own_tests",
-    "separation_test",
-    "tests_of_rows",
-]
-
 CONTROL = "holm"
 _NOTHING_TESTED = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}
 _TESTS = ("calibration", "gap")

@@ -8,17 +8,6 @@ from typing import Any
 
 from calibrant.core.method_words import method_name
 
-__all__ = [
-    "count",
-    "joined",
-    "labels_text",
-    "percent",
-    "point_number",
-    "points",
-    "points_range",
-    "subject_name",
-]
-
 
 def percent(share: float) -> str:
     """Return a share as percent: whole numbers, and one digit where a whole one would say all.

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.monitor import announcement
 from calibrant.core.errors import printable
 
-__all__ = ["announce"]
-
 
 def announce(alarm: dict[str, Any]) -> None:
     """Say on standard error that calibration has changed, or that a promise is broken."""

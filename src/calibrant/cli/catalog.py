@@ -9,8 +9,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["GROUPS", "VERBS", "Entry", "verb_function"]
-
 
 class Entry(NamedTuple):
     """A verb in the list of verbs."""

@@ -6,8 +6,6 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-__all__ = ["cluster_speaks_on_stderr"]
-
 
 @contextlib.contextmanager
 def cluster_speaks_on_stderr() -> Iterator[None]:

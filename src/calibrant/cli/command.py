@@ -17,8 +17,6 @@ from calibrant.core.errors import CalibrantError, ClaimFailed, Interrupted
 from calibrant.core.values import parsed
 from calibrant.core.verb import GROUPS, OUTPUT, Parameter, Verb, declaration
 
-__all__ = ["VerbCommand", "verb_command"]
-
 _DEFAULTS_SHOWN = (int, float, str)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["agreed"]
-
 
 def agreed(question: str) -> bool:
     """Ask on the terminal whether to go on; where there is no terminal, nobody agrees.

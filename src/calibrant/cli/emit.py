@@ -15,8 +15,6 @@ from calibrant.report import print_block, terminal_blocks
 from calibrant.report.result import Result
 from calibrant.report.terminal import LEAST_WIDTH
 
-__all__ = ["emit", "failures_of"]
-
 _VIEW = ("full", "top", "sort")
 _MORE = {"full": "--full", "html": "--html page.html", "json": "--json out.json"}
 

@@ -11,8 +11,6 @@ import click
 
 from calibrant.cli.catalog import VERBS
 
-__all__ = ["SETTINGS", "StoredHelp", "asks_for_help", "write_sections"]
-
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """What every command has in common: the names of its help, and how wide that is."""
 

@@ -16,8 +16,6 @@ from calibrant.cli.help import SETTINGS, StoredHelp, asks_for_help
 from calibrant.core.errors import CalibrantError, InputError, printable
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["app", "main"]
-
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130
 # A full disk, a used-up quota.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from calibrant.core.verb import OUTPUT, Option, Parameter
 
-__all__ = ["OUTPUTS", "output_parameters"]
-
 OUTPUTS: dict[str, tuple[type, Option]] = {
     "json": (
         str,

@@ -9,8 +9,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from calibrant.core.errors import printable
 
-__all__ = ["ProgressBar", "RunBar"]
-
 
 class ProgressBar:
     """A progress bar on standard error: draws, rate, cost, time left."""

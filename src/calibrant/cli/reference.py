@@ -19,8 +19,6 @@ from calibrant.core.verb import GROUPS as HELP_GROUPS
 from calibrant.core.verb import Check, Parameter, Verb, declaration
 from calibrant.core.verb_schema import options_schema
 
-__all__ = ["HELP_FILE", "reference_files", "stored_help", "write_reference"]
-
 HELP_FILE = Path(__file__).with_name("help.json")
 """Where the help of all verbs is kept for `StoredHelp`."""
 

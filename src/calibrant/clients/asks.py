@@ -11,17 +11,6 @@ from msgspec import Struct
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
 
-__all__ = [
-    "Ask",
-    "Finding",
-    "LedgeredDraw",
-    "Outcome",
-    "Plan",
-    "Price",
-    "Problem",
-    "Progress",
-]
-
 
 class Ask(Struct, frozen=True):
     """A request, what it is for, and how many independent draws of it are wanted.

@@ -11,8 +11,6 @@ from calibrant.clients.protocol import Capabilities, Request
 from calibrant.core.errors import CapabilityError, InputError
 from calibrant.core.registry import Registry, did_you_mean
 
-__all__ = ["PRESETS", "Preset", "adjusted", "check_request"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:

@@ -12,20 +12,6 @@ from calibrant.collect.probes import PROBES, PROMPT_NAMES
 from calibrant.collect.settings import Settings
 from calibrant.records import Study
 
-__all__ = [
-    "BudgetConfig",
-    "Example",
-    "ModelConfig",
-    "PromptsConfig",
-    "QuestionsConfig",
-    "SamplingConfig",
-    "SemanticsConfig",
-    "StudyConfig",
-    "load_config",
-    "parse_config",
-    "with_scoring",
-]
-
 CLIENTS = ("embedded", *PRESETS, "anthropic", "gemini", "replay")
 _NEEDED: Any = object()
 EMBEDDED_MODEL = "smollm2-135m-instruct"

@@ -13,8 +13,6 @@ from calibrant.collect.config import ModelConfig
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import Ledger
 
-__all__ = ["open_client"]
-
 
 def open_client(model: ModelConfig, *, source: str = "study.toml") -> Client:
     """Return the client of a model, or say which of its settings is wrong.

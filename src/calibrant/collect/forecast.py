@@ -20,8 +20,6 @@ from calibrant.collect.subjects import Extract, distinct, find_subject
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Ledger
 
-__all__ = ["Forecast", "ForecastRow", "check_budget", "forecast"]
-
 LETTERS_PER_TOKEN = 4
 JUDGE = "judge"
 

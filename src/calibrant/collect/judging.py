@@ -13,8 +13,6 @@ from calibrant.collect.probes import PROBES
 from calibrant.collect.prompts import PromptBook
 from calibrant.collect.questions import Question
 
-__all__ = ["JudgeBound", "answers_of", "judge_bound"]
-
 JUDGING = ("hybrid", "judge")
 SAMENESS = 3
 """Calls that may be needed to place one answer among the others: two, and a third to decide."""

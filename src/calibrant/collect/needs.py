@@ -11,8 +11,6 @@ from calibrant.collect.plan import Wanted, close_over_needs
 from calibrant.collect.probes import POOL, PROBES, STATED_POOL
 from calibrant.core.errors import CapabilityError
 
-__all__ = ["NEEDS", "Need", "Selection", "select_probes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Need:

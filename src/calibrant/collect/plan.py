@@ -13,8 +13,6 @@ from calibrant.collect.probes import PROBES, TOP_TOKENS, Probe
 from calibrant.collect.prompts import Prompt, PromptBook, lettered, listed
 from calibrant.collect.questions import Question
 
-__all__ = ["Asker", "Subject", "Tag", "Wanted", "close_over_needs"]
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

@@ -11,9 +11,6 @@ from calibrant.collect.settings import Settings
 from calibrant.core.document import load_toml
 from calibrant.core.errors import BudgetError, InputError
 
-__all__ = ["load_prices", "price_of", "study_prices"]
-
-
 FREE = Price(0.0, 0.0)
 
 

@@ -19,8 +19,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["POOL", "PROBES", "PROMPT_NAMES", "STATED_POOL", "Probe"]
-
 POOL = "p_true_pool"
 STATED_POOL = "self_ask_pool"
 _OWN = {POOL: "p_true", STATED_POOL: "self_ask"}

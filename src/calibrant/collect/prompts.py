@@ -16,8 +16,6 @@ from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["Prompt", "PromptBook", "load_prompt", "shipped_prompts"]
-
 FIELDS = ("question", "choices", "answer", "candidates", "k", "confidence", "verdict")
 _FIELD = re.compile(r"\{(\w+)\}")
 _ONLY_FIELD = re.compile(r"\s*\{(\w+)\}\s*")

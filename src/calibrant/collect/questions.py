@@ -9,8 +9,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 
-__all__ = ["Question", "iterate_questions"]
-
 KINDS = ("open", "choice", "number", "binary")
 
 

@@ -13,8 +13,6 @@ from calibrant.collect.plan import Tag
 from calibrant.collect.settled import StopRule
 from calibrant.collect.subjects import Extract, plain_answer
 
-__all__ = ["Rounds", "held_asks"]
-
 
 class Rounds:
     """The samples of one model, asked for until each question's mode is settled.

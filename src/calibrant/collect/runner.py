@@ -31,9 +31,6 @@ from calibrant.collect.tables import DrawRows
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Ledger
 
-__all__ = ["Collected", "ProgressWatch", "collect"]
-
-
 COUNTED = (
     "draws_new",
     "draws_cached",

@@ -8,8 +8,6 @@ from typing import Any, NoReturn
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["Settings"]
-
 _MISSING: Any = object()
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from calibrant.core.errors import InputError
 
-__all__ = ["StopRule", "mode_settled"]
-
 
 def mode_settled(draws: Sequence[Hashable], *, chance: float = 0.05) -> bool:
     """Return whether the most frequent answer is the model's most likely one, with certainty.

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from calibrant.collect.plan import Subject
 from calibrant.collect.questions import Question
 
-__all__ = ["Extract", "distinct", "find_subject", "most_frequent", "plain_answer"]
-
 Extract = Callable[[Question, str], str | None]
 """Finds the final answer in a response; None where there is none."""
 

@@ -15,8 +15,6 @@ from calibrant.collect.plan import Tag
 from calibrant.collect.probes import PROBES
 from calibrant.records.schemas import DRAWS
 
-__all__ = ["MEASURED", "DrawRows"]
-
 CHUNK = 20_000
 EXTRA: dict[str, pl.DataType] = {
     "about": pl.String(),

@@ -18,9 +18,6 @@ from calibrant.comparison.resampled import Resamples
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
 from calibrant.stats.binning import width_edges
 
-__all__ = ["CandidateViews", "Candidates", "align_candidates", "candidate_views"]
-__all__ += ["complete_questions", "self_preference"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 # Rows that are put in their places at once; bounds what is held beside the table.
 _SLICE = 4_000_000

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from calibrant.comparison.evidence import PairEvidence
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["MARGIN", "Decision", "decide_pairs"]
-
 # Two calibration errors closer than this are of no practical difference.
 MARGIN = 0.05
 

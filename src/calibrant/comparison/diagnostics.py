@@ -15,8 +15,6 @@ from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["blind_spots", "exchangeability", "missing_questions"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 _FEWEST_EVENTS = 2

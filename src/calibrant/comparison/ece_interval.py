@@ -25,8 +25,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.gaps.intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.inversion import crossing_interval
 
-__all__ = ["ece_estimate", "gap_bias", "gap_estimate"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 # A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
 # they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.

@@ -31,8 +31,6 @@ from calibrant.stats.floors import passive_floor
 from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
-__all__ = ["METRICS", "pair_entry", "result_entry", "untested_entry"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 METRICS = ("brier", "ece")
 # Names of numbers that come from a test.

@@ -16,9 +16,6 @@ from calibrant.comparison.odds import ViewStatistics
 from calibrant.comparison.partner_views import ODDS_VIEWS, PartnerViews
 from calibrant.core.estimate import Estimate
 
-__all__ = ["EQUIVALENCE_VIEWS", "PairEvidence", "ViewEvidence", "equivalence_bound", "gap_p_value"]
-__all__ += ["accuracy_p_value", "pair_evidence", "squared_gap_z", "view_evidence", "without_ends"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 # At the mean accuracy the errors lie between those at the two ends.
 EQUIVALENCE_VIEWS = ("raw", "os_weakest", "os_strongest")

@@ -13,8 +13,6 @@ from calibrant.comparison.league import win_matrix
 from calibrant.core.document import plain
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["CONTROL", "decide_document", "document_claims"]
-
 CONTROL = "holm"
 # What a reader looks for first.
 _IMPORTANCE = {"shown": 0, "depends": 1, "undecided": 2, "equivalent": 3}

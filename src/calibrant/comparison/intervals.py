@@ -11,8 +11,6 @@ from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import logit_interval, unseen_share, wilson_interval
 
-__all__ = ["interval", "mean_interval", "rate_interval"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 

@@ -24,16 +24,6 @@ from calibrant.metrics.corp import corp_from_sums
 from calibrant.stats.isotonic import DistinctSums
 from calibrant.stats.multiplicity import holm
 
-__all__ = [
-    "EVEN",
-    "Standing",
-    "corp_parts",
-    "is_uninformative",
-    "score_z",
-    "standings",
-    "win_matrix",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 EVEN = 0.5
 # Resamples are summed in single precision.

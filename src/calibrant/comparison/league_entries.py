@@ -13,8 +13,6 @@ from calibrant.comparison.league import EVEN, corp_parts, is_uninformative, stan
 from calibrant.comparison.partner_views import PartnerViews, effective_size
 from calibrant.comparison.survey import Survey
 
-__all__ = ["league_entry"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 

@@ -18,19 +18,6 @@ from scipy import special
 
 from calibrant.comparison.ece_interval import ece_estimate
 
-__all__ = [
-    "CLIP",
-    "MASS_BINS",
-    "TARGETS",
-    "OutcomeSums",
-    "ViewStatistics",
-    "log_odds",
-    "odds_view",
-    "shift_confidence",
-    "target_accuracies",
-    "view_statistics",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 # Equal-mass bins on the confidences as stated, the same in every view.
 MASS_BINS = 10

@@ -14,15 +14,6 @@ from calibrant.comparison.sums import ModelSums
 from calibrant.comparison.survey import Survey
 from calibrant.core.errors import InputError
 
-__all__ = [
-    "ODDS_VIEWS",
-    "PartnerViews",
-    "Scores",
-    "all_partner_views",
-    "common_accuracy",
-    "known_target",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 # The views that decide: confidences as stated, and shifted to three common accuracies.
 ODDS_VIEWS = ("raw", *(f"os_{name}" for name in TARGETS))

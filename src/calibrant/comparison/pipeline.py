@@ -23,8 +23,6 @@ from calibrant.comparison.resampled import Resamples, resample_counts
 from calibrant.comparison.sums import ModelSums, model_sums
 from calibrant.comparison.survey import Survey, survey_block
 
-__all__ = ["BlockReader", "Each", "PairViews", "Questions", "pair_views", "surveys"]
-
 Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 # Sums that are held at a time, in bytes, where questions come in several parts.
 _HELD = 1 << 30

@@ -13,8 +13,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["BLOCK_QUESTIONS", "QuestionBlock", "align_models", "deal_blocks", "known_models"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 # With 1,000 resamples the table of counts of a block takes 200 MB.

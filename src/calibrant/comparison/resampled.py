@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from calibrant.core.rng import RngLike, as_generator
 
-__all__ = ["Resamples", "resample_counts"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 

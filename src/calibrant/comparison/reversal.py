@@ -14,17 +14,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import normal_quantile, wilson_interval
 
-__all__ = [
-    "accuracy_gap_bins",
-    "gap_correlation",
-    "gap_quadrants",
-    "pair_kind",
-    "rates_by",
-    "reversal_pattern",
-    "reversal_summary",
-    "reverses",
-]
-
 Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
 _ORDER = ("ca", "da", "ia")
 _THINK = re.compile(r"[-_ ]?(no[-_ ]?)?think(ing)?$")

@@ -27,8 +27,6 @@ from calibrant.comparison.survey import (
 )
 from calibrant.stats.binning import width_edges
 
-__all__ = ["HISTOGRAM_BINS", "RANK_CELLS", "ModelSums", "model_sums"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Singles: TypeAlias = npt.NDArray[np.float32]
 Indices: TypeAlias = npt.NDArray[np.intp]

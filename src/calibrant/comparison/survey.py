@@ -16,8 +16,6 @@ from calibrant.comparison.odds import MASS_BINS, TARGETS, log_odds, target_accur
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
 
-__all__ = ["CELLS", "Survey", "cell_index", "distinct_rows", "mass_bins", "survey_block"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.intp]
 # Cells of equal width in log-odds: fine where confidences crowd, near 0 and near 1.

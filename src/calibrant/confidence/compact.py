@@ -23,8 +23,6 @@ from calibrant.confidence.segments import (
 )
 from calibrant.core.errors import InputError
 
-__all__ = ["NO_CLASS", "Classes", "DrawBlock", "DrawTable", "TopTokens"]
-
 NO_CLASS = -1
 
 

@@ -16,8 +16,6 @@ from calibrant.core.errors import InputError
 from calibrant.records import check_table
 from calibrant.records.schemas import DRAWS, SEMANTICS
 
-__all__ = ["compact_table"]
-
 _KEY = ["question_id", "model", "purpose", "draw"]
 _SINGLE = {"verb": "verb_samples", "verb_topk": "verb_topk_samples"}
 _OPTIONAL: dict[str, pl.DataType] = {

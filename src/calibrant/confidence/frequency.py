@@ -21,19 +21,6 @@ from calibrant.confidence.segments import BoolArray, FloatArray, IntArray, gathe
 from calibrant.core.rng import named_stream
 from calibrant.stats.splits import SplitLaw, exact_cost, sample_splits, split_law
 
-__all__ = [
-    "agreement_with",
-    "class_entropy",
-    "consistency",
-    "discrete_semantic_entropy",
-    "first_run_consistency",
-    "modal_share",
-    "number_of_classes",
-    "sem1",
-    "sem2",
-    "sfca",
-]
-
 _CLUSTERS = ("samples", "clusters")
 _AFFORDABLE = 1e10  # multiplications, some ten seconds
 _FALLBACK_SPLITS = 200

@@ -9,8 +9,6 @@ from calibrant.confidence.frequency import class_entropy
 from calibrant.confidence.method import Options, Scored, about_question, register
 from calibrant.confidence.segments import FloatArray, IntArray, sum_by
 
-__all__ = ["effective_answers", "good_turing", "predicted_k", "unseen_mass"]
-
 
 def unseen_mass(block: DrawBlock) -> FloatArray:
     """Return Good and Turing's estimate of the probability of meanings not drawn yet.

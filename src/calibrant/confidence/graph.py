@@ -12,8 +12,6 @@ from calibrant.confidence.segments import FloatArray, IntArray, sum_by
 from calibrant.confidence.texts.rouge import rouge_matrices
 from calibrant.core.errors import InputError
 
-__all__ = ["degree_matrix", "eccentricity", "eigv", "kernel_language_entropy", "similarity_stacks"]
-
 _BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
 
 

@@ -16,20 +16,6 @@ from calibrant.confidence.method import (
 )
 from calibrant.confidence.segments import BoolArray, FloatArray, mean_by, sum_by
 
-__all__ = [
-    "class_mass",
-    "draw_scale",
-    "min_token_probability",
-    "norm_prob_entropy",
-    "perplexity",
-    "prob_entropy",
-    "sca",
-    "sca_distinct",
-    "semantic_entropy",
-    "sequence_probability",
-    "snca",
-]
-
 _SAMPLED = ("samples", "token_logprobs")
 _CLUSTERED = ("samples", "clusters", "token_logprobs")
 _GREEDY = ("greedy", "greedy_token_logprobs")

@@ -13,8 +13,6 @@ from calibrant.confidence.segments import BoolArray, FloatArray, IntArray
 from calibrant.core.errors import InputError
 from calibrant.core.registry import Registry
 
-__all__ = ["METHODS", "About", "Method", "MethodFunction", "Options", "Scored", "register"]
-
 About: TypeAlias = Literal["modal", "selected", "greedy", "own", "first", "option"]
 
 

@@ -11,8 +11,6 @@ from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import METHODS, Method, Options
 from calibrant.confidence.segments import BoolArray, FloatArray
 
-__all__ = ["NEEDS", "Need", "needs_of", "units_with", "verdicts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Need:

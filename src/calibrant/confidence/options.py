@@ -9,8 +9,6 @@ import polars as pl
 
 from calibrant.confidence.segments import FloatArray
 
-__all__ = ["choice_options", "yes_no_masses"]
-
 _PAIRS = (("true", "false"), ("yes", "no"), ("a", "b"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -8,14 +8,6 @@ from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, answered, register
 from calibrant.confidence.segments import FloatArray, count_by, sum_by
 
-__all__ = [
-    "p_true_consistency",
-    "p_true_consistency_cand",
-    "p_true_prob",
-    "p_true_prob_cand",
-    "p_true_ratio",
-]
-
 _KADAVATH = "Kadavath et al. 2022 (P(True))"
 
 

@@ -13,8 +13,6 @@ from calibrant.confidence.inputs.tokens import tokens_from_lists
 from calibrant.confidence.segments import FloatArray
 from calibrant.core.errors import InputError
 
-__all__ = ["Draws", "Greedy", "Probes", "Question", "table_of"]
-
 
 @dataclass(frozen=True)
 class Draws:

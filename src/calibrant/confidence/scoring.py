@@ -17,8 +17,6 @@ from calibrant.confidence.question import Question, table_of
 from calibrant.confidence.segments import BoolArray
 from calibrant.core.errors import UnavailableError
 
-__all__ = ["PAPER", "Score", "ScoredTable", "availability", "methods", "score", "score_table"]
-
 # Ends the name of a method whose numbers are made as the authors' published ones were.
 PAPER = ":paper"
 

@@ -7,18 +7,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
-    "count_by",
-    "first_argmax",
-    "first_index",
-    "gather",
-    "mean_by",
-    "sum_by",
-]
-
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]

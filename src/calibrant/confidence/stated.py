@@ -23,16 +23,6 @@ from calibrant.confidence.segments import (
     sum_by,
 )
 
-__all__ = [
-    "consistency_verb",
-    "consistency_verb_topk",
-    "self_ask",
-    "self_ask_cand",
-    "verb",
-    "verb_mean",
-    "verb_topk",
-]
-
 _TIAN = "Tian et al. 2023 (just ask for calibration)"
 _XIONG = "Xiong et al. 2024 (top-k prompting, weighted consistency)"
 

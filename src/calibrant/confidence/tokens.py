@@ -9,15 +9,6 @@ from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, register
 from calibrant.confidence.segments import FloatArray, IntArray, gather, sum_by
 
-__all__ = [
-    "first_token_entropy",
-    "first_token_margin",
-    "first_token_probability",
-    "option_softmax",
-    "self_certainty",
-    "yes_no_ratio",
-]
-
 _TOP = ("greedy", "greedy_top_logprobs")
 
 

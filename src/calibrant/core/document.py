@@ -16,16 +16,6 @@ import orjson
 from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.estimate import Estimate
 
-__all__ = [
-    "dump_document",
-    "given_places",
-    "kind_of",
-    "load_document",
-    "load_toml",
-    "newest_version",
-    "plain",
-]
-
 # Documents that have grown since their first version.
 _VERSIONS = {"monitor": 2}
 _AS_IS = frozenset({str, int, bool, type(None)})

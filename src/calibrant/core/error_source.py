@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from calibrant.core.errors import InputError
 
-__all__ = ["IN_MEMORY", "error_source"]
-
 IN_MEMORY = "a table in memory"
 """How messages call a table that has no name of its own."""
 

@@ -7,24 +7,6 @@ from collections.abc import Mapping
 
 from calibrant.core.hints import Hint
 
-__all__ = [
-    "BudgetError",
-    "CalibrantError",
-    "CapabilityError",
-    "ClaimFailed",
-    "ClientError",
-    "InputError",
-    "Interrupted",
-    "MissingDependencyError",
-    "OutOfRangeError",
-    "PermanentClientError",
-    "SchemaError",
-    "TransientClientError",
-    "UnavailableError",
-    "UndefinedMetricWarning",
-    "printable",
-]
-
 
 class CalibrantError(Exception):
     """Base of every error that calibrant raises on purpose."""

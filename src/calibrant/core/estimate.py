@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Estimate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

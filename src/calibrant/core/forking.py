@@ -6,8 +6,6 @@ import os
 
 from calibrant.core.errors import InputError
 
-__all__ = ["check_not_forked"]
-
 
 class _State:
     """Whether this process has used calibrant, and whether it was forked from one that had."""

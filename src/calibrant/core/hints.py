@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["Call", "Hint"]
-
 # Functions that are not called like their verb: a verb may be a word of Python.
 _FUNCTIONS = {"import": "import_logs", "report": "write_report"}
 _NAMED = re.compile(r"\{(\w+)\}")

@@ -8,8 +8,6 @@ from pathlib import Path, PurePath
 
 from calibrant.core.errors import InputError
 
-__all__ = ["bare_name", "check_input"]
-
 _PARQUET = b"PAR1"
 # Head, length of the footer, tail.
 _LEAST_PARQUET = 12

@@ -17,8 +17,6 @@ from aiohttp import web
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.hints import Hint
 
-__all__ = ["LOOPBACK", "Loopback", "said"]
-
 LOOPBACK = "127.0.0.1"
 COMMON_HEADERS = {
     "X-Content-Type-Options": "nosniff",

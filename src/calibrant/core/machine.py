@@ -6,8 +6,6 @@ import math
 import os
 from pathlib import Path
 
-__all__ = ["usable_cores"]
-
 # Where a container is told its share of the cores: microseconds in so many microseconds.
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 

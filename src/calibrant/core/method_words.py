@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["METHOD_WORDS", "method_legend", "method_name", "method_words"]
-
 METHOD_WORDS = {
     "consistency": "agreement among samples",
     "sem1": "share of the leading meaning",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
-__all__ = ["ADVANCED", "COMPUTE", "GROUPS", "INPUT", "OUTPUT", "Option"]
-
 INPUT, COMPUTE, OUTPUT, ADVANCED = "Input", "What to compute", "Output", "Advanced"
 GROUPS = (INPUT, COMPUTE, OUTPUT, ADVANCED)
 

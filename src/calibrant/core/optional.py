@@ -7,8 +7,6 @@ from types import ModuleType
 
 from calibrant.core.errors import MissingDependencyError
 
-__all__ = ["optional_import"]
-
 
 def optional_import(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import `module` or say what to install.

@@ -10,8 +10,6 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 
-__all__ = ["check_kept", "check_output", "check_output_folder", "writing"]
-
 
 def check_output(path: str | Path, *, makes_folders: bool = False) -> None:
     """Refuse a file that could not be written: no folder, no permission, or a folder itself.

@@ -8,8 +8,6 @@ from typing import Generic, TypeVar
 
 from calibrant.core.errors import InputError
 
-__all__ = ["Registry", "did_you_mean"]
-
 T = TypeVar("T")
 
 

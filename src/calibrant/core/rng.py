@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-__all__ = ["RngLike", "as_generator", "named_stream"]
-
 RngLike: TypeAlias = np.random.Generator | int | None
 
 

@@ -22,8 +22,6 @@ from calibrant.core.output import check_output, check_output_folder
 if TYPE_CHECKING:
     from calibrant.core.option import Option
 
-__all__ = ["LARGEST", "checked", "parsed"]
-
 LARGEST = 1e15
 """The largest number in a map of numbers by name."""
 _LONGEST_SHOWN = 60

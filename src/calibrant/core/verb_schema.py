@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.core.verb import Parameter, Verb
 
-__all__ = ["options_schema"]
-
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 _KINDS: dict[str, dict[str, Any]] = {
     "names": {"type": "array", "items": {"type": "string"}},

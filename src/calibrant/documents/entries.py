@@ -17,22 +17,6 @@ from calibrant.documents.parts import (
     Verification,
 )
 
-__all__ = [
-    "AuditEntry",
-    "CascadeEntry",
-    "CascadeModel",
-    "CompareEntry",
-    "CompareView",
-    "CompareViews",
-    "GroupEntry",
-    "GroupsEntry",
-    "MonitorEntry",
-    "PairEntry",
-    "PlanEntry",
-    "SemanticEntry",
-    "Strategy",
-]
-
 
 class AuditEntry(Part, frozen=True, kw_only=True):
     """The audit of one model and method, or of one group of it."""

@@ -20,36 +20,6 @@ from calibrant.documents.entries import (
 )
 from calibrant.documents.parts import Claim, DroppedBlock, EstimateEntry, InputFile, NextStep
 
-__all__ = [
-    "FIELDS",
-    "AgreementFields",
-    "AnalysisFields",
-    "AuditFields",
-    "BenchCheckFields",
-    "BenchFields",
-    "CascadeFields",
-    "CompareFields",
-    "DecideFields",
-    "DemoFields",
-    "Fields",
-    "GradeFields",
-    "GroupsFields",
-    "ImportFields",
-    "InitFields",
-    "LabelFields",
-    "LeaderboardFields",
-    "MethodsFields",
-    "ModelsFields",
-    "MonitorFields",
-    "MultiAnswerFields",
-    "PlanFields",
-    "ReportFields",
-    "RunFields",
-    "SemanticsFields",
-    "ServeFields",
-    "StudyFields",
-]
-
 Entries = list[dict[str, Any]]
 
 

@@ -6,22 +6,6 @@ from typing import Any, Literal
 
 import msgspec
 
-__all__ = [
-    "UNDEFINED",
-    "Claim",
-    "DroppedBlock",
-    "EstimateEntry",
-    "InputFile",
-    "Metrics",
-    "NextStep",
-    "Part",
-    "ReliabilityBin",
-    "ReliabilityCurve",
-    "Resolution",
-    "Thresholds",
-    "Verification",
-]
-
 Keys = dict[str, str] | None
 """The group that an entry is about, by column; None for all rows."""
 

@@ -12,8 +12,6 @@ from calibrant.core.document import newest_version
 from calibrant.core.errors import SchemaError
 from calibrant.documents.fields import FIELDS, Fields
 
-__all__ = ["document_schema", "field_value", "fields_of"]
-
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -18,8 +18,6 @@ from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, Gr
 from calibrant.epistemic.segments.corrector import fit_corrector
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["GroupOptions", "groups_entry"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

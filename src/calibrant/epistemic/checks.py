@@ -8,8 +8,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 
-__all__ = ["checked_pair"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -13,9 +13,6 @@ from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.segments.corrector import GroupCorrector
 from calibrant.epistemic.selective.policy import SelectivePolicy
 
-__all__ = ["load_policy"]
-
-
 Policy = Cascade | Router | MixedPolicy | SelectivePolicy | GroupCorrector
 
 _KINDS: dict[str, Any] = {

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from calibrant.inputs.audit_source import AuditSource
     from calibrant.inputs.samples.source import SampleRequest
 
-__all__ = ["open_audit"]
-
 
 def open_audit(
     data: Any, outcomes: Any, options: AuditOptions, samples: SampleRequest | None = None

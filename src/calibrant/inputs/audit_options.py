@@ -8,8 +8,6 @@ from typing import Any
 
 from calibrant.inputs.settings import table_settings
 
-__all__ = ["AuditOptions"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditOptions:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = ["AuditSource", "SourceBlock"]
-
 
 @dataclass(frozen=True, slots=True)
 class SourceBlock:

@@ -13,8 +13,6 @@ from calibrant.semantics import cluster_answers
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
 
-__all__ = ["candidate_scores", "consistency_candidates"]
-
 _COLUMNS = ("question_id", "judge", "author", "method", "answer", "confidence", "correct")
 _CONSISTENCY = "consistency"
 _SCHEMA = {

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-__all__ = ["divided_note", "majority_grade"]
-
 
 def majority_grade(grade: str, same: Sequence[str]) -> pl.Expr:
     """Return the grade of most graded draws of a meaning; where they tie, of its first graded one.

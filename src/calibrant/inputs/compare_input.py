@@ -14,8 +14,6 @@ from calibrant.inputs.opened.base import Columns, Opened
 from calibrant.records import source_name
 from calibrant.records.tables import collect, column_names, scan_table
 
-__all__ = ["CompareInput", "compare_input"]
-
 _CANDIDATE_COLUMNS = ("question_id", "judge", "author", "confidence")
 
 

@@ -41,8 +41,6 @@ from calibrant.records.batches import parquet_files, partition_of, table_parts
 from calibrant.records.part_sums import Key, PartSums, model_blocks
 from calibrant.stats.sums.mergeable import CellSums
 
-__all__ = ["streamed_source"]
-
 # Rows of a part: its questions are held in memory, and in blocks with their resamples.
 PART_ROWS = 2_000_000
 

@@ -24,8 +24,6 @@ from calibrant.inputs.streams.engines import engine_named
 from calibrant.planning import verification_block
 from calibrant.records import Scores, load_scores
 
-__all__ = ["NOT_A_PROBABILITY", "CompareSource", "ComparisonKey", "one_sided", "table_source"]
-
 NOT_A_PROBABILITY = "the score is no probability, and calibration is what is compared"
 RECALIBRATE = Hint(
     "recalibrate it: `{call}` audits it as a probability",

@@ -20,8 +20,6 @@ from calibrant.claims.data import (
 from calibrant.records import Scores
 from calibrant.records.scored.weights import row_weights
 
-__all__ = ["reading_warnings", "row_coverage", "table_coverage"]
-
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")
 _ABOUT_MODELS = ("data.never_right", "data.always_right", "data.few_values")

@@ -7,8 +7,6 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["class_numbers", "meaning_scores"]
-
 
 def meaning_scores(draws: pl.DataFrame, *, keep: Sequence[str] = ()) -> pl.DataFrame:
     """Return Sem1 and Sem2 of each question and model as scores, for what takes scores.

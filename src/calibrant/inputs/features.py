@@ -16,17 +16,6 @@ from calibrant.inputs.opened.door import open_input
 from calibrant.records import Scores
 from calibrant.records.roles import ROLES
 
-__all__ = [
-    "describing_columns",
-    "embed_texts",
-    "embedded",
-    "features_hint",
-    "refuse_outcome",
-    "scores_source",
-    "vector_column",
-    "without_missing",
-]
-
 FEATURE_MISSING = "feature_missing"
 
 

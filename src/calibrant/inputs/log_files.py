@@ -11,8 +11,6 @@ from calibrant.core.hints import Call, Hint
 from calibrant.records.convert.recognise import recognise
 from calibrant.records.formats import is_study
 
-__all__ = ["log_files", "logs_in"]
-
 _LOG_ENDINGS = frozenset({".eval", ".html", ".json", ".jsonl", ".parquet"})
 
 

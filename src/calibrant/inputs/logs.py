@@ -13,8 +13,6 @@ from calibrant.core.hints import Hint
 from calibrant.inputs.class_grades import divided_note, majority_grade
 from calibrant.records.convert import FILTERED_ONLY, ForeignLog, ReadOptions, read_log
 
-__all__ = ["ForeignTables", "foreign_tables", "tables_of"]
-
 _KEY = ["question_id", "model", "purpose", "draw"]
 _UNIT = ["question_id", "model"]
 _FROM_REPEATS = ["consistency", "first_run_consistency"]

@@ -13,8 +13,6 @@ from calibrant.core.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["as_column", "as_table", "is_row", "plain_input"]
-
 STDIN = "-"
 """Stands for standard input where a path is expected."""
 

@@ -11,8 +11,6 @@ import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import Study, source_name
 
-__all__ = ["document_head", "input_files"]
-
 
 def document_head(
     kind: str,

@@ -11,8 +11,6 @@ from calibrant.core.hints import Hint
 from calibrant.records import scan_table, source_name
 from calibrant.records.tables import collect, column_names
 
-__all__ = ["ANY_SCORE", "scores_outside", "with_way_out"]
-
 # Calibrators that take any number; the others need a confidence to start from.
 ANY_SCORE = ("platt", "isotonic")
 _REFUSAL = -1.0

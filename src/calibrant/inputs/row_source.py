@@ -21,8 +21,6 @@ from calibrant.records import ScoreBlock, Scores
 from calibrant.records.label_columns import SPREAD
 from calibrant.stats.few.draws import Stream
 
-__all__ = ["row_source"]
-
 _IN_MEMORY = {"way": "in memory"}
 _REPEATED = (
     "rows of one question depend on each other: perfect calibration is not tested, the mean gap is"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["table_settings"]
-
 _RULES = ("on_invalid", "labels", "graded", "scale", "repeats", "whole_record")
 
 

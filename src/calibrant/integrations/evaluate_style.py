@@ -16,8 +16,6 @@ from calibrant.core.errors import InputError
 from calibrant.inputs.objects import as_column
 from calibrant.metrics import metric_estimates
 
-__all__ = ["Calibration"]
-
 _METRICS = ("ece", "brier", "auroc")
 _COLUMNS = 2
 

@@ -24,17 +24,6 @@ from calibrant.report.exports import (
 )
 from calibrant.report.result import Result
 
-__all__ = [
-    "to_every_eval_ever",
-    "to_frame",
-    "to_junit",
-    "to_mlflow",
-    "to_model_card",
-    "to_model_index",
-    "to_table",
-]
-
-
 _COLUMNS: dict[str, type[pl.DataType]] = {
     "model": pl.String,
     "method": pl.String,

@@ -12,8 +12,6 @@ from typing import Any
 
 from calibrant.integrations.inspect_extension import METRICS, SCORERS, register
 
-__all__: list[str] = []
-
 _registered: dict[str, Any] = register() if importlib.util.find_spec("inspect_ai") else {}
 
 

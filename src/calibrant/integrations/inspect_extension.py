@@ -19,8 +19,6 @@ from calibrant.records.convert.inspect_sample import grade_of
 from calibrant.semantics import cluster_answers, grade_answers
 from calibrant.semantics.extract import extract_answer
 
-__all__ = ["METRICS", "SCORERS", "register"]
-
 _QUESTION = (
     "Question: {question}\nProposed answer: {answer}\n"
     "Is the proposed answer true? Reply with one word, True or False."

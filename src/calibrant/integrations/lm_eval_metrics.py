@@ -36,17 +36,6 @@ from calibrant.metrics import metric_estimates
 from calibrant.semantics import cluster_answers, grade_answers
 from calibrant.semantics.extract import extract_answer
 
-__all__ = [
-    "aggregate",
-    "consistency",
-    "consistency_auroc",
-    "option_softmax_auroc",
-    "option_softmax_brier",
-    "option_softmax_ece",
-    "verbalised",
-    "verbalised_auroc",
-]
-
 Item = tuple[str, float | None, float | None]
 """What is handed from a question to the aggregation: what is wanted, confidence, outcome."""
 

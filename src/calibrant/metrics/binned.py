@@ -17,19 +17,6 @@ from calibrant.stats import binning
 from calibrant.stats.binning import BinIndex, FloatArray
 from calibrant.stats.intervals import wilson_interval
 
-__all__ = [
-    "BinStats",
-    "ReliabilityBins",
-    "bin_statistics",
-    "bins_of_stats",
-    "ece",
-    "over_confidence",
-    "placement",
-    "reliability_bins",
-    "shrunk_variance",
-    "under_confidence",
-]
-
 STRATEGIES = ("width", "mass", "sweep")
 NORMS = ("l1", "l2", "max")
 

@@ -36,8 +36,6 @@ from calibrant.stats.units import (
     unit_sums,
 )
 
-__all__ = ["SMOOTH_METRICS", "BlockData"]
-
 _MEANS: dict[str, Callable[[FloatArray, Array], Array]] = {
     "brier": lambda c, y: (c - y) ** 2,
     "log_loss": log_loss_rows,

@@ -24,20 +24,6 @@ from calibrant.stats.isotonic import (
     pooled_sums,
 )
 
-__all__ = [
-    "Corp",
-    "ReliabilityCurve",
-    "calibrated_bands",
-    "corp",
-    "corp_from_sums",
-    "curve_with_band",
-    "dsc",
-    "mcb",
-    "reliability_curve",
-    "unc",
-]
-
-
 # Cells of nearly equal confidences that the band is made for, and simulations behind it.
 BAND_CELLS = 512
 BAND_DRAWS = 200

@@ -30,8 +30,6 @@ from calibrant.stats.inversion import crossing, share_of, side_by_side
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit, isotonic_fits
 from calibrant.stats.ranking import Influence
 
-__all__ = ["CorpIntervals", "CorpTask", "corp_intervals", "dsc_influence"]
-
 CELLS = 100
 DRAWS = 150
 # Variance from which rounded normal numbers stand for binomial ones (six times as fast).

@@ -15,8 +15,6 @@ from calibrant.metrics.inputs import check, check_choice
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.inversion import Search, rooting, side_by_side
 
-__all__ = ["ece_debiased", "folded_mean", "matched_error", "matched_errors"]
-
 
 def ece_debiased(
     confidence: ArrayLike,

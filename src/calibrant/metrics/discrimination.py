@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from calibrant.metrics.inputs import Checked, check, is_graded, undefined
 from calibrant.stats import ranking
 
-__all__ = ["auprc", "auroc"]
-
 
 def auroc(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
     """Return the area under the ROC curve, in [0, 1]; 1 is best, 0.5 is chance.

@@ -16,8 +16,6 @@ from calibrant.metrics.row_block import RowBlock
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.units import UnitInfluence, Units
 
-__all__ = ["DrawSpread", "DrawnBlock", "neighbour_ratio"]
-
 # With fewer neighbours their differences say nothing reliable about the noise.
 _FEWEST_PAIRS = 20
 

@@ -12,8 +12,6 @@ from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.stats.bootstrap import check_resamples
 
-__all__ = ["DEFAULT", "PROBABILITY_METRICS", "metric_estimates"]
-
 # These need probabilities; the others take any score.
 PROBABILITY_METRICS = frozenset(
     {

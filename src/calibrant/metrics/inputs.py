@@ -12,18 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError, UndefinedMetricWarning
 
-__all__ = [
-    "Array",
-    "Checked",
-    "check",
-    "check_bins",
-    "check_choice",
-    "check_level",
-    "check_weights",
-    "is_graded",
-    "undefined",
-]
-
 Array: TypeAlias = NDArray[Any]
 
 # Rows looked at once when a check needs a temporary of the input's length.

@@ -26,14 +26,6 @@ from calibrant.stats.error_law import (
 )
 from calibrant.stats.few.law import FewLaw, few_laws
 
-__all__ = [
-    "MOST_BINS",
-    "CalibrationTest",
-    "calibration_test",
-    "calibration_tests",
-    "spiegelhalter_z",
-]
-
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.
 CELLS = 512

@@ -34,8 +34,6 @@ from calibrant.stats.intervals import wald_interval
 from calibrant.stats.sums import cells
 from calibrant.stats.units import Units, unit_codes
 
-__all__ = ["METRICS", "bootstrap_distribution", "bootstrap_interval", "paired_gap"]
-
 Metric: TypeAlias = Callable[..., float]
 
 METRICS: dict[str, Metric] = {

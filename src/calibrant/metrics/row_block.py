@@ -21,8 +21,6 @@ from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.kernels import even_steps
 
-__all__ = ["RANKING_METRICS", "RowBlock"]
-
 # What can be said of a score that is no probability.
 RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
 

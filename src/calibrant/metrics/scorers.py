@@ -15,8 +15,6 @@ import numpy as np
 from calibrant.core.errors import InputError
 from calibrant.metrics.resampling import METRICS
 
-__all__ = ["ConfidenceScorer", "scorers"]
-
 _HIGHER_IS_BETTER = frozenset({"accuracy", "accuracy_at_coverage", "auroc", "auprc", "dsc"})
 _NEUTRAL = frozenset({"mean_confidence", "unc"})
 

@@ -14,16 +14,6 @@ from calibrant.metrics.inputs import Array, Checked, check
 from calibrant.stats import binning
 from calibrant.stats.binning import PIECE
 
-__all__ = [
-    "BrierParts",
-    "accuracy",
-    "brier",
-    "brier_decomposition",
-    "log_loss",
-    "log_loss_rows",
-    "mean_confidence",
-]
-
 
 def _mean_of(data: Checked, rows_of: Any) -> float:
     """Return the weighted mean of a per-row quantity, computed piece by piece."""

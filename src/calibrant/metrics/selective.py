@@ -15,17 +15,6 @@ from calibrant.stats import ranking
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import student_share, wilson_interval
 
-__all__ = [
-    "RowUnits",
-    "ThresholdCounts",
-    "accuracy_at_coverage",
-    "aurc",
-    "chosen_cuts",
-    "e_aurc",
-    "short_threshold",
-    "threshold_counts",
-]
-
 # Steps of the share answered, and of the threshold itself, that are told apart.
 _STEPS = 100
 _DIGITS = 6

@@ -42,8 +42,6 @@ from calibrant.stats.sums.mergeable import (
 )
 from calibrant.stats.units import UnitInfluence, Units
 
-__all__ = ["CellBlock"]
-
 # Absolute integrals of the first and second derivative of a Gaussian kernel of width 1.
 _FIRST, _SECOND = math.sqrt(2 / math.pi), 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
 # Cells and draws of the band of the reliability curve, as in `reliability_curve`.

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = ["verification_block", "verification_of", "verifications_of"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

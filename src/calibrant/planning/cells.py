@@ -11,16 +11,6 @@ from numpy.typing import NDArray
 from calibrant.stats.binning import width_index
 from calibrant.stats.few.draws import CommonDraws, Stream
 
-__all__ = [
-    "CELLS",
-    "ECE_BINS",
-    "Cells",
-    "cell_of",
-    "observed_cells",
-    "resample_cells",
-    "resample_rows",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

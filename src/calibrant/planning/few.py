@@ -12,8 +12,6 @@ from calibrant.planning.cells import CELLS, ECE_BINS, Floats, cell_of
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import CommonDraws
 
-__all__ = ["Spread", "spreads_of_few"]
-
 NULL_DRAWS = 400
 # Models worked on together.
 TOGETHER = 64

@@ -17,20 +17,6 @@ from dataclasses import dataclass
 from calibrant.core.errors import InputError
 from calibrant.stats.floors import ceil, require_positive, require_rate
 
-__all__ = [
-    "Dynamics",
-    "data_rate",
-    "deepest_pipeline",
-    "group_labels",
-    "half_life",
-    "pipeline_labels",
-    "pipeline_lipschitz",
-    "recalibration_rounds",
-    "transfer_labels",
-    "verification_dynamics",
-    "verification_horizon",
-]
-
 
 def pipeline_lipschitz(stages: Sequence[float]) -> float:
     """Return the bound ``prod L_k + 1`` on the steepness of a pipeline's gap.

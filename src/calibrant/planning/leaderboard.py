@@ -15,8 +15,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.metrics.row_block import RowBlock
 
-__all__ = ["LEADERBOARD_METRICS", "leaderboard", "rank_intervals", "tie_groups"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 LEADERBOARD_METRICS = {"accuracy": False, "brier": True, "ece": True}

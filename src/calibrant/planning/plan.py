@@ -16,8 +16,6 @@ from calibrant.planning.formulas import data_rate, half_life, pipeline_lipschitz
 from calibrant.planning.presets import PRESETS
 from calibrant.stats import floors
 
-__all__ = ["Goal", "parse_stages", "plan_document"]
-
 _UNIT_DAYS = {"hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 365.25 / 12, "year": 365.25}
 _CURVE_POINTS = 33
 CAVEAT = (

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from calibrant.core.registry import Registry
 
-__all__ = ["PRESETS", "Preset"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:

@@ -13,15 +13,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.stats.floors import accuracy_floor, require_positive, require_rate
 
-__all__ = [
-    "effective_labels",
-    "general_floor",
-    "published_difference",
-    "scaling_labels",
-    "self_evaluation",
-    "temperature_error",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _Z = 1.959964

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 from calibrant.core.errors import UnavailableError
 from calibrant.core.hints import Call, Hint
 
-__all__ = ["NO_LABELS_REASON", "require_labels"]
-
 NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
 # Names under which tables hold several sampled answers to a question.
 _SAMPLED = frozenset(

@@ -13,8 +13,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.planning.cells import Cells
 from calibrant.stats.lipschitz import LIPSCHITZ_CAP, MINIMUM_PER_BIN, gap_slopes, summarise_slopes
 
-__all__ = ["Steepness", "steepness"]
-
 _SLOPE_BINS = (20, 10)
 # Noise makes absolute slopes larger by itself, so little is added for the upper end; with half a
 # standard error the interval covers in at least 95 % of simulated data sets.

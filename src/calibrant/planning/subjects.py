@@ -11,8 +11,6 @@ from calibrant.core.errors import InputError
 from calibrant.planning.leaderboard import leaderboard
 from calibrant.stats.floors import passive_floor
 
-__all__ = ["subject_rankings"]
-
 _FEWEST = 20
 
 

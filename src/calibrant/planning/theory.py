@@ -16,8 +16,6 @@ from calibrant.planning.formulas import (
 from calibrant.planning.published import effective_labels, general_floor, published_difference
 from calibrant.planning.published import scaling_labels as scaling
 
-__all__ = ["Theory", "theory_document"]
-
 
 @dataclass(frozen=True, slots=True)
 class Theory:

@@ -22,20 +22,6 @@ from calibrant.core.optional import optional_import
 from calibrant.core.registry import did_you_mean
 from calibrant.records.formats import is_url
 
-__all__ = [
-    "Batch",
-    "Columns",
-    "Part",
-    "named_columns",
-    "number_array",
-    "number_of_rows",
-    "opened_file",
-    "parquet_files",
-    "partition_of",
-    "read_part",
-    "table_parts",
-]
-
 Array: TypeAlias = NDArray[Any]
 Coded: TypeAlias = tuple[Array | None, list[str | None]]
 

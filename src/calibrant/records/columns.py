@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-__all__ = ["guessed_column", "joined_id", "with_fields"]
-
 # Names that people use. Compared without case, spaces and underscores.
 _USUAL: dict[str, tuple[str, ...]] = {
     "confidence": (

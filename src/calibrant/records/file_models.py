@@ -10,8 +10,6 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.core.inputs import bare_name
 
-__all__ = ["models_by_file"]
-
 
 def models_by_file(sources: Sequence[Any]) -> list[str | None]:
     """Return a name for the model of each file; None for what is no file.

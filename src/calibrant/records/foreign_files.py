@@ -8,8 +8,6 @@ from pathlib import Path
 
 from calibrant.core.errors import InputError
 
-__all__ = ["refuse_foreign_database"]
-
 _SQLITE = b"SQLite format 3\x00"
 
 

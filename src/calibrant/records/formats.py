@@ -10,20 +10,6 @@ from pathlib import Path
 from calibrant.core.errors import InputError
 from calibrant.records.limits import limit, limit_hint
 
-__all__ = [
-    "MARKED",
-    "column_separator",
-    "file_format",
-    "first_bytes",
-    "is_study",
-    "is_url",
-    "plain_text",
-    "read_bytes",
-    "require_unpackable",
-    "separator_of",
-    "store_path",
-]
-
 _PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ALONG", "DESIGN", "DRAW_COLUMNS", "SPREAD", "WEIGHT"]
-
 WEIGHT = "label_weight"
 """How many rows of the pool the row stands for."""
 ALONG = "label_along"

@@ -7,20 +7,6 @@ import json
 import sqlite3
 from dataclasses import dataclass
 
-__all__ = [
-    "LABELS",
-    "LATER_TABLES",
-    "LEASE_SECONDS",
-    "SCHEMA_VERSION",
-    "TABLES",
-    "ItemKey",
-    "ItemState",
-    "StoredItem",
-    "StoredLabel",
-    "StoredWave",
-    "statements",
-]
-
 SCHEMA_VERSION = 1
 LABELS = ("right", "wrong", "unsure", "skip")
 # An item that somebody took and did not label goes back to the others after this long.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from calibrant.core.errors import InputError
 
-__all__ = ["LIMITS", "Limit", "limit", "limit_hint"]
-
 
 class Limit(NamedTuple):
     """A limit as it is unless it is set, and what it bounds."""

@@ -15,8 +15,6 @@ from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, number_array
 from calibrant.records.rules import RULES, broken_rule
 
-__all__ = ["broken_rows", "first_broken"]
-
 Array: TypeAlias = NDArray[Any]
 _NUMBERS = ("confidence", "correct", "weights")
 

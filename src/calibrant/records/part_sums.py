@@ -16,8 +16,6 @@ from calibrant.records.batches import Batch, Columns, Part, number_array, read_p
 from calibrant.stats.sums.cell_table import SumTable
 from calibrant.stats.sums.mergeable import CellGrid, CellSums, require_few
 
-__all__ = ["PartSums", "SumPlan", "ThreadSums", "model_blocks", "sum_part"]
-
 Array: TypeAlias = NDArray[Any]
 # (model, method, column, value); column and value are empty where there are no groups.
 Key: TypeAlias = tuple[str, ...]

@@ -9,8 +9,6 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records.columns import guessed_column
 
-__all__ = ["ROLES", "require_column", "resolve_roles"]
-
 LISTS = ("confidence", "question_id")
 # A weight may be that of a parcel: it changes every number, so somebody has to say that it is one.
 NEVER_GUESSED = ("weights",)

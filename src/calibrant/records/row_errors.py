@@ -10,8 +10,6 @@ import polars as pl
 from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.records.rules import RULES
 
-__all__ = ["counts_text", "row_error"]
-
 _OUT_OF_RANGE = ("confidence_below_0", "confidence_above_1")
 
 

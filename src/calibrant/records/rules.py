@@ -8,8 +8,6 @@ import polars as pl
 
 from calibrant.core.hints import Call, Hint
 
-__all__ = ["PERCENTAGES", "RULES", "Rule", "broken_rule"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

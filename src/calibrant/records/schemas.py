@@ -10,8 +10,6 @@ import polars as pl
 from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["DRAWS", "QUESTIONS", "SCORES", "SEMANTICS", "TABLES", "TableSchema", "check_table"]
-
 _TEXT, _WHOLE, _REAL, _FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 
 

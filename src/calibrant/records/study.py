@@ -14,8 +14,6 @@ from calibrant.records.formats import is_study
 from calibrant.records.schemas import TABLES, check_table
 from calibrant.records.tables import UNREADABLE, reason_of
 
-__all__ = ["Study"]
-
 _VERSION_KEY = "calibrant.table"
 
 

@@ -21,8 +21,6 @@ from calibrant.records.columns import guessed_column
 from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
 from calibrant.records.texts.joined_rows import joined_row
 
-__all__ = ["check_names", "name_columns", "read_cells", "scan_text_table"]
-
 # Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
 _NAMES = frozenset({"question_id", "model", "method", "judge", "author"})
 _HEAD = 65_536

@@ -13,23 +13,6 @@ from calibrant.core.document import given_places, kind_of
 from calibrant.core.inputs import bare_name
 from calibrant.report.openings import opening_claims
 
-__all__ = [
-    "SYMBOLS",
-    "Badge",
-    "as_claim",
-    "badge_of",
-    "claim_tone",
-    "claims_by_entry",
-    "claims_of",
-    "entry_key",
-    "entry_tone",
-    "headline",
-    "source_name",
-    "told",
-    "warnings_of",
-    "whole_entries",
-]
-
 SYMBOLS = {
     "over_confident": "▲",
     "under_confident": "▼",

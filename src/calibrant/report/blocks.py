@@ -6,19 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = [
-    "Paragraph",
-    "Table",
-    "cut_text",
-    "estimate_cell",
-    "number_cell",
-    "p_cell",
-    "p_value_text",
-    "percent_cell",
-    "points_cell",
-    "share_cell",
-]
-
 # The least p-value that the law of the error tells apart.
 _LEAST_P = 1e-10
 

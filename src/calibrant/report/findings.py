@@ -10,8 +10,6 @@ from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.report.answers import claims_of, headline
 
-__all__ = ["Finding", "findings"]
-
 # Kind of document, what its sentence answers, and the claims that answer it, best first.
 _QUESTIONS = (
     ("compare", "Who is better calibrated", ("compare.leads", "compare.better_calibrated")),

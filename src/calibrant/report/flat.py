@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["flat_rows"]
-
 
 def flat_rows(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return one row per entry of ``results``: names and numbers, estimates with their ends.

@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph
 
-__all__ = ["rows_left_out"]
-
 
 def rows_left_out(document: Mapping[str, Any]) -> list[Paragraph]:
     """Return sentences on the rows that broke a rule, and on models that lost all of theirs.

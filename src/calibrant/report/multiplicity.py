@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import share_cell
 
-__all__ = ["UNCORRECTED", "correction_sentence", "pairs_rule"]
-
 _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 2
 UNCORRECTED = "each tested alone at the 5 % level, without a correction for their number"

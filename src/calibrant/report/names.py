@@ -13,8 +13,6 @@ from rich.cells import cell_len, set_cell_size
 
 from calibrant.report.short_rules import is_rule, rule_start, short_rule
 
-__all__ = ["cut_cells", "short_names", "told_apart"]
-
 Measure = Callable[[str], float]
 """Room that a text takes."""
 

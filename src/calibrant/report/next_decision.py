@@ -10,8 +10,6 @@ from typing import Any
 from calibrant.claims.next_step import can_read, read_as
 from calibrant.core.document import kind_of
 
-__all__ = ["decision_step"]
-
 Read = Callable[[str], str]
 """The input with the columns and rules that a verb takes, by the verb."""
 

@@ -12,8 +12,6 @@ from calibrant.claims.next_step import as_call, input_words, read_as
 from calibrant.core.document import given_places, kind_of
 from calibrant.report.next_decision import decision_step
 
-__all__ = ["Step", "broken_command", "next_step", "without_folders"]
-
 Step = tuple[str, str]
 """Words, and the command."""
 

@@ -12,8 +12,6 @@ from calibrant.report.pictures.svg import standalone
 from calibrant.report.terminal import document_blocks
 from calibrant.report.terminal.compact import short_table
 
-__all__ = ["notebook_html"]
-
 _ROWS = 12
 _STYLE = """
 .calibrant-out { font: 14px/1.45 system-ui, sans-serif; max-width: 860px; }

@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 
-__all__ = ["SENTENCES", "opening", "opening_claims"]
-
 SENTENCES = 3
 """How many sentences open a document without claims."""
 # What the verdicts of audits written before there were claims are called now.

@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.core.document import kind_of
 from calibrant.report.blocks import Table
 
-__all__ = ["provenance_table"]
-
 _NOT_SAID = "not stated"
 _FILES_NAMED = 3
 _DIGITS_SHOWN = 12

@@ -11,8 +11,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.output import check_kept, writing
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["Result"]
-
 _MORE = 'result.to_html("page.html")   .to_json("out.json")   .to_polars()   .plot()'
 
 

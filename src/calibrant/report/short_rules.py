@@ -7,8 +7,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["is_rule", "rule_start", "short_rule"]
-
 _CLAUSE = re.compile(r"(?P<column>.+?) (?P<sign><=|>=|!=|<|>|=) (?P<value>.+)")
 _NUMBER = re.compile(r"[-+−]?[\d.,]+(e[-+]?\d+)?", re.IGNORECASE)
 # Two signs that are never parted: half a number or operator would be another one.

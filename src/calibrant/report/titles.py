@@ -12,8 +12,6 @@ from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_name, method_words
 from calibrant.report.answers import source_name, whole_entries
 
-__all__ = ["named_table", "page_date", "title_line"]
-
 _TITLES = {
     "audit": "Audit",
     "compare": "Comparison",

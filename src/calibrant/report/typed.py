@@ -31,34 +31,6 @@ from calibrant.documents.fields import (
 )
 from calibrant.report.result import Result
 
-__all__ = [
-    "AgreementResult",
-    "AnalysisResult",
-    "AuditResult",
-    "BenchCheckResult",
-    "BenchResult",
-    "CascadeResult",
-    "CompareResult",
-    "DecideResult",
-    "DemoResult",
-    "GradeResult",
-    "GroupsResult",
-    "ImportResult",
-    "InitResult",
-    "LabelResult",
-    "LeaderboardResult",
-    "MethodsResult",
-    "ModelsResult",
-    "MonitorResult",
-    "MultiAnswerResult",
-    "PlanResult",
-    "ReportResult",
-    "RunResult",
-    "SemanticsResult",
-    "ServeResult",
-    "StudyResult",
-]
-
 
 class AuditResult(Result, AuditFields, kind="audit"):
     """What `audit` returns."""

@@ -15,8 +15,6 @@ from calibrant.semantics.options import Options
 from calibrant.semantics.read import ReadDraws, purpose_role, read_draws
 from calibrant.semantics.settle import Group, Settled, Settler
 
-__all__ = ["Annotated", "annotate"]
-
 _KEY = ["question_id", "model"]
 _NEEDED = ("question_id", "model", "purpose", "draw", "text")
 _EXAMPLES = 20

@@ -13,8 +13,6 @@ from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.stated import parse_stated
 from calibrant.semantics.text.encoding import clean_text, squeeze
 
-__all__ = ["Extraction", "extract_answer", "extract_letter", "parse_vote"]
-
 _TAGGED = re.compile(r"<\s*answer\s*>(.*?)(?:<\s*/\s*answer\s*>|$)", re.IGNORECASE | re.DOTALL)
 _THINKING = re.compile(r"<\s{0,4}(/?)\s{0,4}(think|thinking)\s{0,4}>", re.IGNORECASE)
 _LABELLED = re.compile(

@@ -27,8 +27,6 @@ from calibrant.semantics.judging.judge import (
 )
 from calibrant.semantics.judging.safety import check_code, mask_instructions, quote
 
-__all__ = ["ClientAsker", "DispatcherAsker", "LLMJudge", "judge_request", "parse_reply"]
-
 T = TypeVar("T")
 REPLY_TOKENS = 64
 THINKING_TOKENS = 4096

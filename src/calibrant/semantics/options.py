@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     # Rules need nothing that talks to models.
     from calibrant.clients.endpoints.embeddings import Embedder
 
-__all__ = ["CLUSTERINGS", "GRADINGS", "Options"]
-
 CLUSTERINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
 GRADINGS = ("hybrid", "rules", "exact", "embeddings", "judge")
 

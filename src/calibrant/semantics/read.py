@@ -15,8 +15,6 @@ from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.stated import parse_confidence, parse_top_k
 from calibrant.semantics.text.encoding import clean_text
 
-__all__ = ["ReadDraws", "purpose_role", "read_draws"]
-
 _ROLES = {
     "verb": "stated",
     "verb_topk": "list",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["NOT_ATTEMPTED", "not_attempted"]
-
 NOT_ATTEMPTED = ("refusal", "empty")
 _ALONE = re.compile(
     r"^(?:i\s+)?(?:(?:do\s*n[o']t|don't|dont|can\s*not|cannot|can't)\s+(?:know|answer|say|tell)"

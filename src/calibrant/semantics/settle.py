@@ -13,8 +13,6 @@ from calibrant.semantics.same.cluster import Clusters, cluster_exact, cluster_ru
 from calibrant.semantics.same.hybrid import Similarity, Steps, hybrid_steps, is_phrase, run_steps
 from calibrant.semantics.text.normalise import Normaliser
 
-__all__ = ["Group", "Settled", "Settler"]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

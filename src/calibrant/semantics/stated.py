@@ -10,8 +10,6 @@ from calibrant.core import InputError
 from calibrant.semantics.text.encoding import clean_text, squeeze
 from calibrant.semantics.text.numbers import digits_for_words
 
-__all__ = ["CONFIDENCE_WORDS", "Stated", "parse_confidence", "parse_stated", "parse_top_k"]
-
 # Medians of the number people give to each phrase, rounded to 0.05, after the surveys of
 # Kent (1964) and Fagen-Ulmschneider (2018). Only read where the option allows it.
 CONFIDENCE_WORDS: dict[str, float] = {

@@ -20,8 +20,6 @@ from calibrant.records.schemas import QUESTIONS
 from calibrant.records.texts.json_tables import check_keys, check_list_keys
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
-__all__ = ["load_questions", "recognise"]
-
 _LOOKED_AT = 65_536
 _MMLU_HEADER = ("question", "A", "B", "C", "D", "letter")
 

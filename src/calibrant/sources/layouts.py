@@ -18,8 +18,6 @@ import orjson
 from calibrant.core.registry import Registry
 from calibrant.core.rng import named_stream
 
-__all__ = ["LAYOUTS", "Layout", "Row"]
-
 Row = Mapping[str, Any]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

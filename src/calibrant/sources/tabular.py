@@ -12,8 +12,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 
-__all__ = ["TabularTask", "tabular_questions"]
-
 
 @dataclass(frozen=True, slots=True)
 class TabularTask:

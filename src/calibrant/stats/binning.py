@@ -16,17 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BinIndex",
-    "edge_index",
-    "mass_edges",
-    "residual_sums",
-    "sum_by_bin",
-    "sweep_edges",
-    "width_edges",
-    "width_index",
-]
-
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]

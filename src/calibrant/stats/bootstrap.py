@@ -13,17 +13,6 @@ from scipy import special
 from calibrant.core import InputError
 from calibrant.stats.units import Units
 
-__all__ = [
-    "basic_interval",
-    "bca_interval",
-    "check_resamples",
-    "jackknife",
-    "normal_draws",
-    "percentile_interval",
-    "quantiles",
-    "resampled_rows",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from scipy.special import ndtr
 
 from calibrant.stats.inversion import root_between
 
-__all__ = ["claim_holds", "claim_z", "ece_upper", "excess"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _ROOT = float(np.sqrt(2 / np.pi))

@@ -18,15 +18,6 @@ from scipy import special
 
 from calibrant.stats.few.law import lattice_step
 
-__all__ = [
-    "Atoms",
-    "Lattice",
-    "count_law",
-    "half_normal_atoms",
-    "largest_law",
-    "sum_law",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # What is left out of a law beyond its last value; rounding in the transforms is larger.

@@ -19,19 +19,6 @@ from scipy.special import bdtr
 
 from calibrant.core.errors import InputError
 
-__all__ = [
-    "accuracy_floor",
-    "active_floor",
-    "active_gain",
-    "detection_labels",
-    "detection_limit",
-    "labels_needed",
-    "le_cam_constant",
-    "optimal_bins",
-    "passive_floor",
-    "precision_reached",
-]
-
 _REFERENCE_LABELS = 1000
 
 

@@ -10,21 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-__all__ = [
-    "area_interval",
-    "area_score_interval",
-    "joined_reach",
-    "logit_interval",
-    "normal_quantile",
-    "skewed_interval",
-    "student_quantile",
-    "student_share",
-    "unseen_share",
-    "wald_interval",
-    "wilson_ends",
-    "wilson_interval",
-]
-
 # Steps of candidate areas, and how many of them a first look passes over.
 _CANDIDATES = 4000
 _EVERY = 40

@@ -15,20 +15,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Search",
-    "crossing",
-    "crossing_interval",
-    "first_crossing",
-    "halving",
-    "halving_end",
-    "refusal",
-    "root_between",
-    "rooting",
-    "share_of",
-    "side_by_side",
-]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 # A search asks for a number at one place after the other, and ends with what it found.
 Search: TypeAlias = Generator[Any, float, float]

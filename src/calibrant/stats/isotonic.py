@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from calibrant.stats.in_order import sums_in_order
 from calibrant.stats.pooling import pooled_adjacent
 
-__all__ = ["DistinctSums", "distinct_sums", "isotonic_fit", "isotonic_fits", "pooled_sums"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 

@@ -18,21 +18,6 @@ from numpy.typing import NDArray
 
 from calibrant.stats.inversion import Search, side_by_side
 
-__all__ = [
-    "GridSums",
-    "SmoothingPlan",
-    "coarsened",
-    "even_steps",
-    "every_other",
-    "fixed_point",
-    "fixed_point_bandwidth",
-    "grid_points",
-    "grid_sums",
-    "plan_on",
-    "smoothing_matrix",
-    "smoothing_plan",
-]
-
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -8,8 +8,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LIPSCHITZ_CAP", "MINIMUM_PER_BIN", "SlopeEstimate", "gap_slopes", "lipschitz_slope"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 LIPSCHITZ_CAP = 5.0

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-__all__ = ["logistic_fit"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 

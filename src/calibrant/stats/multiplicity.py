@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["holm"]
-
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Return Holm's adjusted p-values: the chance of any false claim is bounded by the level.

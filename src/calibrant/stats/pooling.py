@@ -18,8 +18,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-__all__ = ["pooled_adjacent"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 Pooled: TypeAlias = tuple[FloatArray, NDArray[np.intp]]
 

@@ -16,19 +16,6 @@ from scipy import special
 
 from calibrant.stats.in_order import sums_in_order
 
-__all__ = [
-    "Influence",
-    "Ranked",
-    "area_by_merge",
-    "area_under_curve",
-    "areas_under_curve",
-    "average_precision",
-    "average_precisions",
-    "average_risk",
-    "average_risk_value",
-    "average_risks",
-]
-
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -23,8 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core.errors import InputError
 
-__all__ = ["CalibrationSequence", "SequencePath", "mean_sequence"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

@@ -18,8 +18,6 @@ from scipy.special import gammaln
 from calibrant.core.errors import InputError
 from calibrant.core.rng import RngLike, as_generator
 
-__all__ = ["SplitLaw", "exact_cost", "sample_splits", "split_law"]
-
 # Numbers that one chunk of random splits holds at once: a megabyte stays in the cache.
 _CHUNK = 250_000
 

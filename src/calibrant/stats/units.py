@@ -13,8 +13,6 @@ from scipy import special
 from calibrant.core import InputError
 from calibrant.stats.intervals import student_quantile
 
-__all__ = ["UnitInfluence", "Units", "freedom", "unequal_ratio", "unit_codes", "unit_sums"]
-
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -38,8 +38,6 @@ from calibrant.verbs._options import (
 if TYPE_CHECKING:
     from calibrant.report.typed import AuditResult
 
-__all__ = ["audit"]
-
 
 @verb(
     example="calibrant audit scores.csv --by domain --html audit.html",

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.row_block import RowBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = ["audit_document"]
-
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")

@@ -26,8 +26,6 @@ from calibrant.sources.mace.second_look import spot_check as judged
 from calibrant.sources.mace.triples import Triple, read_triples
 from calibrant.verbs._options import DomainFiles, Seed, Triples
 
-__all__ = ["bench_check", "bench_mace"]
-
 
 @verb(
     example="calibrant bench mace --domain math --k 1,2,4,6 --per-k 100 --out questions.jsonl",

@@ -46,8 +46,6 @@ from calibrant.verbs._options import (
     Variant,
 )
 
-__all__ = ["bench_evaluate"]
-
 _TUNED = ("sca", "snca", "sfca")
 _REFERENCE = "sca"
 _QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")

@@ -54,8 +54,6 @@ from calibrant.verbs.deferring.answers import (
 )
 from calibrant.verbs.deferring.policies import chosen_policy
 
-__all__ = ["cascade"]
-
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
 

@@ -35,8 +35,6 @@ from calibrant.verbs._options import (
 )
 from calibrant.verbs.compare_document import compare_document
 
-__all__ = ["compare"]
-
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
 STREAM_ROWS = 1_000_000
 

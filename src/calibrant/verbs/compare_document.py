@@ -11,8 +11,6 @@ from calibrant.core.errors import InputError
 from calibrant.inputs.compare_source import NOT_A_PROBABILITY, CompareSource, ComparisonKey
 from calibrant.report.typed import CompareResult
 
-__all__ = ["compare_document"]
-
 
 def compare_document(source: CompareSource, options: Mapping[str, Any]) -> CompareResult:
     """Build the document of a comparison from its opened input."""

@@ -36,8 +36,6 @@ from calibrant.verbs._options import (
     Seed,
 )
 
-__all__ = ["decide"]
-
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json")
 def decide(

@@ -31,8 +31,6 @@ from calibrant.verbs._options import (
     Seed,
 )
 
-__all__ = ["grade"]
-
 
 @verb(
     example="calibrant grade samples.jsonl --samples answers --reference gold --out study",

@@ -53,8 +53,6 @@ from calibrant.verbs._options import (
     Seed,
 )
 
-__all__ = ["groups"]
-
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
 

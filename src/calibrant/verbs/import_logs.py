@@ -30,8 +30,6 @@ from calibrant.verbs._options import (
     QuestionColumn,
 )
 
-__all__ = ["import_logs"]
-
 _PROBLEMS_SHOWN = 1_000
 _TABLE_ENDINGS = (".parquet", ".csv", ".jsonl")
 

@@ -37,8 +37,6 @@ from calibrant.verbs.labelling.options import (
 )
 from calibrant.verbs.labelling.server import LabelServer, serve_until_stopped
 
-__all__ = ["label_add", "label_export", "label_next", "label_serve", "label_status"]
-
 
 @verb(example="calibrant label next pool.csv --size 50 --out batch.csv", shared=DEFAULTS)
 def label_next(

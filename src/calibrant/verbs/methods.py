@@ -16,8 +16,6 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.typed import MethodsResult
 
-__all__ = ["methods"]
-
 
 @verb(example="calibrant methods study")
 def methods(

@@ -9,8 +9,6 @@ from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import ModelsResult
 
-__all__ = ["fetch_model", "models"]
-
 
 @verb(example="calibrant models list", outputs=("json",))
 def models() -> ModelsResult:

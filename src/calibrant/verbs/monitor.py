@@ -47,8 +47,6 @@ from calibrant.verbs.monitoring.reference import (
     require_watched,
 )
 
-__all__ = ["monitor"]
-
 
 def _drifted(document: Mapping[str, Any]) -> str | None:
     alarms = [entry for entry in document["results"] if entry["alarm"]]

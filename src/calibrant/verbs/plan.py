@@ -44,8 +44,6 @@ from calibrant.verbs._options import (
 from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels, table_theory
 from calibrant.verbs.planning.ranked import rankable, ranked_models
 
-__all__ = ["plan"]
-
 _LEAST_SHARE = 1e-9
 _STEEPEST = 1e6
 

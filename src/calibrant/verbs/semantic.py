@@ -18,8 +18,6 @@ from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.draws import class_numbers
 from calibrant.inputs.streams.engines import engine_named
 
-__all__ = ["SemanticOptions", "pooled_block", "semantic_blocks", "semantic_options"]
-
 _ANSWERS_SHOWN = 5
 # Multiplications up to which the law of all splits is worked out: a few seconds.
 _AFFORDABLE = 5e9

@@ -21,8 +21,6 @@ from calibrant.report.typed import ServeResult
 from calibrant.verbs.serving.front import Endpoint, Front
 from calibrant.verbs.serving.log import ServedLog
 
-__all__ = ["open_front", "serve"]
-
 
 @verb(
     example="calibrant serve policy.json --endpoint small=http://127.0.0.1:8001/v1",

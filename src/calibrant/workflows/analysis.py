@@ -27,8 +27,6 @@ from calibrant.verbs.methods import methods
 from calibrant.verbs.plan import plan
 from calibrant.workflows.browse import study_questions
 
-__all__ = ["analyse", "study_page", "write_report"]
-
 _FEATURES = ("domain",)
 _LEAST_ERROR = 0.02
 _ORDER = (

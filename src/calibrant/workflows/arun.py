@@ -11,8 +11,6 @@ from calibrant.workflows.run import run
 if TYPE_CHECKING:
     from calibrant.report.typed import RunResult
 
-__all__ = ["arun"]
-
 
 async def arun(study: str | Path, **options: Any) -> RunResult:
     """Run a study without holding up the event loop; the options are those of `run`.

@@ -9,8 +9,6 @@ import polars as pl
 from calibrant.confidence import ranking_methods
 from calibrant.records import Study
 
-__all__ = ["study_questions"]
-
 _QUESTIONS_SHOWN = 2_000
 _ANSWERS_SHOWN = 6
 _LETTERS_SHOWN = 300

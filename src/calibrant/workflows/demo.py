@@ -24,8 +24,6 @@ from calibrant.workflows.recorded_study import recorded_questions, recorded_stud
 from calibrant.workflows.run import run
 from calibrant.workflows.study_page import write_study_page
 
-__all__ = ["demo"]
-
 _RECORDED = """\
 # Written by `calibrant demo`: recorded answers, graded and scored here. SOURCES.md says whose.
 name = "two small open models"

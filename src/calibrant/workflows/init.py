@@ -14,8 +14,6 @@ from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import InitResult
 
-__all__ = ["init"]
-
 _EXAMPLES = "calibrant.workflows.examples"
 _BENCHMARK = (
     "calibrant bench mace --domain-file {folder}/borders.toml --k 2,4,6 --per-k 8 "

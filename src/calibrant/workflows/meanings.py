@@ -18,8 +18,6 @@ from calibrant.records.ledger import Ledger
 from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
 from calibrant.semantics.options import Options
 
-__all__ = ["check_semantics", "semantics_options", "with_embeddings"]
-
 
 @contextmanager
 def semantics_options(study: Study, config: StudyConfig) -> Iterator[Options]:

@@ -17,8 +17,6 @@ from calibrant.core.output import writing
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 
-__all__ = ["METHODS", "recorded_questions", "recorded_study"]
-
 _FOLDER = files("calibrant.workflows") / "recorded"
 _TABLES = ("questions", "draws", "candidates")
 _MARK = "recorded.sha256"

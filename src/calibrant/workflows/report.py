@@ -21,8 +21,6 @@ from calibrant.verbs.audit import audit
 from calibrant.workflows.analysis import analyse
 from calibrant.workflows.study_page import write_study_page
 
-__all__ = ["report"]
-
 
 @verb(example="calibrant report study --html report.html", outputs=("json",))
 def report(

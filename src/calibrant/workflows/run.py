@@ -56,8 +56,6 @@ from calibrant.workflows.meanings import check_semantics, semantics_options, wit
 from calibrant.workflows.spending import check_consent, paid_models, spending_question
 from calibrant.workflows.study_page import write_study_page
 
-__all__ = ["run"]
-
 FAILURES_SHOWN = 50
 
 

@@ -8,8 +8,6 @@ from calibrant.collect import Forecast, ModelConfig, StudyConfig
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 
-__all__ = ["check_consent", "paid_models", "spending_question"]
-
 # Servers that people run themselves; on this machine nobody sends a bill for them.
 _OWN_SERVERS = ("vllm", "llamacpp", "ollama")
 _THIS_MACHINE = ("http://127.0.0.1", "http://localhost", "http://[::1]")

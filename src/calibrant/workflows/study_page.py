@@ -18,8 +18,6 @@ from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.workflows.analysis import write_report
 
-__all__ = ["study_document", "write_study_page"]
-
 _PACKAGES = ("numpy", "scipy", "polars", "scikit-learn", "vl-convert-python", "xllamacpp")
 
 

@@ -19,8 +19,6 @@ from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import ReportResult
 from calibrant.workflows.viewed import PROGRESS, Viewed
 
-__all__ = ["ViewServer", "view"]
-
 COOKIE = "calibrant_view"
 # The page's own policy is stricter; this one holds for a page that somebody else wrote, too.
 _HEADERS = {

@@ -17,8 +17,6 @@ from calibrant.workflows.analysis import study_page
 from calibrant.workflows.browse import study_questions
 from calibrant.workflows.run import run
 
-__all__ = ["Viewed"]
-
 PROGRESS = "/progress"
 _FRESH_SECONDS = 20.0
 

@@ -20,8 +20,6 @@ from calibrant.claims.words import (
 from calibrant.metrics.multi_answer.multiplicity import ALPHA
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["evaluation_claims", "within_margin"]
-
 # The power of a forecast: 80 %.
 _POWER = 0.8416212335729143
 

@@ -10,8 +10,6 @@ from scipy.special import betaincinv
 from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, declare
 from calibrant.claims.words import count, percent
 
-__all__ = ["fewer_questions", "most_wrong", "question_claims"]
-
 
 def _second_source(facts: Facts) -> str:
     seen, rest = facts["looked_at"], facts["not_covered"]

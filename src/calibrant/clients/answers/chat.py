@@ -25,15 +25,6 @@ from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.records.limits import limit
 from calibrant.records.texts.spelling import MISSPELT, spells
 
-__all__ = [
-    "Answer",
-    "loose_answer",
-    "parse_answer",
-    "read_answer",
-    "typed_answer",
-    "without_choices",
-]
-
 NO_FORM = "the answer has not the form of a chat completion"
 
 

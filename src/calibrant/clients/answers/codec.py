@@ -11,8 +11,6 @@ from calibrant.clients.answers.odd import short_name
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
 from calibrant.clients.protocol import Completion, Request, Usage
 
-__all__ = ["canonical_request", "decode_completion", "encode_completion"]
-
 
 def canonical_request(request: Request) -> bytes:
     """Return the request without `n` as bytes: equal requests give equal bytes.

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprob, TokenLogprobs
 from calibrant.core.errors import PermanentClientError
 
-__all__ = ["check_logprobs", "refusal"]
-
 PLACEHOLDER = -9000.0
 """Endpoints write -9999 where they do not know a log-probability."""
 ROUNDING = 1e-4

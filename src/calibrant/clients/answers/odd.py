@@ -10,15 +10,6 @@ from typing import Any
 
 from calibrant.records.limits import limit
 
-__all__ = [
-    "MOST_RAW",
-    "bounded_text",
-    "loose_json",
-    "short_name",
-    "text_of",
-    "token_count",
-]
-
 MOST_RAW = 200_000
 """Characters of an odd answer that are kept as they came."""
 MOST_NAME = 200

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple, Protocol, overload
 
-__all__ = ["Alternatives", "Shown", "TokenLogprob", "TokenLogprobs"]
-
 
 class TokenLogprob(NamedTuple):
     """One token, its natural log-probability at temperature 1, and the alternatives shown."""

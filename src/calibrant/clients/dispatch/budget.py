@@ -10,12 +10,6 @@ from calibrant.clients.protocol import Request, Usage
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import Caps, Refusal
 
-__all__ = [
-    "Budget",
-    "completion_tokens_estimate",
-    "prompt_tokens_estimate",
-]
-
 BYTES_PER_TOKEN = 3
 TOKENS_PER_MESSAGE = 8
 LOOK_AGAIN_S = 0.25

@@ -32,8 +32,6 @@ from calibrant.core.errors import (
 )
 from calibrant.records.ledger import Claim, DrawRow
 
-__all__ = ["Call", "Caller", "Job"]
-
 DEAD_AFTER_S = 120.0
 RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
 """Errors after which no other call can succeed."""

@@ -13,8 +13,6 @@ from typing import Any, ClassVar, TypeVar
 from calibrant.records.ledger import Claim, DrawRow, Ledger, Refusal
 from calibrant.records.ledger.repair import ledger_error
 
-__all__ = ["GroupCommit"]
-
 T = TypeVar("T")
 Then = Callable[[Any, Exception | None], None]
 """Called with the result when it is committed, or with the error that prevented it."""

@@ -12,8 +12,6 @@ from calibrant.clients.dispatch.watch import EndpointWatch
 from calibrant.clients.protocol import Client, ReplayingClient, Request
 from calibrant.records.ledger import Ledger, LedgerKey
 
-__all__ = ["Dispatching"]
-
 
 class Dispatching(Protocol):
     """Client, ledger, limits and counts; `Dispatcher` says what the numbers mean."""

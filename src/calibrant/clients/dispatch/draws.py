@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from calibrant.clients.protocol import Request
 
-__all__ = ["for_draws", "split_draws"]
-
 
 def for_draws(request: Request, first: int, n: int) -> Request:
     """Return the request for these draws: draw i has the seed of the request plus i."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 
-__all__ = ["CalmCollector"]
-
 NEW_OBJECTS = 10_000
 
 

@@ -7,8 +7,6 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["AdaptiveLimit", "backoff_s"]
-
 CUT = 0.5
 QUIET_S = 1.0
 """Refusals within this time belong to the same overload and cut once."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-__all__ = ["Trouble"]
-
 AFTER_S = 3.0
 """Seconds without any answer before a user is told."""
 EVERY_S = 10.0

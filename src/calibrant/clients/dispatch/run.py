@@ -21,8 +21,6 @@ from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import LedgerKey, Refusal
 
-__all__ = ["Run"]
-
 READY = 256
 """Outcomes that may wait for the caller before dispatching pauses."""
 

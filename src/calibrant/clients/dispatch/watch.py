@@ -11,8 +11,6 @@ from calibrant.clients.answers.tokens import TokenLogprobs
 from calibrant.clients.asks import Ask, Finding, LedgeredDraw
 from calibrant.clients.protocol import Completion, EndpointRefusedError, Request
 
-__all__ = ["EndpointWatch"]
-
 WARM = 0.7
 """Temperature from which on draws are expected to differ."""
 LONG = 40

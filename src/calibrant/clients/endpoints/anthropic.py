@@ -12,8 +12,6 @@ from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
 from calibrant.core.errors import TransientClientError
 
-__all__ = ["AnthropicClient"]
-
 ABLE = Capabilities(native_n=1, max_temperature=1.0, samplers=("top_p", "top_k"))
 """One draw per call; no log-probs, no seed; temperatures up to 1."""
 FINISH = {

@@ -24,8 +24,6 @@ from calibrant.core.errors import CalibrantError, CapabilityError
 from calibrant.core.machine import usable_cores
 from calibrant.core.optional import optional_import
 
-__all__ = ["EmbeddedClient"]
-
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
 

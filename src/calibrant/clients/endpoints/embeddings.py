@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from calibrant.core.optional import optional_import
 
-__all__ = ["Embedder", "UniversalSentenceEncoder", "open_embedder"]
-
 BATCH = 256
 
 

@@ -17,8 +17,6 @@ from calibrant.clients.protocol import Client, PreparingClient
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["open_client"]
-
 SHARED = ("base_url", "api_key_env", "capabilities", "timeout_s", "headers", "most_bytes")
 NATIVE: dict[str, tuple[str, Callable[..., Client]]] = {
     "anthropic": ("ANTHROPIC_API_KEY", AnthropicClient),

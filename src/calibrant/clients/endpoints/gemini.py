@@ -14,8 +14,6 @@ from calibrant.clients.protocol import Capabilities, Completion, Request, TokenL
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.records.texts.spelling import MISSPELT, spells
 
-__all__ = ["GeminiClient"]
-
 ABLE = Capabilities(
     native_n=8,
     logprobs=True,

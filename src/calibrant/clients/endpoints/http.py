@@ -34,8 +34,6 @@ from calibrant.core.errors import (
 )
 from calibrant.records.limits import limit
 
-__all__ = ["HttpClient", "key_from_environment"]
-
 OVERLOAD = frozenset({408, 425, 429, 502, 503, 504, 520, 522, 524, 529})
 REFUSED = frozenset({401, 402, 403, 404, 405, 407})
 OUT_OF_CREDIT = re.compile(r"insufficient_quota|exceeded your current quota|credit balance", re.I)

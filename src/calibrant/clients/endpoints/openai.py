@@ -17,8 +17,6 @@ from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
 
-__all__ = ["OpenAIClient", "write_request"]
-
 WHOLE_NUMBERS = ("top_k",)
 
 

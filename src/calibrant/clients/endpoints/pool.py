@@ -20,8 +20,6 @@ from calibrant.clients.protocol import (
 )
 from calibrant.core.errors import InputError, TransientClientError
 
-__all__ = ["PoolClient"]
-
 MOST_CALLS = 256
 FAILURES = 3
 """Failures in a row after which an endpoint is left out."""

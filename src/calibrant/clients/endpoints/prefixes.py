@@ -16,8 +16,6 @@ import orjson
 
 from calibrant.core.errors import PermanentClientError
 
-__all__ = ["UBATCH", "PrefixCache"]
-
 UBATCH = 512
 """Tokens that are computed in one batch; a longer prompt is split, so it is not cached."""
 FEWEST = 2

@@ -16,8 +16,6 @@ from calibrant.clients.protocol import Capabilities, Completion, Request
 from calibrant.core.errors import CapabilityError, InputError, PermanentClientError
 from calibrant.records.ledger import Ledger, LedgerKey
 
-__all__ = ["ReplayClient"]
-
 EVERYTHING = Capabilities(
     native_n=1_000_000,
     logprobs=True,

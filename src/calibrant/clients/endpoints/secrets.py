@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-__all__ = ["KeyFinder"]
-
 # What is shorter is a word of many answers (`test`, `ollama`), not a secret.
 _LEAST_KEY = 8
 # How often a text may have been encoded, and how often escaped within one such round: an answer

@@ -10,8 +10,6 @@ from calibrant.clients.capabilities import adjusted
 from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.protocol import Capabilities
 
-__all__ = ["ServiceClient"]
-
 
 class ServiceClient(HttpClient):
     """A service whose class says where it is and what it can give.

@@ -15,8 +15,6 @@ from pathlib import Path
 from calibrant.core.errors import CalibrantError, InputError
 from calibrant.core.registry import Registry
 
-__all__ = ["WEIGHTS", "Weights", "cache_folder", "fetch", "sha256_of", "weights_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class Weights:

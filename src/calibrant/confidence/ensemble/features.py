@@ -12,8 +12,6 @@ from calibrant.confidence.segments import FloatArray
 from calibrant.core.errors import InputError
 from calibrant.stats.isotonic import isotonic_fit
 
-__all__ = ["Curve", "Scale", "logit", "wide"]
-
 _EDGE = 0.01
 
 

@@ -19,8 +19,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.stats.logistic import logistic_fit
 
-__all__ = ["Ensemble", "cross_fit", "ensemble", "load_ensemble"]
-
 Kind = Literal["logistic", "isotonic"]
 _SCHEMA = "calibrant.ensemble/1"
 _PENALTY = 1.0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["panel_rows", "verified_rows"]
-
 _POOL = "p_true_pool"
 
 

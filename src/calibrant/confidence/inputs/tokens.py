@@ -11,8 +11,6 @@ import polars as pl
 from calibrant.confidence.segments import BoolArray, FloatArray, IntArray, count_by
 from calibrant.core.errors import InputError
 
-__all__ = ["TokenColumns", "tokens_from_frame", "tokens_from_lists"]
-
 Alternatives = Sequence[Mapping[str, float]]
 
 

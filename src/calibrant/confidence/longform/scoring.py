@@ -19,17 +19,6 @@ from calibrant.confidence.texts.lexical import greedy_texts
 from calibrant.confidence.texts.relevance_words import is_function_word
 from calibrant.confidence.texts.rouge import texts_of, words
 
-__all__ = [
-    "ClaimScore",
-    "LongScore",
-    "claim_draws",
-    "claim_support",
-    "claim_support_min",
-    "luq",
-    "score_long_answer",
-    "support",
-]
-
 Support = Callable[[str, str], float]
 Split = Callable[[str], Sequence[str]]
 _NUMBER = re.compile(r"\d[\d,.]*")

@@ -12,8 +12,6 @@ from calibrant.confidence.texts.lexical import greedy_texts, mean_by_unit
 from calibrant.confidence.texts.rouge import rouge_with
 from calibrant.confidence.tokenwise.alternatives import mean_entropy
 
-__all__ = ["cocoa_msp", "cocoa_mte", "cocoa_ppl", "semantic_density", "similarity_to_greedy"]
-
 _VASHURIN = "Vashurin et al. 2025 (CoCoA)"
 _NEEDS = ("samples", "clusters", "greedy", "greedy_token_logprobs")
 

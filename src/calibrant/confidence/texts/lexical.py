@@ -17,15 +17,6 @@ from calibrant.confidence.method import (
 from calibrant.confidence.segments import FloatArray, sum_by
 from calibrant.confidence.texts.rouge import rouge_matrices, rouge_with, texts_of, words
 
-__all__ = [
-    "consistency_greedy",
-    "exact_match_greedy",
-    "greedy_texts",
-    "lexical_similarity",
-    "lexical_similarity_greedy",
-    "mean_by_unit",
-]
-
 
 def mean_by_unit(block: DrawBlock, values: FloatArray) -> FloatArray:
     """Return the mean of the draws' values per unit; a NaN makes its unit NaN."""

@@ -12,8 +12,6 @@ from calibrant.confidence.method import Options, Scored, about_question, registe
 from calibrant.confidence.segments import BoolArray, FloatArray, sum_by
 from calibrant.confidence.texts.relevance_words import is_function_word
 
-__all__ = ["content_tokens", "sar", "sent_sar", "token_sar"]
-
 _TEMPERATURE = 0.001
 _DUAN = "Duan et al. 2024 (shifting attention to relevance)"
 _MARKS = re.compile(r"[\W_]+")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["is_function_word"]
-
 _FUNCTION_WORDS = frozenset({
     "a", "an", "the", "of", "in", "on", "at", "to", "for", "and", "or", "is",
     "are", "was", "were", "be", "been", "by", "with", "from", "as", "it", "its", "this",

@@ -11,8 +11,6 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock
 from calibrant.confidence.segments import FloatArray, IntArray
 
-__all__ = ["rouge_l", "rouge_matrices", "rouge_with", "texts_of"]
-
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 20_000
 """Words of a text that are compared: time and memory grow with their square."""

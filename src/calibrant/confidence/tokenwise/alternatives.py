@@ -12,14 +12,6 @@ from calibrant.confidence.method import Options, Scored, about_first, register
 from calibrant.confidence.segments import FloatArray, gather, sum_by
 from calibrant.confidence.texts.relevance_words import is_function_word
 
-__all__ = [
-    "claim_conditioned_probability",
-    "max_token_entropy",
-    "mean_entropy",
-    "mean_token_entropy",
-    "probability_margin",
-]
-
 _NEEDS = ("greedy", "greedy_token_logprobs", "greedy_token_alternatives")
 _MARKS = re.compile(r"[\W_]+")
 

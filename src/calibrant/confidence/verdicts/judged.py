@@ -9,15 +9,6 @@ from calibrant.confidence.method import Options, Scored, about_first, about_ques
 from calibrant.confidence.needs import verdicts
 from calibrant.confidence.segments import FloatArray, count_by, mean_by, sum_by
 
-__all__ = [
-    "panel_agreement",
-    "panel_mean",
-    "panel_vote",
-    "selfcheck_judge",
-    "verified_classes",
-    "verified_mass",
-]
-
 _PANEL = "Verga et al. 2024 (panel of judges)"
 
 

@@ -14,8 +14,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["EVERY_QUESTION", "Answers", "every_question", "gather_answers", "model_matrix"]
-
 Floats = npt.NDArray[np.float64]
 
 EVERY_QUESTION = {"every_question": "all"}

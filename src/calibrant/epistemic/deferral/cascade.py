@@ -24,8 +24,6 @@ from calibrant.epistemic.trees.recalibrators import fit_recalibrator
 from calibrant.epistemic.trees.residuals import residual_model
 from calibrant.epistemic.trees.splits import SHARES, three_parts
 
-__all__ = ["Cascade", "Choice", "Step", "choose"]
-
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from calibrant.core.errors import InputError
 
-__all__ = ["VECTOR", "QuestionEmbedding"]
-
 # Where a question carries its whole embedding.
 VECTOR = "embedding"
 

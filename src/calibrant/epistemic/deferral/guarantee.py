@@ -12,8 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["betting_p", "certified_settings"]
-
 Floats = npt.NDArray[np.float64]
 
 _LARGEST_BET = 0.75

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Mix", "at_accuracy", "at_budget", "hash_share", "mixed"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -17,8 +17,6 @@ from calibrant.epistemic.deferral.mixing import hash_share
 from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.deferral.value import ValueModel
 
-__all__ = ["AlwaysOne", "MixedPolicy", "ValuePolicy", "inner_policy"]
-
 
 @dataclass(frozen=True, slots=True)
 class ValuePolicy:

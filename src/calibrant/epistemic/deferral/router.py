@@ -22,8 +22,6 @@ from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 
-__all__ = ["Router"]
-
 Floats = npt.NDArray[np.float64]
 ROUTERS = ("tree", "knn")
 _CHUNK = 2_048

@@ -11,8 +11,6 @@ from scipy import special
 
 from calibrant.core.estimate import Estimate
 
-__all__ = ["SplitMeans"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwi
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.recalibration import Calibrator, calibrator_from_dict
 
-__all__ = ["DECISIONS", "RULES", "Aim", "Stage"]
-
 Floats = npt.NDArray[np.float64]
 
 DECISIONS = ("answer", "class")

@@ -17,17 +17,6 @@ from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.deferral.value import ValueModel
 from calibrant.epistemic.loss.decision import CostMatrix
 
-__all__ = [
-    "STRATEGIES",
-    "Curve",
-    "FittedStrategy",
-    "StrategyOptions",
-    "curves",
-    "fit_strategies",
-    "pareto",
-    "single_models",
-]
-
 Floats = npt.NDArray[np.float64]
 
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.

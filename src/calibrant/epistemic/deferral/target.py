@@ -9,8 +9,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.epistemic.deferral.mixing import Mix
 from calibrant.epistemic.deferral.policy import Inner
 
-__all__ = ["ChosenPolicy", "Target"]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -25,8 +25,6 @@ from calibrant.epistemic.deferral.strategies import (
     pareto,
 )
 
-__all__ = ["SplitPlan", "tournament"]
-
 Floats = npt.NDArray[np.float64]
 
 BUDGETS = (0.25, 0.5, 0.75, 1.0)

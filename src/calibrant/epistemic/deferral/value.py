@@ -19,8 +19,6 @@ from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.linear import Columns, ridge_linear, ridge_logistic
 
-__all__ = ["Prepared", "ValueModel", "asked_sets"]
-
 Floats = npt.NDArray[np.float64]
 Asked = tuple[int, ...]
 

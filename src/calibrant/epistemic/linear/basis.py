@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ConfidenceBasis", "project", "projector"]
-
 Floats = npt.NDArray[np.float64]
 
 _ATOM_ROWS = 30

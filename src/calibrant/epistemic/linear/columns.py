@@ -14,8 +14,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["Columns", "NumberColumn"]
-
 Floats = npt.NDArray[np.float64]
 
 # A logit of 0 or 1 is kept finite, and no standardised value reaches further than this.

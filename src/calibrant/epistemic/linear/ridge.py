@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-__all__ = ["ridge_linear", "ridge_logistic"]
-
 Floats = npt.NDArray[np.float64]
 
 _FREE = 1e-6

@@ -15,8 +15,6 @@ from calibrant.epistemic.trees.recalibrators import fit_recalibrator
 from calibrant.epistemic.trees.splits import SHARES, three_parts
 from calibrant.epistemic.trees.tree import grow_tree
 
-__all__ = ["BinnedGroupingLoss"]
-
 Floats = npt.NDArray[np.float64]
 
 

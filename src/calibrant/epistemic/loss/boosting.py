@@ -15,8 +15,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 
-__all__ = ["FOLDS", "Encoded", "boosted_residuals", "encode", "fold_of_unit"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

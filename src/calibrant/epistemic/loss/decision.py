@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 
-__all__ = ["CostMatrix", "calibration_risk", "expected_cost", "grouping_risk", "pointwise_risk"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.loss.grouping import CrossFit, cross_fit, mean_error
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["DecisionRisk"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

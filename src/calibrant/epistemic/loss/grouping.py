@@ -22,8 +22,6 @@ from calibrant.epistemic.loss.boosting import (
 )
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["CrossFit", "GroupingLoss", "cross_fit", "mean_error"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

@@ -24,8 +24,6 @@ from calibrant.epistemic.trees.residuals import ResidualModel, residual_model
 from calibrant.epistemic.trees.splits import SHARES, three_parts
 from calibrant.metrics.recalibration import Calibrator
 
-__all__ = ["BrierDecomposition", "SplitFit", "TreeGroupingLoss"]
-
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 

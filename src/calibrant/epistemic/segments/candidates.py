@@ -13,8 +13,6 @@ import polars as pl
 
 from calibrant.epistemic.segments.conditions import Condition, Rule
 
-__all__ = ["Candidates", "candidate_rules", "short_decimal"]
-
 Mask = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 

@@ -15,8 +15,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-__all__ = ["Condition", "Rule", "parse_rule"]
-
 Mask = npt.NDArray[np.bool_]
 
 _OPERATORS = ("<=", ">=", "!=", "==", "<", ">", "=")

@@ -22,8 +22,6 @@ from calibrant.epistemic.segments.group import Group, describe
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["ConfidenceGroups"]
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

@@ -16,8 +16,6 @@ from calibrant.epistemic.linear.basis import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.trees.features import as_frame
 
-__all__ = ["GroupCorrector", "fit_corrector"]
-
 Floats = npt.NDArray[np.float64]
 
 _RIDGE = 1e-8

@@ -15,8 +15,6 @@ from calibrant.epistemic.linear.basis import ConfidenceBasis, project, projector
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["Difference", "differences", "gap_difference"]
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

@@ -12,8 +12,6 @@ from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.segments.search import Finding
 from calibrant.stats.intervals import normal_quantile, wilson_interval
 
-__all__ = ["Group", "describe"]
-
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 

@@ -19,8 +19,6 @@ from calibrant.epistemic.linear.basis import project, projector
 from calibrant.epistemic.segments.candidates import Candidates
 from calibrant.epistemic.segments.conditions import Rule
 
-__all__ = ["Finding", "Search", "Sums", "judge_groups", "search_groups"]
-
 Floats = npt.NDArray[np.float64]
 
 _DRAWS = 499

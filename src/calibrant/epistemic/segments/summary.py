@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["across_models"]
-
 
 def across_models(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return, per flagged rule, how many models it stands out for and by how much.

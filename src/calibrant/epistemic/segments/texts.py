@@ -13,8 +13,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 
-__all__ = ["TextGroups", "text_groups", "vector_matrix", "word_vectors"]
-
 Floats = npt.NDArray[np.float64]
 
 _WORD = re.compile(r"[^\W\d_]{3,}")

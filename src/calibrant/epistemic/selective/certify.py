@@ -19,15 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrik
 
-__all__ = [
-    "Certified",
-    "as_written",
-    "certify",
-    "error_curve",
-    "labels_to_certify",
-    "threshold_grid",
-]
-
 Floats = npt.NDArray[np.float64]
 
 STEPS = 100

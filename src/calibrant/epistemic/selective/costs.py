@@ -13,8 +13,6 @@ import numpy.typing as npt
 from calibrant.core.errors import InputError
 from calibrant.epistemic.selective.certify import error_curve
 
-__all__ = ["AskingCosts", "cheapest"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -30,8 +30,6 @@ from calibrant.epistemic.selective.score import CONFIDENCE, LearnedScore, RawSco
 from calibrant.epistemic.trees.features import as_frame
 from calibrant.stats.intervals import wilson_interval
 
-__all__ = ["CostEstimate", "Selective"]
-
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 

@@ -10,8 +10,6 @@ from scipy.special import bdtr
 
 from calibrant.epistemic.selective.certify import labels_to_certify
 
-__all__ = ["labels_for_any", "shares_with_more"]
-
 Floats = npt.NDArray[np.float64]
 
 # Two thirds of the labels certify.

@@ -15,8 +15,6 @@ from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.selective.score import CONFIDENCE, Score, score_from_dict
 
-__all__ = ["SelectivePolicy"]
-
 # Sums are added in another order for one row than for many; a score this close is the threshold.
 _ROUNDING = 1e-9
 

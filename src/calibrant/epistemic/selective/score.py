@@ -15,8 +15,6 @@ from scipy.special import expit
 from calibrant.core.errors import InputError
 from calibrant.epistemic.linear import Columns, ridge_logistic
 
-__all__ = ["LearnedScore", "RawScore", "Score", "score_from_dict"]
-
 Floats = npt.NDArray[np.float64]
 
 _RIDGE = 3.0

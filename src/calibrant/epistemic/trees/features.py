@@ -15,8 +15,6 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 
-__all__ = ["Feature", "FeatureEncoder", "as_frame"]
-
 Matrix = npt.NDArray[np.float64]
 
 # A histogram has 255 bins: with more categories two of them would share a bin.

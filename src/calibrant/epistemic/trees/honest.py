@@ -19,8 +19,6 @@ from calibrant.epistemic.trees.partition import (
 )
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 
-__all__ = ["HonestTree"]
-
 Floats = npt.NDArray[np.float64]
 
 

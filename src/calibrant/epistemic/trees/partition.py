@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PartitionLoss", "RegionMoments", "leave_one_out_products", "partition_loss", "regions"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.integer]
 

@@ -9,8 +9,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.recalibration import CALIBRATORS, Calibrator, PlattCalibrator
 
-__all__ = ["fit_recalibrator"]
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -17,16 +17,6 @@ from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss
 from calibrant.epistemic.trees.tree import Tree, histogram_trees
 
-__all__ = [
-    "RESIDUAL_MODELS",
-    "BoostedResiduals",
-    "HonestForest",
-    "ResidualModel",
-    "linear_bound",
-    "residual_model",
-    "residual_model_from_dict",
-]
-
 Floats = npt.NDArray[np.float64]
 RESIDUAL_MODELS = ("tree", "shrunk", "forest", "boosting")
 

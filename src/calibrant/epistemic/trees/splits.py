@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 
-__all__ = ["CALIBRATION", "EVALUATION", "FITTING", "SHARES", "split_rows", "three_parts"]
-
 SHARES = (0.1, 0.4, 0.5)
 CALIBRATION, FITTING, EVALUATION = range(3)
 

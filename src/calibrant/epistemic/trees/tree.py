@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from calibrant.core.errors import CalibrantError, InputError
 
-__all__ = ["SPLITS", "Tree", "grow_tree", "histogram_trees"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 

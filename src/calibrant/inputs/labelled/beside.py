@@ -12,8 +12,6 @@ from calibrant.core.hints import Call, Hint
 from calibrant.records.formats import store_path
 from calibrant.records.tables import collect, column_names, scan_table
 
-__all__ = ["labels_of"]
-
 
 def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:
     """Return the store with the labels of a pool: the one named, or the one beside its file.

@@ -21,17 +21,6 @@ from calibrant.records import ScoreBlock
 from calibrant.records.label_columns import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT
 from calibrant.records.tables import collect, scan_table
 
-__all__ = [
-    "block_of",
-    "drawn_rules",
-    "equal_chances",
-    "refuse_exported",
-    "refuse_incomplete",
-    "refuse_unequal",
-    "spread_of",
-    "without_draw",
-]
-
 # Weights that differ by less are equal but for rounding.
 _SAME = 1e-6
 

@@ -23,8 +23,6 @@ from calibrant.records import Scores, Study, load_scores
 from calibrant.records.label_columns import ALONG, SPREAD, WEIGHT
 from calibrant.records.label_store import LabelStore
 
-__all__ = ["OpenLabels"]
-
 
 class OpenLabels(Opened):
     """Rows of a pool whose answers are labelled, each with the weight of its draw.

@@ -20,8 +20,6 @@ from calibrant.records import Study, load_scores, read_table, source_name
 from calibrant.records.formats import column_separator, file_format, store_path
 from calibrant.records.label_store import LabelStore
 
-__all__ = ["OpenPool", "open_pool", "read_pool"]
-
 PEERS = "label_peers"
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from calibrant.inputs.audit_options import AuditOptions
     from calibrant.records import Scores
 
-__all__ = ["Columns", "Opened"]
-
 Columns = Mapping[str, Any]
 """Column names by role; None stands for the name in the scores schema."""
 

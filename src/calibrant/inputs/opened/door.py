@@ -16,8 +16,6 @@ from calibrant.inputs.opened.tables import OpenArrays, OpenTables
 from calibrant.records import Study
 from calibrant.records.formats import is_study
 
-__all__ = ["open_input"]
-
 
 def open_input(
     data: Any,

@@ -14,8 +14,6 @@ from calibrant.inputs.logs import ForeignTables
 from calibrant.inputs.opened.base import Columns, Opened
 from calibrant.records import Scores, load_scores
 
-__all__ = ["OpenLog"]
-
 
 class OpenLog(Opened):
     """One or several logs, read as one evaluation."""

@@ -11,8 +11,6 @@ from calibrant.inputs.opened.base import Columns, Opened
 from calibrant.records import Scores, Study, load_scores, scan_table
 from calibrant.records.tables import column_names
 
-__all__ = ["OpenStudy"]
-
 _KEY = ["question_id", "model", "purpose", "draw"]
 
 

@@ -22,8 +22,6 @@ from calibrant.records.file_models import models_by_file
 from calibrant.records.label_columns import WEIGHT
 from calibrant.records.tables import collect, column_names, plain_array
 
-__all__ = ["OpenArrays", "OpenTables", "holds_draws"]
-
 _ARRAYS = "arrays in memory"
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
 

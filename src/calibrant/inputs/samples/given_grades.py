@@ -11,8 +11,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.inputs.class_grades import divided_note, majority_grade
 
-__all__ = ["GRADE", "graded_by_given", "is_list", "listed", "parsed_list", "with_grades"]
-
 GRADE = "correct"
 """Column of the grades that were given, in a table of draws."""
 

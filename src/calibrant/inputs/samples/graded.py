@@ -14,8 +14,6 @@ from calibrant.inputs.samples.read import Samples
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
 
-__all__ = ["GradedSamples", "grade_samples"]
-
 _KEY = ["question_id", "model", "purpose", "draw"]
 
 

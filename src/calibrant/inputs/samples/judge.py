@@ -14,8 +14,6 @@ from calibrant.core.hints import Hint
 from calibrant.records.study import Study
 from calibrant.semantics.options import Options
 
-__all__ = ["JudgeChoice", "judged_options", "ledger_beside", "ledger_for"]
-
 _SUFFIX = ".judge.sqlite"
 
 

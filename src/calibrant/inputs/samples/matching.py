@@ -14,8 +14,6 @@ from calibrant.core.errors import InputError
 if TYPE_CHECKING:
     from calibrant.inputs.samples.read import Samples
 
-__all__ = ["match_references", "matched_ids"]
-
 # What people put between a question's id and the number of the draw.
 _DRAW = re.compile(r"^(.*?)(?:[-_:#/.|@ ]+(?:draw|sample|gen|attempt|run|n|s)?[-_:#=]*\d+)$", re.I)
 _SHOWN = 3

@@ -26,8 +26,6 @@ from calibrant.records.file_models import models_by_file
 from calibrant.records.schemas import DRAWS
 from calibrant.sources import load_questions
 
-__all__ = ["SampleColumns", "Samples", "read_samples"]
-
 _GUESSES = {
     "samples": (
         "samples", "answers", "responses", "generations", "outputs", "completions", "predictions",

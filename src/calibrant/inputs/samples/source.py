@@ -21,8 +21,6 @@ from calibrant.inputs.samples.graded import GradedSamples, grade_samples
 from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
 from calibrant.inputs.samples.read import SampleColumns, read_samples
 
-__all__ = ["SampleRequest", "graded_source", "sample_source"]
-
 
 @dataclass(frozen=True, slots=True)
 class SampleRequest:

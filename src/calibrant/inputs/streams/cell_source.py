@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from calibrant.inputs.audit_source import AuditSource, SourceBlock
     from calibrant.metrics.streamed import CellBlock
 
-__all__ = ["cell_source", "sum_table", "sums_coverage"]
-
 
 def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
     """Sum a table in one pass over its parts; the sums do not depend on the engine.

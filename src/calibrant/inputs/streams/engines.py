@@ -18,8 +18,6 @@ from calibrant.core.hints import Hint
 from calibrant.core.machine import usable_cores
 from calibrant.core.optional import optional_import
 
-__all__ = ["Engine", "LocalEngine", "RayEngine", "engine_named"]
-
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 # A part that was lost with its machine is read again at most so often.

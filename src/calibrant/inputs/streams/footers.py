@@ -15,8 +15,6 @@ from calibrant.inputs.streams.engines import LocalEngine
 from calibrant.records.batches import Part, parquet_files
 from calibrant.records.formats import is_url
 
-__all__ = ["footer_facts", "streamed_input"]
-
 # A parquet file ends with its footer, the length of that in four bytes, and four letters.
 _END = 8
 

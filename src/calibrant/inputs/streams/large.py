@@ -10,8 +10,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.records.formats import file_format, is_study, is_url
 
-__all__ = ["STREAM_ROWS", "is_large", "is_streamed"]
-
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
 STREAM_BYTES = 512 * 1024**2

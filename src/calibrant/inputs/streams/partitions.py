@@ -8,8 +8,6 @@ from calibrant.inputs.streams.engines import Engine
 from calibrant.semantics.annotate import Annotated, annotate
 from calibrant.semantics.options import Options
 
-__all__ = ["annotate_on"]
-
 
 def annotate_on(
     engine: Engine,

@@ -22,8 +22,6 @@ from typing import IO, Any, TypeVar
 
 from calibrant.core.machine import usable_cores
 
-__all__ = ["ProcessEngine", "serve"]
-
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 # Modules are found where this process finds them, and not in the folder that it happens to be in.

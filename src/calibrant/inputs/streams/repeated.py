@@ -13,8 +13,6 @@ from calibrant.records.formats import is_url
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["refuse_repeats"]
-
 # Rows per question above which they are repeated; a few that will be dropped do not count.
 SURELY_REPEATED = 1.05
 LOOKED_AT = 2_000_000

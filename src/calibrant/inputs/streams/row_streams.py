@@ -15,8 +15,6 @@ from calibrant.core.errors import InputError
 from calibrant.records.formats import separator_of
 from calibrant.records.text_tables import check_names, name_columns
 
-__all__ = ["follow_file", "read_stdin"]
-
 _POLL_SECONDS = 0.2
 
 

@@ -16,8 +16,6 @@ from calibrant.records.formats import file_format, is_url
 from calibrant.records.part_sums import SumPlan
 from calibrant.stats.sums.mergeable import cell_grid
 
-__all__ = ["Streamed", "as_parquet", "sum_plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class Streamed:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 
-__all__ = ["Calibrator", "score_column"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Two columns are the probabilities of 'wrong' and 'right'; float32 keeps about 7 digits.

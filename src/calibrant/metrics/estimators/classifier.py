@@ -17,8 +17,6 @@ from calibrant.core.registry import did_you_mean
 from calibrant.metrics.estimators.base import Calibrator
 from calibrant.metrics.recalibration import CALIBRATORS
 
-__all__ = ["CalibratedClassifier"]
-
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Fit a classifier on all rows, and its calibrator on cross-validated probabilities.

@@ -12,8 +12,6 @@ from calibrant.core.optional import optional_import
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.estimators.base import score_column
 
-__all__ = ["ReliabilityDisplay"]
-
 
 class ReliabilityDisplay:
     """A reliability diagram: the share of right answers in each bin of confidence.

@@ -30,8 +30,6 @@ from calibrant.stats.ranking import (
     average_risks,
 )
 
-__all__ = ["work_ahead"]
-
 # Values by block, and the influence of its rows on them.
 Ranking: TypeAlias = tuple[FloatArray, FloatArray]
 

@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.block_data import BlockData
 
-__all__ = ["confidence_gap"]
-
 
 def confidence_gap(
     confidence: ArrayLike,

@@ -24,8 +24,6 @@ from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import crossing, refusal, share_of, side_by_side
 
-__all__ = ["GapIntervals", "gap_intervals", "half_highs"]
-
 POINTS = 13
 # Gaps within so many standard errors of 0 are set aside on the low line (chosen by simulation:
 # 1 lets mixtures of calibrated and miscalibrated bins slip below 90 % coverage).

@@ -8,8 +8,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import joined_reach, student_share, wald_interval, wilson_ends
 from calibrant.stats.units import UnitInfluence
 
-__all__ = ["gap_of_means"]
-
 
 def gap_of_means(
     confidence: tuple[float, UnitInfluence], accuracy: tuple[float, UnitInfluence], level: float

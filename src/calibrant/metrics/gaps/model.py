@@ -16,8 +16,6 @@ from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import student_quantile
 from calibrant.stats.units import MOST_SHARE, Units, freedom, unit_sums
 
-__all__ = ["GapModel", "gap_model", "some_of", "stacked"]
-
 # Level at which the reach of Student's law stands for that of the normal one, and shares that are
 # equal but for rounding.
 LEVEL = 0.95

@@ -18,8 +18,6 @@ from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.metrics.multi_answer.rows import ScoreRows
 from calibrant.metrics.multi_answer.significance import Comparison, compare_aurocs
 
-__all__ = ["Setting", "leading_method", "tests_against"]
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -13,8 +13,6 @@ from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.multi_answer.leaves import Leaf
 
-__all__ = ["macro_ece"]
-
 
 def macro_ece(
     confidence: NDArray[Any],

@@ -12,8 +12,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import normal_quantile
 
-__all__ = ["knowledge_coverage", "spearman"]
-
 
 def knowledge_coverage(
     unit: ArrayLike, class_id: ArrayLike, mass: ArrayLike | None = None, *, threshold: float = 0.1

@@ -27,8 +27,6 @@ from calibrant.metrics.multi_answer.macro import (
 from calibrant.metrics.multi_answer.multiplicity import correct_comparisons
 from calibrant.metrics.multi_answer.rows import ScoreRows
 
-__all__ = ["evaluate_multi_answer"]
-
 Array = NDArray[Any]
 _SHARE = (0.0, 1.0)
 _MANY = 6

@@ -15,8 +15,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.metrics.multi_answer.rows import ScoreRows
 
-__all__ = ["gap_change"]
-
 
 def gap_change(few: ScoreRows, many: ScoreRows, *, level: float = 0.95) -> dict[str, Any] | None:
     """Return how the gap between confidence and accuracy changes from few right answers to many.

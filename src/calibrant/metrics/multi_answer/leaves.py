@@ -9,8 +9,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Leaf", "leaves", "mixes_of"]
-
 Index: TypeAlias = NDArray[np.intp]
 
 

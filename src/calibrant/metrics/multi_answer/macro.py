@@ -25,8 +25,6 @@ from calibrant.stats.intervals import (
     wilson_interval,
 )
 
-__all__ = ["Macro", "Part", "macro_auroc", "macro_mean", "macro_rate", "part_auroc"]
-
 Array = NDArray[Any]
 _FEW = 5
 _USUAL = 0.95

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from calibrant.confidence import DrawTable, class_mass
 
-__all__ = ["mass_grid", "mass_histogram"]
-
 
 def _masses(table: DrawTable) -> NDArray[np.float64]:
     mass = class_mass(table.samples)

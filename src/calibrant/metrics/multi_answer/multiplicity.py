@@ -8,8 +8,6 @@ from typing import Any
 
 from calibrant.stats.multiplicity import holm
 
-__all__ = ["ALPHA", "correct_comparisons"]
-
 # A little below 5 %: the spread comes from draws, and what is said must be false in 5 % at most.
 ALPHA = 0.04
 _FAMILIES = (("p_student", "p_adjusted"), ("pooled_p_student", "pooled_p_adjusted"))

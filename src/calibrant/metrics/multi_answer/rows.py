@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from calibrant.metrics.multi_answer.leaves import Leaf, leaves
 
-__all__ = ["ScoreRows"]
-
 Array = NDArray[Any]
 
 

@@ -18,8 +18,6 @@ from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.metrics.multi_answer.macro import macro_auroc
 from calibrant.stats.bootstrap import percentile_interval
 
-__all__ = ["Comparison", "compare_aurocs"]
-
 FloatArray = NDArray[np.float64]
 Array = NDArray[Any]
 

@@ -15,8 +15,6 @@ from calibrant.metrics.multi_answer.macro import macro_auroc
 from calibrant.metrics.multi_answer.masses import mass_grid
 from calibrant.metrics.multi_answer.tuning import development_part, tune_threshold
 
-__all__ = ["GRID", "tune_aggregation"]
-
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 

@@ -15,8 +15,6 @@ from calibrant.core.rng import named_stream
 from calibrant.metrics.multi_answer.leaves import leaves
 from calibrant.metrics.multi_answer.macro import macro_auroc
 
-__all__ = ["Tuned", "development_part", "tune_threshold"]
-
 Array = NDArray[Any]
 
 

@@ -20,8 +20,6 @@ from calibrant.metrics.named.binary import (
 )
 from calibrant.metrics.row_block import RowBlock
 
-__all__ = ["NAMED_METRICS", "check_named", "named_values"]
-
 NAMED_METRICS: dict[str, Callable[..., float]] = {
     "rms_calibration_error": rms_calibration_error,
     "mce": mce,

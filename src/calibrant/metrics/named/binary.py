@@ -13,17 +13,6 @@ from calibrant.metrics.inputs import check
 from calibrant.metrics.scoring import log_loss
 from calibrant.stats.isotonic import distinct_sums, isotonic_fit
 
-__all__ = [
-    "LogLossParts",
-    "adaptive_ece",
-    "ks_calibration_error",
-    "log_loss_calibration",
-    "log_loss_decomposition",
-    "log_loss_refinement",
-    "mce",
-    "rms_calibration_error",
-]
-
 
 def rms_calibration_error(
     confidence: ArrayLike,

@@ -11,8 +11,6 @@ from calibrant.core import InputError
 from calibrant.metrics.binned import ece
 from calibrant.metrics.inputs import check_weights
 
-__all__ = ["classwise_ece", "top_label_ece"]
-
 # Rows of float32 softmax sum to 1 up to about 1e-6 per class.
 _SUM_TOLERANCE = 1e-3
 

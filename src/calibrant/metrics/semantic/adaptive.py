@@ -15,8 +15,6 @@ from calibrant.metrics.semantic.theory import (
     standardised_margin,
 )
 
-__all__ = ["AdaptiveRule", "AdaptiveScores", "adaptive_scores", "best_selection_size"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -31,8 +31,6 @@ from calibrant.metrics.semantic.theory import (
 )
 from calibrant.metrics.semantic.unlimited import unlimited_draws_ece
 
-__all__ = ["sem_ece_block"]
-
 _SMALLEST_CURVE = 20
 
 

@@ -18,8 +18,6 @@ from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 from calibrant.stats.splits import exact_cost, sample_splits, split_law
 
-__all__ = ["FloorTest", "NoiseFloor", "noise_floor"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 

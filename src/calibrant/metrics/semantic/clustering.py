@@ -15,8 +15,6 @@ from calibrant.metrics.semantic.estimators import Splits, question_scores
 from calibrant.metrics.semantic.pool import pool_draws
 from calibrant.metrics.semantic.resampling import paired_gaps
 
-__all__ = ["ClusteringShift", "clustering_shift"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClusteringShift:

@@ -18,8 +18,6 @@ from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.resampling import paired_gaps
 from calibrant.metrics.semantic.theory import regimes
 
-__all__ = ["ConvergencePoint", "convergence_curve", "gap_slope", "subsample"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 

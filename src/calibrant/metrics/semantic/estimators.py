@@ -18,8 +18,6 @@ from calibrant.metrics.semantic.resampling import PairedGaps, paired_gaps
 from calibrant.metrics.semantic.theory import regimes, standardised_margin
 from calibrant.stats.splits import SplitLaw, sample_splits, split_law
 
-__all__ = ["QuestionScores", "SemEce", "question_scores", "sem_ece", "sem_ece_of_pool"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Splits: TypeAlias = int | Literal["exact"]
 LABELS = ("split", "pool_mode")

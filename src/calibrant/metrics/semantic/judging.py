@@ -21,8 +21,6 @@ from calibrant.metrics.semantic.estimators import QuestionScores, question_score
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 
-__all__ = ["JudgeErrors", "Judged", "judge_errors", "judged_intervals"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 # Ways in which each question may be wrong, of each kind of error.

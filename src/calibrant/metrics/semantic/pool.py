@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from calibrant.core.errors import InputError
 
-__all__ = ["DrawPool", "pool_draws"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]

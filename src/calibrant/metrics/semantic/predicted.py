@@ -11,8 +11,6 @@ from scipy.special import gammaln
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import predicted_gaps
 
-__all__ = ["many_class_gaps", "pool_gap"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 # Numbers that one chunk of questions holds at once.
 _CHUNK = 2_000_000

@@ -12,8 +12,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.stats.binning import width_edges
 
-__all__ = ["PairedGaps", "paired_gaps"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Scored: TypeAlias = tuple[Floats, Floats]
 # Resamples that share one matrix product.

@@ -13,8 +13,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike
 from calibrant.metrics.estimates import metric_estimates
 
-__all__ = ["VerEce", "ver_ece"]
-
 
 @dataclass(frozen=True, slots=True)
 class VerEce:

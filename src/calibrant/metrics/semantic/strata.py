@@ -16,15 +16,6 @@ from calibrant.metrics.semantic.resampling import paired_gaps
 from calibrant.metrics.semantic.theory import JENSEN_BOUNDARY
 from calibrant.stats.intervals import wald_interval
 
-__all__ = [
-    "MarginStratum",
-    "boundary_alignment",
-    "hardest_questions",
-    "leading_answer",
-    "margin_strata",
-    "regime_summary",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class MarginStratum:

@@ -10,22 +10,6 @@ from scipy.special import ndtr
 
 from calibrant.core.errors import InputError
 
-__all__ = [
-    "JENSEN_BOUNDARY",
-    "binned_ece_bound",
-    "binned_ece_bound_smooth",
-    "confidence_error_bound",
-    "jensen_bias",
-    "oracle_advantage",
-    "pointwise_bias_bound",
-    "predicted_gap",
-    "predicted_gaps",
-    "regimes",
-    "selection_bias",
-    "selection_error_bound",
-    "standardised_margin",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 

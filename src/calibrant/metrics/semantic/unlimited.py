@@ -21,8 +21,6 @@ from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 from calibrant.stats.splits import sample_splits
 
-__all__ = ["CAUTION", "UnlimitedDraws", "unlimited_draws_ece"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 

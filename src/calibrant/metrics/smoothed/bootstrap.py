@@ -13,8 +13,6 @@ from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import FloatArray
 from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, plan_on
 
-__all__ = ["smooth_replicates"]
-
 # Replicates transformed together; more would only need more memory.
 BATCH = 250
 COARSE, FINE = 1001, 5121

@@ -23,8 +23,6 @@ from calibrant.stats.binning import FloatArray
 from calibrant.stats.inversion import halving, side_by_side
 from calibrant.stats.kernels import even_steps
 
-__all__ = ["smooth_intervals"]
-
 # More draws do not change the third digit of an end, and they cost most of the time.
 MOST_DRAWS = 500
 SET_ASIDE = 2.0

@@ -13,8 +13,6 @@ from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
 
-__all__ = ["Place", "Published", "SmoothTask"]
-
 # Grid steps per bandwidth that are fine enough for an interval.
 STEPS_PER_BANDWIDTH = 3
 

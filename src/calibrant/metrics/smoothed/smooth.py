@@ -32,8 +32,6 @@ _LEAST_MEAN = 0.1
 # Blocks whose bandwidths are looked for together: more no longer fit into the nearer memory.
 TOGETHER = 16
 
-__all__ = ["SmoothGrids", "chosen_bandwidths", "smooth_ece", "smooth_ece_bandwidth"]
-
 
 class SmoothGrids:
     """Grid sums of one data set, made when a bandwidth first asks for them."""

@@ -14,8 +14,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import wilson_interval
 
-__all__ = ["LabelNoise", "cohen_kappa", "label_noise"]
-
 _Z = 1.959964
 
 

@@ -12,8 +12,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.planning.labelling.power import claim_chance, claim_for_labels, labels_for_claim
 
-__all__ = ["claim_entries", "parse_claim"]
-
 _CLAIM = re.compile(r"\s*ece\s*<=?\s*([0-9.eE+-]+)\s*(%?)\s*")
 
 

@@ -18,16 +18,6 @@ from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.labelling.pools import LabelPool, Wave
 from calibrant.planning.labelling.regression import features, first_look
 
-__all__ = [
-    "DEFAULT_DESIGN",
-    "DESIGNS",
-    "WaveDraw",
-    "choose_batch",
-    "draw_wave",
-    "inclusion_probabilities",
-    "systematic_sample",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

@@ -15,8 +15,6 @@ from calibrant.planning.labelling.pools import LabelPool
 from calibrant.planning.labelling.regression import cross_fitted, features
 from calibrant.planning.refusal import require_labels
 
-__all__ = ["BinGaps", "PoolEstimate", "bin_gaps", "pool_estimate"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Labels of overall spread added to every bin: a handful that agree prove no zero spread.

@@ -10,8 +10,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
 
-__all__ = ["judged_pool"]
-
 
 def judged_pool(pool: LabelPool) -> dict[str, Any]:
     """Return accuracy, Brier score and gap with and without the side information of a pool.

@@ -6,8 +6,6 @@ import polars as pl
 
 from calibrant.core.errors import UnavailableError
 
-__all__ = ["peer_agreement"]
-
 
 def peer_agreement(frame: pl.DataFrame) -> pl.Series:
     """Return, for every row, the share of other models that give the same answer, in [0, 1].

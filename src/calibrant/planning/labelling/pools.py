@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
 
-__all__ = ["Draws", "LabelPool", "Wave", "design_weights", "spread_shares"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

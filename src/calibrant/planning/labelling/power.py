@@ -20,8 +20,6 @@ from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.bounds import claim_holds, flat_z
 from calibrant.planning.labelling.stopping import FEWEST_LABELS
 
-__all__ = ["ClaimPlan", "claim_chance", "claim_for_labels", "claim_power", "labels_for_claim"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 

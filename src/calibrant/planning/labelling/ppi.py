@@ -22,8 +22,6 @@ from scipy.special import stdtrit
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 
-__all__ = ["JudgedEstimate", "judged_estimates", "judged_mean"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from scipy.special import expit, logit
 
 from calibrant.planning.labelling.pools import LabelPool
 
-__all__ = ["cross_fitted", "features", "first_look", "share_left"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

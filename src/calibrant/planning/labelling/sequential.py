@@ -11,8 +11,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.sequences import CalibrationSequence
 
-__all__ = ["SequentialAudit"]
-
 
 class SequentialAudit:
     """Follow the binned calibration gap and the ECE with bounds that hold at all times at once.

@@ -29,8 +29,6 @@ from calibrant.records.label_columns import ALONG, DESIGN, SPREAD, WEIGHT
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
 
-__all__ = ["WHOLE", "LabelSession", "LabelledBlock", "attach_labels", "item_keys"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

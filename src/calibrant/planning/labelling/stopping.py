@@ -19,14 +19,6 @@ from calibrant.planning.labelling.bounds import flat_z, mixture_z
 from calibrant.planning.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
 
-__all__ = [
-    "FEWEST_LABELS",
-    "claim_bounds",
-    "ece_lower_at_all_times",
-    "labels_for_precision",
-    "stop_decision",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Before this many labels no bound is told: a normal law would describe them badly.

@@ -14,8 +14,6 @@ from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
 from calibrant.stats.units import UnitInfluence
 
-__all__ = ["batch_estimates", "drift_rate"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 

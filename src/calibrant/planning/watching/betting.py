@@ -24,8 +24,6 @@ from scipy.special import betaincinv, ndtri
 
 from calibrant.core.errors import InputError
 
-__all__ = ["CalibrationMonitor", "GapRegion", "perfect_region", "verified_region"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])

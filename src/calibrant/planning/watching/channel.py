@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WINDOW", "Channel", "DaySums", "baseline_shape", "day_sums"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Starts of a change that are looked back to, in batches.

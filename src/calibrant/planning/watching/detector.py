@@ -29,8 +29,6 @@ from calibrant.planning.watching.channel import (
     day_sums,
 )
 
-__all__ = ["ChangeDetector", "Finding"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 

@@ -21,8 +21,6 @@ from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import wilson_interval
 
-__all__ = ["PromiseWatch"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Odds of a wrong answer that are bet on, as multiples of the odds promised.

@@ -10,8 +10,6 @@ from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.output import writing
 from calibrant.planning.watching.watch import CalibrationWatch
 
-__all__ = ["load_state", "save_state"]
-
 SCHEMA = "calibrant.monitor_state/1"
 
 

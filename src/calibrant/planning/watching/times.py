@@ -8,9 +8,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 
-__all__ = ["days_since_1970", "instants"]
-
-
 _UTC = pl.Datetime("us", "UTC")
 # From the first day of the year 1 to the last microsecond of the year 9999, as Python counts them.
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999

@@ -17,8 +17,6 @@ from calibrant.planning.watching.batch import batch_estimates, drift_rate
 from calibrant.planning.watching.detector import ChangeDetector, Finding
 from calibrant.planning.watching.promise import PromiseWatch
 
-__all__ = ["Baseline", "CalibrationWatch", "StreamBatch"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 _ROWS_SHOWN = 400

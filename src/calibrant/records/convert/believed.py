@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.records.convert.log import LogBuilder, finite_number
 from calibrant.records.texts.spelling import spells
 
-__all__ = ["believed_tokens"]
-
 # A hair above 0 is rounding; far below, a writer says that it does not know.
 _HIGHEST, _LOWEST = 1e-4, -9000.0
 _NAMES = ("token", "text")

@@ -19,16 +19,6 @@ from calibrant.records.convert.json_text import load_json
 from calibrant.records.convert.log import LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = [
-    "Draws",
-    "Exchange",
-    "add_exchange",
-    "grade_among",
-    "grade_value",
-    "plain_text",
-    "response_logprobs",
-]
-
 CONFIDENCE = "confidence"
 GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")
 """Names that tell right from wrong in every tool, most telling first."""

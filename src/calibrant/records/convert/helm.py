@@ -17,8 +17,6 @@ from calibrant.records.convert.json_text import load_json, readable_rows, readab
 from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_helm", "read_helm"]
-
 KIND = "helm"
 _STATE, _STATS = "scenario_state.json", "per_instance_stats.json"
 _GRADES = ("exact_match", "quasi_exact_match", "prefix_exact_match", "final_number_exact_match")

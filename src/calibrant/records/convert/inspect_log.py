@@ -18,13 +18,6 @@ from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.convert.zip_entries import UnsupportedCompression, ZipEntries
 
-__all__ = [
-    "is_inspect_archive",
-    "is_inspect_json",
-    "read_inspect",
-    "read_inspect_with_framework",
-]
-
 KIND = "inspect"
 VERSIONS = (2, 3)
 """Versions of the log format that this reader knows: 3 pools messages of events, which are not

@@ -10,8 +10,6 @@ from calibrant.records.convert.believed import believed_tokens
 from calibrant.records.convert.log import LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["add_sample", "grade_of", "graded_scorer"]
-
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5}
 _NO_ANSWER = "N"
 _WORDS = {"yes": 1.0, "true": 1.0, "correct": 1.0, "no": 0.0, "false": 0.0, "incorrect": 0.0}

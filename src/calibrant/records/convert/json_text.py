@@ -12,8 +12,6 @@ import orjson
 
 from calibrant.records.convert.log import LogBuilder
 
-__all__ = ["json_lines", "load_json", "readable_rows", "readable_samples"]
-
 
 def load_json(data: bytes) -> Any:
     """Parse JSON; NaN and Infinity, which Python writes, are read too.

@@ -17,8 +17,6 @@ from calibrant.records.convert.log import ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.convert.stated_in_text import stated_percent
 
-__all__ = ["is_judged", "is_judged_row", "read_judged"]
-
 KIND = "hle"
 _GRADES = {"yes": 1.0, "no": 0.0}
 _JUDGED = b'"judge_response"'

@@ -30,8 +30,6 @@ from calibrant.records.convert.platforms.phoenix import (
 )
 from calibrant.records.convert.tables import columns_of, is_table, is_uqlm
 
-__all__ = ["kind_of_folder", "kind_of_table", "kind_of_text"]
-
 _BY_HEAD = {
     "inspect": is_inspect_json,
     "hle": is_judged,

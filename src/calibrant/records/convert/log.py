@@ -11,15 +11,6 @@ import polars as pl
 
 from calibrant.records.convert.placeholders import without_placeholders
 
-__all__ = [
-    "FILTERED_ONLY",
-    "ForeignLog",
-    "LogBuilder",
-    "Problem",
-    "as_text",
-    "finite_number",
-]
-
 FILTERED_ONLY = "the log grades the filtered answer only"
 """Reason of a draw without a grade where a log grades one answer for all repeats."""
 

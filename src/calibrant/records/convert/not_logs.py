@@ -8,8 +8,6 @@ from pathlib import Path
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Call, Hint
 
-__all__ = ["refuse_stand_in"]
-
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
 _TOTALS = (b'"results"', b'"configs"', b'"versions"', b'"higher_is_better"')

@@ -12,8 +12,6 @@ from calibrant.records.convert.json_text import json_lines
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_openai_batch", "read_openai_batch"]
-
 KIND = "openai-batch"
 
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from calibrant.records.limits import limit, limit_hint
 
-__all__ = ["NotPlain", "read_plain_data"]
-
 
 @dataclass(frozen=True, slots=True)
 class NotPlain:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["placeholder_logprobs", "without_placeholders"]
-
 _STATED = ("stated", "verb")
 
 # Of fewer tokens all may be alike by chance: a model that is certain of a short answer or two.

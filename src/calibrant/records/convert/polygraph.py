@@ -18,8 +18,6 @@ from calibrant.records.convert.log import ForeignLog, LogBuilder, finite_number
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.convert.pickled_data import read_plain_data
 
-__all__ = ["is_polygraph", "read_polygraph"]
-
 KIND = "lm-polygraph"
 _LEVEL = "sequence"
 _PARTS = ("estimations", "gen_metrics", "stats")

@@ -18,8 +18,6 @@ from calibrant.records.convert.options import ReadOptions
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
 
-__all__ = ["READERS", "Reader", "read_log", "recognise"]
-
 # What a reader trips over where a value is not of the kind that its tool writes.
 _BROKEN = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 _HEAD = 262_144

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["stated_percent"]
-
 _STATED = re.compile(
     r"confidence\W{0,4}\s*(?:score|level)?\W{0,4}:\W{0,4}\s*(\d{1,3}(?:\.\d+)?)\s*(%|/\s*100)?",
     re.IGNORECASE,

@@ -30,8 +30,6 @@ from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
 from calibrant.records.tables import column_names, file_format, read_table, scan_table
 
-__all__ = ["columns_of", "is_table", "is_uqlm", "read_plain_table", "read_uqlm"]
-
 UQLM, TABLE = "uqlm", "table"
 _GRADES = ("response_correct", "correct", "is_correct")
 _SCORERS = frozenset(

@@ -20,8 +20,6 @@ import zstandard
 from calibrant.core.errors import InputError
 from calibrant.records.limits import limit, limit_hint
 
-__all__ = ["Entry", "UnsupportedCompression", "ZipEntries"]
-
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
 _SIGNATURE = b"PK\x03\x04"
 _STORED, _DEFLATED, _ZSTD = 0, 8, 93

@@ -12,8 +12,6 @@ from collections.abc import Collection
 from dataclasses import astuple, dataclass, replace
 from typing import NamedTuple
 
-__all__ = ["Account", "Accounts", "Caps", "Refusal", "open_accounts"]
-
 # What a ledger from before there were accounts has spent is the row of session 0.
 _OPENING = """
 INSERT OR REPLACE INTO accounts

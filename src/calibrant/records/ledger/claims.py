@@ -11,8 +11,6 @@ from calibrant.records.ledger.leases import end_sessions, start_session
 from calibrant.records.ledger.lookup import LedgerLookup
 from calibrant.records.ledger.schema import Claim
 
-__all__ = ["LedgerClaims"]
-
 _NOTHING: frozenset[int] = frozenset()
 
 

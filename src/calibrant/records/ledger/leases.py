@@ -17,8 +17,6 @@ from pathlib import Path
 
 from calibrant.records.ledger.schema import is_running
 
-__all__ = ["LIVE_FOR_S", "Leases", "this_machine"]
-
 LIVE_FOR_S = 60.0
 """A session whose count stands still for so long, as seen by this process, is taken for dead."""
 

@@ -11,8 +11,6 @@ from calibrant.records.ledger.leases import Leases
 from calibrant.records.ledger.repair import ledger_error
 from calibrant.records.ledger.schema import Attempt, Failure, LedgerKey, StoredDraw
 
-__all__ = ["LedgerLookup"]
-
 BATCH = 500
 """Keys per SQL statement; bounds both memory and the number of statement variables."""
 

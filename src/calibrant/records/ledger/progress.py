@@ -12,8 +12,6 @@ from typing import Any
 from calibrant.records.ledger.leases import this_machine
 from calibrant.records.ledger.schema import is_running
 
-__all__ = ["LedgerProgress", "ledger_progress"]
-
 _OPEN = "SELECT pid, host, seen_at FROM sessions WHERE ended_at IS NULL"
 # A session writes its heartbeat more often than this while it runs.
 _ALIVE_SECONDS = 90.0

@@ -18,8 +18,6 @@ from calibrant.records.ledger.accounts import open_accounts
 from calibrant.records.ledger.leases import this_machine
 from calibrant.records.ledger.schema import SCHEMA_VERSION, TABLES, is_running, statements
 
-__all__ = ["Repair", "ledger_error", "repair_ledger"]
-
 _SAVED = ("sessions", "requests", "attempts", "attempt_ends", "payloads", "draws", "failures")
 _KEYS = {"attempt_ends": "attempt_id"}
 _CHUNK = 500

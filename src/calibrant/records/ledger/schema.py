@@ -12,20 +12,6 @@ from typing import NamedTuple
 
 from calibrant.records.ledger.accounts import Caps
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "SESSION_TABLES",
-    "TABLES",
-    "Attempt",
-    "Claim",
-    "DrawRow",
-    "Failure",
-    "LedgerKey",
-    "StoredDraw",
-    "is_running",
-    "statements",
-]
-
 SCHEMA_VERSION = 1
 
 # The two tables that ledgers of earlier versions lack: the heartbeat of each session, and what it

@@ -27,8 +27,6 @@ from calibrant.records.ledger.schema import (
     statements,
 )
 
-__all__ = ["Ledger"]
-
 CHECKPOINT_PAGES = 16_000
 """Pages of the journal at which a commit folds it into the file; `checkpoint` comes before."""
 

@@ -10,8 +10,6 @@ from calibrant.core.errors import InputError
 from calibrant.records.rules import RULES
 from calibrant.records.scored.table import Scores
 
-__all__ = ["joined_scores", "named_model"]
-
 _KEYS = ["model", "method", "question_id"]
 
 

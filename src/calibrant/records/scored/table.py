@@ -13,8 +13,6 @@ import polars as pl
 from calibrant.records.roles import require_column
 from calibrant.records.scored.weights import row_weights
 
-__all__ = ["ScoreBlock", "Scores"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScoreBlock:

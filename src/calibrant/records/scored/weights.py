@@ -8,8 +8,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 
-__all__ = ["row_weights", "split_weightless"]
-
 
 def split_weightless(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows that weigh something, and those of weight 0, which count for nothing."""

@@ -12,8 +12,6 @@ from typing import NoReturn
 from calibrant.core.errors import CalibrantError
 from calibrant.records.formats import file_format, plain_text, separator_of
 
-__all__ = ["bad_row"]
-
 _LONGEST = 1 << 28
 """Bytes: beyond, the reader's own message must do."""
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
-__all__ = ["joined_row"]
-
 _WHOLE = r"\s*[+-]?\d+\s*"
 # A decimal point is asked for: lines of whole numbers are answers of many puzzles.
 _DECIMAL = r"\s*[+-]?\d*\.\d+(?:[eE][+-]?\d+)?\s*"

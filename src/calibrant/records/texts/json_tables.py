@@ -15,8 +15,6 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records.formats import MARKED, first_bytes, plain_text
 
-__all__ = ["check_keys", "check_list_keys", "scan_json_lines", "scan_json_list"]
-
 # A writer that repeats a key does so from the start.
 _LOOKED_AT = 65_536
 

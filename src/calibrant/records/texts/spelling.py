@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-__all__ = ["MISSPELT", "spells"]
-
 MISSPELT = "the tokens do not spell the text: the log-probs belong to another answer"
 # Parts of a character, as servers write them: one token alone is no text there.
 _UNDECODED = re.compile(r"�|<0x[0-9A-Fa-f]{2}>|\\x[0-9A-Fa-f]{2}")

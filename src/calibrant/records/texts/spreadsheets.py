@@ -6,8 +6,6 @@ from collections.abc import Collection
 
 import polars as pl
 
-__all__ = ["neutral_cells"]
-
 # Signs of full width are signs to some spreadsheets; characters without width hide what follows.
 _FORMULA = r"^[\s\x{200b}-\x{200d}\x{feff}]*[=+\-@\x{ff1d}\x{ff0b}\x{ff0d}\x{ff20}]|^[\t\r\n]"
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["RELATIONSHIPS", "every_eval_ever_records"]
-
 SCHEMA_VERSION = "0.2.1"
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 """What the evaluator is to the model's maker."""

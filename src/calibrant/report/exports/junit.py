@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-__all__ = ["Check", "junit_xml"]
-
 # XML 1.0 has no way to write these; a model's name may hold anything.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 
-__all__ = ["log_to_mlflow", "mlflow_metrics"]
-
 _NOT_ALLOWED = re.compile(r"[^\w\-. /]")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.report.blocks import estimate_cell, share_cell
 from calibrant.report.terminal import render_markdown
 
-__all__ = ["card_snippet", "model_index"]
-
 _NAMES = {
     "ece": "expected calibration error",
     "smooth_ece": "smooth calibration error",

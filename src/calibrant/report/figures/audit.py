@@ -12,8 +12,6 @@ from calibrant.report.figures.semantic import pooled_figures, semantic_figures
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, frame
 from calibrant.report.figures.verification import floor_figure
 
-__all__ = ["figures", "note"]
-
 _DIAGRAMS_SHOWN = 12
 
 

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import PALETTE, frame
 
-__all__ = ["figures"]
-
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Return how many questions each domain has for each number of right answers."""

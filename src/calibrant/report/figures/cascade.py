@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import GREY, frame
 
-__all__ = ["figures"]
-
 _SLIDER = {
     "input": "range",
     "min": 0,

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import SHARE, names, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
 
-__all__ = ["figures", "note"]
-
 _HISTOGRAMS_SHOWN = 3
 _LEAGUES_SHOWN = 3
 _VIEWS = {

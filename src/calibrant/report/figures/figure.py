@@ -14,8 +14,6 @@ import orjson
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 
-__all__ = ["FORMATS", "Figure", "figure_svg", "save_figure"]
-
 FORMATS = ("svg", "png", "pdf")
 
 

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import names, tips
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, THIRD, frame
 
-__all__ = ["figures"]
-
 _MOST_GROUPS, _MOST_CURVES = 20, 5
 _PARTS = (("calibration_loss", "calibration"), ("grouping_loss", "grouping"), ("rest", "rest"))
 

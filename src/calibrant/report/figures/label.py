@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
 
-__all__ = ["figures"]
-
 _HALF_WIDTHS = 1.96
 """Standard errors on either side of a gap, for 95 %."""
 

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import interval_rule, names, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, frame
 
-__all__ = ["figures"]
-
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Return one figure: every model with its interval, tied models in one colour."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SHARE", "interval_rule", "names", "tips"]
-
 # An axis from 0 to 1 with as many labels as never meet.
 SHARE: dict[str, Any] = {
     "type": "quantitative",

@@ -10,8 +10,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import BAND, FIRST, GREY, SECOND, frame
 
-__all__ = ["figures"]
-
 _MOST_EVIDENCE = 12.0
 """Powers of ten shown at most: beyond that the alarm is long since certain."""
 

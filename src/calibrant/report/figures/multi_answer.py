@@ -11,8 +11,6 @@ from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import GREY, PALETTE, frame
 from calibrant.report.terminal.evidence.multi_answer import coverage_words
 
-__all__ = ["figures", "note"]
-
 _METHODS_SHOWN = 7
 _ACCURACY = "(accuracy)"
 

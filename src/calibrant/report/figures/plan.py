@@ -10,8 +10,6 @@ from calibrant.report.figures.leaderboard import figures as leaderboard_figures
 from calibrant.report.figures.theme import FIRST, SECOND, frame
 from calibrant.report.figures.verification import floor_figure
 
-__all__ = ["figures"]
-
 
 def figures(document: Mapping[str, Any]) -> list[Figure]:
     """Return labels against precision, what was measured, and the leaderboard."""

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import SHARE, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, TEXT, frame
 
-__all__ = ["pooled_figures", "semantic_figures"]
-
 _COLOURS = {"domain": ["Sem1-ECE", "Sem2-ECE"], "range": [SECOND, FIRST]}
 _COLOUR = {
     "field": "estimator",

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import FIRST, frame
 
-__all__ = ["figures"]
-
 _PARTS = (
     ("graders", "who graded the answers", "Which rule or judge gave each grade."),
     ("joined_by", "who joined the answers", "Which rule or judge put an answer into its meaning."),

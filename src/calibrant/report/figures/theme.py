@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BAND", "FIRST", "GREY", "PALETTE", "SECOND", "TEXT", "THIRD", "frame"]
-
 # Okabe and Ito's palette, the light and dark ones brought to a middle tone: distinguishable with
 # every common form of colour blindness, and at least 3:1 on white and on the dark page.
 FIRST, SECOND, THIRD = "#0072B2", "#D55E00", "#009E73"

@@ -9,8 +9,6 @@ from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import interval_rule, names, tips
 from calibrant.report.figures.theme import FIRST, GREY, SECOND, THIRD, frame
 
-__all__ = ["floor_figure"]
-
 _SHOWN = 20
 _MARKS = (
     ("ECE", FIRST, "circle"),

@@ -17,8 +17,6 @@ from calibrant.report.answers import (
     told,
 )
 
-__all__ = ["confidences", "policies"]
-
 _DIGITS = 4
 _LEVEL = 0.95
 _CURVE_POINTS = 40

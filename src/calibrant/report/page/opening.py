@@ -12,8 +12,6 @@ from calibrant.report.blocks import Paragraph
 from calibrant.report.openings import SENTENCES, opening
 from calibrant.report.terminal import document_blocks
 
-__all__ = ["said_first"]
-
 
 def said_first(document: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a document, or the sentences of one that makes none.

@@ -19,17 +19,6 @@ from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import picture_of
 from calibrant.report.terminal import document_blocks
 
-__all__ = [
-    "block_of",
-    "document_part",
-    "safe_json",
-    "settings_of",
-    "soft_breaks",
-    "soft_command",
-    "soft_words",
-    "term_id",
-]
-
 _TITLES = {
     "audit": "How sure can we be?",
     "compare": "Comparison at equal accuracy",

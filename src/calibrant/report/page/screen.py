@@ -20,8 +20,6 @@ from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import Picture, picture_of
 from calibrant.report.titles import title_line
 
-__all__ = ["Screen", "first_screen", "leading_document"]
-
 # The first of these that a page holds answers the reader's question.
 _LEADING = (
     "audit", "decide", "compare", "groups", "cascade", "monitor", "label", "plan", "multi_answer",

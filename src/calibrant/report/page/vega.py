@@ -15,8 +15,6 @@ from pathlib import Path
 
 from calibrant.core.optional import optional_import
 
-__all__ = ["packed_vega", "vega_script"]
-
 _ASSET = "vega.js.gz"
 
 

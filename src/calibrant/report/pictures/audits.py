@@ -24,14 +24,6 @@ from calibrant.report.pictures.picture import Picture
 from calibrant.report.pictures.reliability import reliability_diagram
 from calibrant.report.pictures.scales import percent
 
-__all__ = [
-    "audit_picture",
-    "compare_picture",
-    "groups_picture",
-    "leaderboard_picture",
-    "multi_answer_picture",
-]
-
 _PANELS = 3
 _SERIES = 5
 _NOTED = 24

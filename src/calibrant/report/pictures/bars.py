@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.report.pictures.scales import Axis, across, nice_ticks, points, short_number
 from calibrant.report.pictures.svg import Drawing, cut_names, text_width
 
-__all__ = ["Bar", "bar_chart"]
-
 _MOST = 16
 
 

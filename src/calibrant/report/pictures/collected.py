@@ -9,16 +9,6 @@ from typing import Any
 from calibrant.report.pictures.bars import Bar, bar_chart, count_words, counted
 from calibrant.report.pictures.picture import Picture
 
-__all__ = [
-    "bench_check_picture",
-    "bench_picture",
-    "import_picture",
-    "methods_picture",
-    "run_picture",
-    "semantics_picture",
-    "study_picture",
-]
-
 
 def _counts(bars: Sequence[Bar], title: str, what: str, caption: str = "") -> Picture | None:
     if not bars:

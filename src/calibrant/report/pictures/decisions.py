@@ -9,8 +9,6 @@ from calibrant.report.pictures.lines import TONES, Chart, Mark, Series, line_cha
 from calibrant.report.pictures.picture import Picture
 from calibrant.report.pictures.scales import percent
 
-__all__ = ["cascade_picture", "decide_picture"]
-
 
 def cascade_picture(document: Mapping[str, Any]) -> Picture | None:
     """Return accuracy against cost of every strategy, with the chosen setting."""

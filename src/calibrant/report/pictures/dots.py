@@ -10,8 +10,6 @@ from calibrant.core.method_words import method_name
 from calibrant.report.pictures.scales import Axis, across, percent, points
 from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
 
-__all__ = ["Item", "dot_plot", "panel_words"]
-
 _ROWS_WIDE, _ROWS_NARROW = 26, 20
 _NAME_MOST = 250
 _ROWS_WITH_NOTES = 12

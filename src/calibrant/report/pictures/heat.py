@@ -9,8 +9,6 @@ from calibrant.report.pictures.dots import Item, panel_words
 from calibrant.report.pictures.scales import points
 from calibrant.report.pictures.svg import Drawing, cut_name, cut_names, text_width
 
-__all__ = ["gap_map"]
-
 _MOST_ROWS, _MOST_COLUMNS = 26, 12
 _NOTED_ROWS = 12
 _STEPS = ((0.02, "s0"), (0.05, "s1"), (0.1, "s2"), (0.2, "s3"), (0.35, "s4"))

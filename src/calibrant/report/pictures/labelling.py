@@ -18,8 +18,6 @@ from calibrant.report.pictures.scales import (
 )
 from calibrant.report.pictures.svg import Drawing
 
-__all__ = ["label_picture", "monitor_picture", "plan_picture"]
-
 
 def plan_picture(document: Mapping[str, Any]) -> Picture | None:
     """Return the smallest error that can be shown against the number of labels."""

@@ -15,8 +15,6 @@ from calibrant.report.pictures.scales import (
 )
 from calibrant.report.pictures.svg import Drawing, cut_names, text_width
 
-__all__ = ["Chart", "Mark", "Series", "line_chart"]
-
 _NEAR, _FAR = 12, 48
 _CROWDED = 3
 TONES = ("first", "second", "third", "fourth", "fifth")

@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.report.pictures.scales import Axis, across, nice_ticks
 from calibrant.report.pictures.svg import Drawing, cut_names, text_width
 
-__all__ = ["Standing", "win_matrix"]
-
 _MOST = 20
 
 

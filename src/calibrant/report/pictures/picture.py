@@ -9,8 +9,6 @@ from pathlib import Path
 from calibrant.core.optional import optional_import
 from calibrant.report.pictures.svg import standalone
 
-__all__ = ["Picture", "save_picture"]
-
 
 @dataclass(frozen=True, slots=True)
 class Picture:

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.report.pictures.scales import Axis, across, percent, upright
 from calibrant.report.pictures.svg import Drawing
 
-__all__ = ["Diagram", "reliability_diagram"]
-
 _FEW = 5
 
 Diagram = tuple[str, str, Mapping[str, Any]]

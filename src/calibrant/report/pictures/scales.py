@@ -8,18 +8,6 @@ from dataclasses import dataclass
 
 from calibrant.report.pictures.svg import Drawing
 
-__all__ = [
-    "Axis",
-    "across",
-    "in_points",
-    "nice_ticks",
-    "percent",
-    "points",
-    "short_number",
-    "tick_words",
-    "upright",
-]
-
 # Below this share percents carry a digit of their own.
 _WHOLE = 0.1
 

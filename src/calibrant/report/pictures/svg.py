@@ -10,8 +10,6 @@ from importlib import resources
 
 from calibrant.report.names import short_names
 
-__all__ = ["Drawing", "cut_name", "cut_names", "standalone", "text_width"]
-
 _CURRENT = r"\.picture \.(\w+) \{[^}]*?(fill|stroke): currentColor"
 # Room is measured before a file is opened elsewhere: these fonts are of one width.
 _PLAIN_FONT = " .picture text { font-family: Liberation Sans, Arial, Helvetica, sans-serif; }\n"

@@ -15,8 +15,6 @@ from rich.text import Text
 
 from calibrant.report.blocks import Table
 
-__all__ = ["fitted", "safe_text", "shared_out"]
-
 # What a terminal would obey instead of showing: control characters and turned directions.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ESTIMATE = re.compile(r"(\S+) (\[[^\]]*\])(.*)", re.DOTALL)

@@ -24,8 +24,6 @@ from calibrant.report.terminal.evidence.audit import NAMED_TITLE
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
 
-__all__ = ["LISTS", "MORE", "compact_lines", "short_table"]
-
 LISTS = frozenset({"analysis", "demo", "init", "methods", "models", "report", "serve"})
 """Kinds that are a list themselves: they are shown whole."""
 

@@ -18,8 +18,6 @@ from calibrant.report.blocks import Table
 from calibrant.report.names import cut_cells, short_names, told_apart
 from calibrant.report.terminal._fit import safe_text, shared_out
 
-__all__ = ["STYLES", "audit_lines", "audit_table"]
-
 STYLES = {
     "over_confident": "bold red",
     "miscalibrated": "bold red",

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from calibrant.core import Estimate, InputError, UndefinedMetricWarning, named_stream
 
-__all__ = ["agreement", "cohen_kappa"]
-
 Label = bool | None
 
 

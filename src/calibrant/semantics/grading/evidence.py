@@ -15,8 +15,6 @@ from calibrant.semantics.text.encoding import squeeze
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import near_word
 
-__all__ = ["Bag", "BagReader", "evidence", "negated", "phrase_probability", "repeats_figure"]
-
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
 # Dates as the normaliser writes them, 'xx' for a part that is not told.
 _DATE = re.compile(r"\b(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)\b")

@@ -23,8 +23,6 @@ from calibrant.semantics.text.encoding import clean_text
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import word_list
 
-__all__ = ["Grade", "Grader", "References", "flatten_references"]
-
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
 _SHORT, _SHORT_NAME = 6, 9
 _TRUE_WORDS = frozenset(word_list("true yes correct right 1"))

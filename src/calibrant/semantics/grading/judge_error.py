@@ -12,8 +12,6 @@ import numpy.typing as npt
 from calibrant.core import Estimate, InputError, named_stream
 from calibrant.semantics.grading.agreement import cohen_kappa
 
-__all__ = ["JudgeError", "judge_error", "with_judge_error"]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Metric: TypeAlias = Callable[[Floats, Flags], float]

@@ -8,8 +8,6 @@ set are rows that the fit has not seen.
 
 from __future__ import annotations
 
-__all__ = ["INTERCEPT", "NO_COMMON_WORD", "WEIGHTS"]
-
 INTERCEPT = -0.5871
 WEIGHTS: dict[str, float] = {
     "fresh_share": 1.7629,

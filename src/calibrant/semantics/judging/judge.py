@@ -8,18 +8,6 @@ from typing import Protocol, TypeAlias
 
 from calibrant.core import InputError
 
-__all__ = [
-    "GRADES",
-    "Docket",
-    "GradeQuery",
-    "GroupQuery",
-    "Judge",
-    "Query",
-    "Reply",
-    "SameQuery",
-    "WhichQuery",
-]
-
 GRADES = ("CORRECT", "INCORRECT", "NOT_ATTEMPTED")
 
 

@@ -10,8 +10,6 @@ import orjson
 
 from calibrant.semantics.text.encoding import squeeze
 
-__all__ = ["Masked", "check_code", "mask_instructions", "quote"]
-
 # The marks of a chat's turns end a sentence too: what stands before one is an answer of its own.
 _MARK = (
     r"<\|[^|]{0,80}\|>(?:(?:system|assistant|user|developer)\b)?|\[/?INST\]"

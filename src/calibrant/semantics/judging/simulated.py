@@ -16,8 +16,6 @@ from calibrant.semantics.judging.judge import (
     WhichQuery,
 )
 
-__all__ = ["SimulatedJudge"]
-
 
 class SimulatedJudge:
     """Answer from known meanings, wrongly with probability `error_rate`, the same every time.

@@ -10,8 +10,6 @@ from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.partition import Partition, first_appearance
 from calibrant.semantics.same.rules import Relation, relate
 
-__all__ = ["Clusters", "cluster_exact", "cluster_forms", "cluster_rules", "distinct_forms"]
-
 
 @dataclass(frozen=True, slots=True)
 class Clusters:

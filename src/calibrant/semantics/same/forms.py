@@ -13,8 +13,6 @@ from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lea
 from calibrant.semantics.text.numbers import Quantity, parse_quantity
 from calibrant.semantics.text.words import singular, word_list
 
-__all__ = ["STOP_WORDS", "Cues", "Form", "FormReader", "read_cues"]
-
 STOP_WORDS = frozenset(
     word_list(
         "a an the of in on at to for by and or with from as is was were are be been it its that "

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import re
 
-__all__ = ["is_small_formula"]
-
 _DEEPEST = 4
 _MOST_TERMS = 300
 _HIGHEST_DEGREE, _HIGHEST_EXPONENT = 2_000, 200

@@ -23,17 +23,6 @@ from calibrant.semantics.same.pairs import PairModel
 from calibrant.semantics.same.partition import Partition, first_appearance
 from calibrant.semantics.same.rules import Relation, relate
 
-__all__ = [
-    "DIFFERENT_COSINE",
-    "MODES",
-    "SAME_COSINE",
-    "Similarity",
-    "greedy_pairwise",
-    "hybrid_steps",
-    "is_phrase",
-    "run_steps",
-]
-
 MODES = ("confirmed", "which", "pairwise", "group")
 _MOST_CANDIDATES = 20
 # Calibrated on phrases with human labels (docs/studies/semantics.md): from the first value

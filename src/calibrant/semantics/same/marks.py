@@ -10,8 +10,6 @@ from calibrant.semantics.text.names import TITLES, same_given_name
 from calibrant.semantics.text.places import CITY_AND_REGION
 from calibrant.semantics.text.words import near_word, word_list
 
-__all__ = ["GENERIC", "KINDS", "SMALL_WORDS", "another_member", "told_apart"]
-
 # Words that a name takes to be somewhere or something else. 'do Sul' is Portuguese for 'south'.
 _MARKS = frozenset(
     word_list(

@@ -12,8 +12,6 @@ from typing import Any
 from calibrant.core.optional import optional_import
 from calibrant.semantics.same.formula_size import is_small_formula
 
-__all__ = ["check_mathematics", "looks_like_formula", "same_formula"]
-
 _LONGEST = 120
 _FORMULA = re.compile(
     r"\\[a-z]+|[\d)\]}a-z]\s?[-+*/^=<>]\s?[\d(\[{a-z\\-]|\d[a-z]\b|\{[^{}]*\}", re.I

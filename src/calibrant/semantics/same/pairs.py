@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     # Rules need nothing that talks to models.
     from calibrant.clients.endpoints.embeddings import Embedder
 
-__all__ = ["CosinePairs", "EntailmentPairs", "Pair", "PairModel"]
-
 Pair: TypeAlias = tuple[str, str, str]
 """A question and two answers to it."""
 Entails: TypeAlias = Callable[[list[str], list[str]], npt.ArrayLike]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
-__all__ = ["Partition", "first_appearance", "pairwise_f1", "same_partition"]
-
 
 class Partition:
     """Disjoint classes over items 0..n-1 that remember which items must stay apart.

@@ -13,8 +13,6 @@ from calibrant.semantics.text.names import same_name, spelling_variant
 from calibrant.semantics.text.numbers import same_quantity
 from calibrant.semantics.text.words import opposed, word_list
 
-__all__ = ["Relation", "relate"]
-
 _OFFICIAL = re.compile(
     r"^(?:(?:federal|democratic|people|islamic|united|grand|principality|arab|socialist) )*"
     r"(?:republic|kingdom|state|commonwealth|federation|city|province|duchy|empire|county|town) of "

@@ -9,8 +9,6 @@ from functools import partial
 from calibrant.semantics.text.numbers import HAS_DIGIT
 from calibrant.semantics.text.words import word_list
 
-__all__ = ["Date", "parse_date", "unify_dates", "unify_years"]
-
 _MONTHS = {
     name: number
     for number, name in enumerate(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["clean_text", "repair_mojibake", "squeeze", "strip_accents", "unify_unicode"]
-
 # A UTF-8 text read as Windows-1252 shows these pairs; plain text almost never does.
 _MOJIBAKE = re.compile(
     "[\u00c2-\u00f4][\u0080-\u00bf\u0152-\u0178\u0192\u02c6-\u02dc\u2013-\u2122]"

@@ -6,16 +6,6 @@ import re
 
 from calibrant.semantics.text.words import singular, word_list
 
-__all__ = [
-    "HONORIFICS",
-    "drop_honorifics",
-    "initials_of",
-    "merge_initials",
-    "same_given_name",
-    "same_name",
-    "spelling_variant",
-]
-
 HONORIFICS = frozenset(
     word_list(
         "mr mrs ms miss dr doctor prof professor sir dame rev reverend hon honorable fr capt "

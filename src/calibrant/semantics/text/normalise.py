@@ -20,8 +20,6 @@ from calibrant.semantics.text.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_w
 from calibrant.semantics.text.places import one_country_name
 from calibrant.semantics.text.words import singular
 
-__all__ = ["STEPS", "Normaliser", "is_formula", "normalise", "strip_lead_in"]
-
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _POSSESSIVE = re.compile(r"(?<=\w)'s\b", re.IGNORECASE)
 # Kept: a point or comma inside a number, a minus before a number, the plus and sharp of C++, C#.

@@ -8,16 +8,6 @@ from dataclasses import dataclass
 
 from calibrant.semantics.text.words import word_list
 
-__all__ = [
-    "HAS_DIGIT",
-    "UNIT_WORDS",
-    "Quantity",
-    "digits_for_words",
-    "join_thousands",
-    "parse_quantity",
-    "same_quantity",
-]
-
 HAS_DIGIT = re.compile(r"\d").search
 _ONES = {
     word: value

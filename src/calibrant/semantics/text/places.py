@@ -9,13 +9,6 @@ from __future__ import annotations
 from functools import cache
 from importlib import resources
 
-__all__ = [
-    "CITY_AND_REGION",
-    "COUNTRY_NAMES",
-    "names_in_other_languages",
-    "one_country_name",
-]
-
 _GROUPS = (
     "united states|usa|us|united states of america|america|us of a",
     "united kingdom|uk|united kingdom of great britain and northern ireland",

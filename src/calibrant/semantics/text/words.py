@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from calibrant.semantics.text.places import COUNTRY_NAMES
 
-__all__ = ["near_word", "opposed", "singular", "within_edits", "word_list"]
-
 
 def word_list(text: str) -> list[str]:
     """Return the words of a table that is easier to read as one line of text.

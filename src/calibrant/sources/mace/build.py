@@ -21,8 +21,6 @@ from calibrant.sources.mace.siblings import SiblingNames
 from calibrant.sources.mace.unions import union_candidates
 from calibrant.sources.mace.windows import window_candidates
 
-__all__ = ["DOMAINS", "Benchmark", "build_benchmark"]
-
 DOMAINS = ("award", "office", "region", "math", "river", "language")
 
 

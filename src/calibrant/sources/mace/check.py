@@ -21,8 +21,6 @@ from calibrant.sources.mace.triples import DOMAIN_RELATION
 from calibrant.sources.mace.windows import inside
 from calibrant.sources.mace.wording import Bounds, Parsed, read_math
 
-__all__ = ["check_questions"]
-
 _LISTED = 200
 _Answers = dict[str, tuple[str, ...]]
 

@@ -13,8 +13,6 @@ from calibrant.core.registry import did_you_mean
 from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.question import Question
 
-__all__ = ["STRATA", "choose", "without_duplicates"]
-
 STRATA = ("ngrams", "sentence", "random")
 Embed = Callable[[Sequence[str]], npt.NDArray[Any]]
 

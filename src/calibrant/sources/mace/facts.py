@@ -10,8 +10,6 @@ from calibrant.core.errors import InputError
 from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.wording import WORDINGS, Wording
 
-__all__ = ["Fact", "FactSet"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:

@@ -20,8 +20,6 @@ from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.triples import DOMAIN_RELATION, Triple
 from calibrant.sources.mace.wording import WORDINGS
 
-__all__ = ["Popularity", "fact_sets", "raw_facts", "read_popularity"]
-
 _BARE_ID = re.compile(r"[QLP]\d+")
 _FIRST_YEAR, _LAST_YEAR = 1800, 2023
 _MOST_COUNTRIES = 6

@@ -11,8 +11,6 @@ from calibrant.core.rng import named_stream
 from calibrant.sources.mace.numbers import KINDS, NumberSequence
 from calibrant.sources.mace.question import Question
 
-__all__ = ["MATH_SOURCE", "NUMBER_NAMES", "math_questions"]
-
 MATH_SOURCE = "rule: every integer of the interval is tested"
 NUMBER_NAMES = {
     "prime": "prime number",

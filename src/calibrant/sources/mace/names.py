@@ -6,8 +6,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["ascii_fold", "normalised"]
-
 _NOT_WORD = re.compile(r"[^\w]+", flags=re.UNICODE)
 # Letters that no decomposition turns into ASCII.
 _LETTERS = {

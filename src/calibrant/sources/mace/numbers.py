@@ -11,8 +11,6 @@ from typing import Protocol
 from calibrant.core.errors import InputError
 from calibrant.core.registry import Registry
 
-__all__ = ["KINDS", "NumberKind", "NumberSequence", "is_prime", "members"]
-
 _SMALL_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 _SMALL_PRODUCT = math.prod(_SMALL_PRIMES)
 # Bases that make Miller-Rabin exact below a bound (C. Pomerance et al. 1980, G. Jaeschke 1993,

@@ -33,8 +33,6 @@ from calibrant.records import read_table
 from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.wording import WORDINGS, Bounds, Unit, Wording
 
-__all__ = ["own_domains", "read_domain"]
-
 _KEYS = ("name", "relation", "triples", "question", "or", "source", "date", "complete",
          "completeness", "right", "window", "article")  # fmt: skip
 _NEEDED = ("name", "relation", "triples", "question", "source", "date", "complete")

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from calibrant.sources.mace.facts import FactSet
 
-__all__ = ["foreign_entities"]
-
 
 def foreign_entities(sets: Mapping[str, Sequence[FactSet]]) -> dict[str, frozenset[str]]:
     """Return for every domain the entities that belong to another one.

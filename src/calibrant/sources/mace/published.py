@@ -7,8 +7,6 @@ from collections.abc import Collection
 
 from calibrant.sources.mace.wording import Parsed, split_subjects
 
-__all__ = ["read_published"]
-
 _YEARS = r"(?:in (?P<one>\d+)|between (?P<low>\d+) and (?P<high>\d+))"
 _PATTERNS = {
     "awarded_to": rf"Name one person who received (?P<subjects>.+) {_YEARS}\.?",

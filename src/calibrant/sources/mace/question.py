@@ -14,8 +14,6 @@ from calibrant.core.errors import InputError
 from calibrant.records import read_table, source_name
 from calibrant.sources.mace.names import normalised
 
-__all__ = ["Question", "question_rows", "read_questions", "write_questions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -11,8 +11,6 @@ from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.question import Question
 
-__all__ = ["MOST_SIBLINGS", "SiblingNames"]
-
 MOST_SIBLINGS = 24
 # Half of the list at most is for names alike, so that the usual wrong answers stay in it.
 _MOST_ALIKE = 12

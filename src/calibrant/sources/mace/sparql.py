@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 
-__all__ = ["sparql_records"]
-
 _ENTITY = "http://www.wikidata.org/entity/"
 _VALUES = {
     "year": ("year", "date", "time", "start", "startdate", "pointintime", "point_in_time"),

@@ -16,8 +16,6 @@ from calibrant.records import read_table
 from calibrant.sources.mace.sparql import sparql_records
 from calibrant.sources.mace.wording import WORDINGS
 
-__all__ = ["DOMAIN_RELATION", "Triple", "read_triples"]
-
 DOMAIN_RELATION = {
     "award": "awarded_to",
     "office": "held_by",

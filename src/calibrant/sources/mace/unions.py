@@ -10,8 +10,6 @@ import numpy as np
 from calibrant.sources.mace.facts import FactSet
 from calibrant.sources.mace.question import Question
 
-__all__ = ["union_candidates"]
-
 _MOST_SUBJECTS = 3
 # Combinations tried per candidate wanted: disjoint triples of the right size are common.
 _TRIES = 40

@@ -10,8 +10,6 @@ from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.question import Question
 from calibrant.sources.mace.wording import Bounds
 
-__all__ = ["inside", "window_candidates"]
-
 
 def inside(facts: Collection[Fact], bounds: Bounds, *, touching: bool) -> set[str] | None:
     """Return the answers within the bounds, or None when a value is only partly inside.

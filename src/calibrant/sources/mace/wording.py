@@ -12,17 +12,6 @@ from dataclasses import dataclass
 
 from calibrant.core.registry import Registry
 
-__all__ = [
-    "WORDINGS",
-    "Bounds",
-    "Parsed",
-    "Unit",
-    "Wording",
-    "read_math",
-    "read_text",
-    "split_subjects",
-]
-
 Bounds = tuple[float, float]
 
 

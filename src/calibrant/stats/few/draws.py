@@ -17,8 +17,6 @@ from scipy import special
 
 from calibrant.core.rng import RngLike, as_generator, named_stream
 
-__all__ = ["FEW_ROWS", "CommonDraws", "Stream", "as_stream"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Up to so many rows draws are shared.

@@ -25,8 +25,6 @@ from calibrant.stats.sums.mergeable import (
     require_few,
 )
 
-__all__ = ["SumTable"]
-
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

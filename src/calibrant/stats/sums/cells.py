@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["area_replicates", "cell_replicates", "draw_counts", "mean_replicates"]
-
 FloatArray: TypeAlias = NDArray[np.float64]
 
 # Counts of so many rows stay in the cache.

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 
-__all__ = ["MOST_BLOCKS", "CellGrid", "CellSums", "cell_grid", "require_few"]
-
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]

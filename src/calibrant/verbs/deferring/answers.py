@@ -15,8 +15,6 @@ from calibrant.epistemic.deferral.answers import Answers, every_question
 from calibrant.inputs.features import vector_column
 from calibrant.records import Scores
 
-__all__ = ["aligned_answers", "one_method", "prices", "refuse_unknown_prices"]
-
 _DEAREST = 1e15
 
 

@@ -19,8 +19,6 @@ from calibrant.epistemic.deferral.choice import (
 from calibrant.epistemic.deferral.policy import MixedPolicy
 from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 
-__all__ = ["chosen_policy"]
-
 
 def chosen_policy(
     answers: Answers,

@@ -27,16 +27,6 @@ from calibrant.records.text_tables import read_cells
 from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.verbs.labelling.server import shown_item
 
-__all__ = [
-    "FilledLabel",
-    "add_batch",
-    "labelled_frame",
-    "read_batch",
-    "refuse_open_batch",
-    "write_batch",
-    "write_frame",
-]
-
 _WORDS = {
     **dict.fromkeys(("1", "1.0", "true", "t", "yes", "y", "right", "correct", "r"), "right"),
     **dict.fromkeys(("0", "0.0", "false", "f", "no", "n", "wrong", "incorrect", "w"), "wrong"),

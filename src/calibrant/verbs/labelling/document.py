@@ -21,8 +21,6 @@ from calibrant.planning.labelling.regression import share_left
 from calibrant.planning.labelling.session import LabelledBlock
 from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
 
-__all__ = ["Goals", "label_document"]
-
 _HISTORY = 20
 # Labels from which on the share that side information explains is worth telling.
 _ENOUGH = 40

@@ -27,20 +27,6 @@ from calibrant.verbs._options import (
 )
 from calibrant.verbs.labelling.document import label_document
 
-__all__ = [
-    "DEFAULTS",
-    "DrawOptions",
-    "GoalOptions",
-    "OpenTask",
-    "PoolOptions",
-    "ServeOptions",
-    "StoreOptions",
-    "Who",
-    "goals_of",
-    "open_task",
-    "refuse_overwriting",
-]
-
 # What most people who name no goal can use, for 130 to 350 labels.
 DEFAULT_PRECISION = 0.05
 

@@ -26,8 +26,6 @@ from calibrant.planning.labelling.session import LabelSession
 from calibrant.planning.labelling.stopping import labels_for_precision, stop_decision
 from calibrant.records.label_schema import ItemState, StoredItem
 
-__all__ = ["LabelServer", "serve_until_stopped", "shown_item"]
-
 COOKIE = "calibrant_label"
 _FILES = {"index.html": "text/html", "page.js": "text/javascript", "page.css": "text/css"}
 _QUESTION = ("text", "question", "prompt", "question_text")

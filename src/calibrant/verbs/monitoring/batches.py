@@ -16,16 +16,6 @@ from calibrant.inputs.streams.row_streams import follow_file, read_stdin
 from calibrant.planning.watching.times import days_since_1970, instants
 from calibrant.planning.watching.watch import CalibrationWatch, StreamBatch
 
-__all__ = [
-    "ALONE",
-    "MOST_ROWS",
-    "batch_length",
-    "in_order",
-    "open_stream",
-    "stream_batches",
-    "tables_of",
-]
-
 _STREAM_ROWS = 100
 MOST_ROWS = 10**12
 # Column that says which rows a policy answers alone.

@@ -8,8 +8,6 @@ from calibrant.claims.data import data_warnings
 from calibrant.inputs.coverage import reading_warnings
 from calibrant.records import Scores
 
-__all__ = ["PartCounts"]
-
 
 class PartCounts:
     """Rows that were read and left out so far, and how their columns were known.

@@ -20,15 +20,6 @@ from calibrant.records import load_scores
 from calibrant.records.label_columns import WEIGHT
 from calibrant.verbs.monitoring.batches import ALONE
 
-__all__ = [
-    "Promise",
-    "baseline_of",
-    "marked_rows",
-    "promise_watch",
-    "read_baselines",
-    "require_watched",
-]
-
 
 def read_baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, str], Baseline]:
     """Return the labelled rows of the last verification, with the weights of their draw."""

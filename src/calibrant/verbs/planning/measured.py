@@ -22,8 +22,6 @@ from calibrant.planning.published import enough_bins
 from calibrant.records import ScoreBlock, Scores, load_scores
 from calibrant.records.tables import column_names, scan_table
 
-__all__ = ["measured_blocks", "pool_and_labels", "table_theory"]
-
 # Bins of the ECE that the verification block speaks of.
 _BINS = 15
 

@@ -13,8 +13,6 @@ from calibrant.core.hints import Hint
 from calibrant.planning import leaderboard
 from calibrant.records import Scores
 
-__all__ = ["rankable", "ranked_models"]
-
 
 def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
     """Return the table without models that are never right, and what is to be said of them.

@@ -17,8 +17,6 @@ from calibrant.core.loopback import Loopback
 from calibrant.epistemic.deferral.policy import question_key
 from calibrant.verbs.serving.log import ServedLog, call_key
 
-__all__ = ["Endpoint", "Front", "answer_confidence"]
-
 _MOST_BODY = 4 * 1024 * 1024
 _MOST_REPLY = 64 * 1024 * 1024
 _SECONDS = 600

@@ -12,8 +12,6 @@ import orjson
 
 from calibrant.records.foreign_files import refuse_foreign_database
 
-__all__ = ["ServedLog", "call_key"]
-
 _TABLES = """
 CREATE TABLE IF NOT EXISTS calls (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, time REAL NOT NULL, status INTEGER NOT NULL,

@@ -17,8 +17,6 @@ from calibrant.records.convert.json_text import load_json, readable_samples
 from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_deepeval", "read_deepeval"]
-
 KIND = "deepeval"
 
 

@@ -23,8 +23,6 @@ from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder,
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.tables import UNREADABLE, reason_of
 
-__all__ = ["FLAT_COLUMNS", "NESTED_COLUMNS", "read_lighteval"]
-
 KIND = "lighteval"
 NESTED_COLUMNS = frozenset({"doc", "model_response", "metric"})
 FLAT_COLUMNS = frozenset({"full_prompt", "predictions", "metrics", "gold_index"})

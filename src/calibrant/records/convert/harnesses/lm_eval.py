@@ -26,8 +26,6 @@ from calibrant.records.convert.log import (
 )
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_lm_eval", "read_lm_eval"]
-
 KIND = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _GRADES = ("acc", "exact_match", "em", "exact", "correct")

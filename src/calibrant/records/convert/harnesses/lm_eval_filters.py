@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Extraction", "extraction"]
-
 _CHOOSING = ("take_first", "take_first_k", "majority_vote")
 _NOT_FOUND = "[invalid]"
 

@@ -26,8 +26,6 @@ from calibrant.records.convert.json_text import json_lines
 from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_openai_evals", "read_openai_evals"]
-
 KIND = "openai-evals"
 _GRADED = ("match", "metrics")
 

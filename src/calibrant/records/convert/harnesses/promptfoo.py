@@ -20,8 +20,6 @@ from calibrant.records.convert.json_text import json_lines, load_json
 from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text, finite_number
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_promptfoo", "is_promptfoo_row", "read_promptfoo"]
-
 KIND = "promptfoo"
 _ERROR = 2
 """`failureReason` of a call that failed; 0 is a pass, 1 a failed assertion."""

@@ -22,8 +22,6 @@ from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.convert.stated_in_text import stated_percent
 
-__all__ = ["is_simple_evals", "is_simple_evals_page", "read_simple_evals"]
-
 KIND = "simple-evals"
 _PROMPT, _SAMPLED, _RESULTS = (
     "<h3>Prompt conversation</h3>",

@@ -25,8 +25,6 @@ from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.tables import read_table
 
-__all__ = ["is_mlflow", "is_mlflow_row", "is_ragas_row", "read_mlflow", "read_ragas"]
-
 RAGAS, MLFLOW = "ragas", "mlflow"
 _QUESTIONS = ("user_input", "question", "request", "inputs")
 _ANSWERS = ("response", "answer", "outputs", "predictions")

@@ -26,8 +26,6 @@ from calibrant.records.convert.json_text import json_lines, load_json, readable_
 from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.convert.options import ReadOptions
 
-__all__ = ["is_langfuse_folder", "is_langfuse_row", "read_langfuse"]
-
 KIND = "langfuse"
 _ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})
 _TRACE_FIELDS = frozenset(

@@ -25,8 +25,6 @@ from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text
 from calibrant.records.convert.options import ReadOptions
 from calibrant.records.tables import read_table
 
-__all__ = ["is_experiment_row", "is_phoenix_folder", "is_span_row", "read_phoenix"]
-
 KIND = "phoenix"
 _SPAN = "context.span_id"
 _KIND = ("span_kind", "attributes.openinference.span.kind")

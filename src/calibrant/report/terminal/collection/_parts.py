@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["part_name", "reason_text"]
-
 _QUESTIONS = {
     "audit": "is the confidence calibrated",
     "audit_by_group": "is it calibrated in every group of questions",

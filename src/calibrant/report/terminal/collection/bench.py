@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.bench import fewer_questions
 from calibrant.report.blocks import Paragraph, Table, number_cell
 
-__all__ = ["blocks"]
-
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the statistics of a benchmark as neutral blocks."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, number_cell, share_cell
 
-__all__ = ["blocks"]
-
 _SHOWN = 10
 
 

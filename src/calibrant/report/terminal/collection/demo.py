@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.terminal.collection._parts import part_name, reason_text
 
-__all__ = ["blocks"]
-
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return where the report is and what to try next."""

@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.claims.sem_ece import judge_limit_warning, sample_warnings
 from calibrant.report.blocks import Paragraph, Table
 
-__all__ = ["blocks"]
-
 _ROLES = {
     "samples": "sampled answers",
     "reference": "right answers",

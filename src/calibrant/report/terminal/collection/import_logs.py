@@ -8,8 +8,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, number_cell
 
-__all__ = ["blocks"]
-
 _PROBLEMS_SHOWN = 20
 _LOGS_SIDE_BY_SIDE = 3
 

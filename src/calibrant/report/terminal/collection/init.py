@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph
 
-__all__ = ["blocks"]
-
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph]:
     """Return the files and the next step."""

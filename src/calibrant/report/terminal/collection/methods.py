@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
 
-__all__ = ["blocks"]
-
 _ABOUT = {
     "modal": "most frequent answer",
     "selected": "answer chosen by a part of the draws",

@@ -10,8 +10,6 @@ from typing import Any
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.figures import FORMATS
 
-__all__ = ["blocks"]
-
 _PLACES = "A page, Markdown or figures: --html, --markdown or --figures."
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from calibrant.claims.words import count as counted
 from calibrant.report.blocks import Paragraph, Table, estimate_cell
 
-__all__ = ["blocks"]
-
 _FAILURES_SHOWN = 5
 
 

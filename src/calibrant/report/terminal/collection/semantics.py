@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, share_cell
 
-__all__ = ["blocks"]
-
 _EXAMPLES = 5
 _LETTERS = 60
 

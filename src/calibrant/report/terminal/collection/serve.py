@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
 
-__all__ = ["blocks"]
-
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return questions, cost, and who answered."""

@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, number_cell
 
-__all__ = ["blocks"]
-
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.study/1`` document."""

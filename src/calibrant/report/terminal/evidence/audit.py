@@ -12,8 +12,6 @@ from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.terminal.evidence.semantic import semantic_tables
 from calibrant.report.titles import named_table
 
-__all__ = ["NAMED_TITLE", "blocks"]
-
 NAMED_TITLE = "Metrics asked for by name"
 
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))

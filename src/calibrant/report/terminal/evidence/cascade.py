@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.report.blocks import Paragraph, Table, percent_cell, points_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 
-__all__ = ["blocks"]
-
 _NOTE = (
     "Expected gain: asks the next model while the right answers that it should add are worth their "
     "price. Risk: asks on while the answer is too likely to be wrong. Chosen per question: one "

@@ -12,8 +12,6 @@ from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import pairs_rule
 from calibrant.report.titles import named_table
 
-__all__ = ["blocks"]
-
 _VIEWS = ("raw", "da", "ia", "ca")
 _PAIRS_SHOWN = 40
 _SENTENCES_SHOWN = 5

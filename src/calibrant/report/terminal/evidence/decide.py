@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.report.blocks import Paragraph, Table, number_cell, percent_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 
-__all__ = ["blocks"]
-
 _SHOWN = 10
 
 

@@ -15,8 +15,6 @@ from calibrant.report.blocks import (
 )
 from calibrant.report.left_out import rows_left_out
 
-__all__ = ["blocks"]
-
 _ROWS = 15
 _LOSSES = (
     ("calibration_loss", "calibration: one recalibration mends it"),

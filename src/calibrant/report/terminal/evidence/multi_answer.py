@@ -13,8 +13,6 @@ from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import UNCORRECTED
 
-__all__ = ["blocks", "coverage_words"]
-
 _ALPHA = 0.05
 _SAID = 5
 _MANY = 6

@@ -7,8 +7,6 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table, cut_text, estimate_cell, number_cell
 
-__all__ = ["semantic_tables"]
-
 _HARD_SHOWN = 5
 _LETTERS_OF_ANSWER = 40
 _LETTERS_OF_QUESTION = 80

@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.claims.words import count, points, points_range
 from calibrant.report.blocks import Table
 
-__all__ = ["is_asked", "theory_tables"]
-
 Row = tuple[str, ...]
 
 

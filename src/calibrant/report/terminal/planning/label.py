@@ -16,8 +16,6 @@ from calibrant.report.blocks import (
 )
 from calibrant.report.left_out import rows_left_out
 
-__all__ = ["blocks"]
-
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return the blocks of a ``calibrant.label/1`` document."""

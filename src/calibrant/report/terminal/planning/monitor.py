@@ -8,8 +8,6 @@ from typing import Any
 from calibrant.report.blocks import Paragraph, Table, percent_cell, points_cell
 from calibrant.report.left_out import rows_left_out
 
-__all__ = ["blocks"]
-
 _LAST = 12
 _MONTH = 30
 

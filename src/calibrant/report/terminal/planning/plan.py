@@ -10,8 +10,6 @@ from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
 from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
 from calibrant.report.terminal.planning._theory import is_asked, theory_tables
 
-__all__ = ["blocks"]
-
 _ALPHA = 0.05
 
 

@@ -15,8 +15,6 @@ from calibrant.sources.mace.second_look.sources import (
     look_at_numbers,
 )
 
-__all__ = ["second_look"]
-
 _LOOKS: dict[str, Callable[[Question], str | None]] = {
     "language": look_at_languages,
     "region": look_at_divisions,

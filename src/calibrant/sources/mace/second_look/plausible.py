@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from calibrant.sources.mace.names import normalised
 from calibrant.sources.mace.question import Question
 
-__all__ = ["UNINHABITED", "implausible"]
-
 UNINHABITED = (
     "Antarctica",
     "Bouvet Island",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["retired_wording"]
-
 _RETIRED = {
     r"Name one country where native speakers of .+ live\.": (
         "speakers of almost every language live in almost every country"

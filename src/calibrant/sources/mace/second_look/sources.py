@@ -16,8 +16,6 @@ from calibrant.sources.mace.question import Question
 from calibrant.sources.mace.shipped.language import cldr_official, language_names, state_names
 from calibrant.sources.mace.shipped.lists import listed_divisions, official_languages
 
-__all__ = ["look_at_divisions", "look_at_languages", "look_at_numbers"]
-
 _UNSEEN = "not covered"
 _OF = re.compile(r"^Name one (?:spoken )?language that is official[^.]*? in (?P<names>[^.]+?)"
                  r"(?:, by law.*)?\.$")  # fmt: skip

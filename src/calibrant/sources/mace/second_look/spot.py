@@ -15,8 +15,6 @@ from calibrant.records import read_table
 from calibrant.records.texts.spreadsheets import neutral_cells
 from calibrant.sources.mace.question import Question
 
-__all__ = ["read_ticks", "spot_check", "spot_page", "spot_questions", "write_spot_check"]
-
 _COLUMNS = ("question_id", "text", "right_answers", "verdict")
 _RIGHT = frozenset({"right", "r", "ok", "yes", "1", "true"})
 _WRONG = frozenset({"wrong", "w", "no", "0", "false", "x"})

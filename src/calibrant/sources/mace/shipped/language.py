@@ -17,8 +17,6 @@ from calibrant.core.optional import optional_import
 from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.shipped.lists import official_languages
 
-__all__ = ["cldr_official", "language_names", "name_variants", "shipped_language", "state_names"]
-
 _OFFICIAL = ("official", "de_facto_official")
 _WHY = (
     "complete: every member state is listed or left out, and Unicode CLDR gives the same "

@@ -9,8 +9,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["Division", "OfficialLanguages", "listed_divisions", "official_languages"]
-
 
 @dataclass(frozen=True, slots=True)
 class OfficialLanguages:

@@ -13,8 +13,6 @@ from calibrant.sources.mace.facts import Fact, FactSet
 from calibrant.sources.mace.names import ascii_fold, normalised
 from calibrant.sources.mace.shipped.lists import Division, listed_divisions
 
-__all__ = ["iso_divisions", "iso_source", "shipped_region"]
-
 _WHY = (
     "complete: ISO 3166-2 lists every division of its kind, and a list by hand has the same "
     "divisions for every country that is used"
