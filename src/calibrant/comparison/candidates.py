@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ from calibrant.comparison.partner_views import Scores
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
+from calibrant.core.arrays import Floats
 from calibrant.stats.binning import width_edges
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 # Rows that are put in their places at once; bounds what is held beside the table.
 _SLICE = 4_000_000
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from calibrant.comparison.intervals import interval
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.survey import Survey
+from calibrant.core.arrays import Floats
 from calibrant.stats.multiplicity import holm
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 _FEWEST_EVENTS = 2
 _STRICTER = 0.8

@@ -16,16 +16,14 @@ known: between none of it and all that perfect calibration would bring.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gaps.intervals import LUCK, POINTS, SET_ASIDE
 from calibrant.stats.inversion import crossing_interval
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 # A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
 # they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.
 _SEEN_AGAIN = math.sqrt(2) - 1

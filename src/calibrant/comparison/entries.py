@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import CandidateViews
@@ -26,12 +25,12 @@ from calibrant.comparison.partner_views import PartnerViews, Scores
 from calibrant.comparison.pipeline import PairViews
 from calibrant.comparison.reversal import reversal_pattern, reverses
 from calibrant.comparison.survey import Survey
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.floors import passive_floor
 from calibrant.stats.intervals import area_interval
 from calibrant.stats.ranking import Ranked, area_under_curve
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 METRICS = ("brier", "ece")
 # Names of numbers that come from a test.
 _TESTED = frozenset({"p_accuracy", "p_gap", "p_square", "z"})

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from calibrant.comparison.ece_interval import gap_bias, gap_estimate
 from calibrant.comparison.odds import ViewStatistics
 from calibrant.comparison.partner_views import ODDS_VIEWS, PartnerViews
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 # At the mean accuracy the errors lie between those at the two ends.
 EQUIVALENCE_VIEWS = ("raw", "os_weakest", "os_strongest")
 # The resamples overstate the variance of a squared error; no more than this share is taken off.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.claims.compare import LEAST_QUESTIONS
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import logit_interval, unseen_share, wilson_interval
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:

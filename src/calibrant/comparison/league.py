@@ -12,19 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from calibrant.comparison.odds import CLIP, log_odds
 from calibrant.comparison.survey import Survey
+from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import corp_from_sums
 from calibrant.stats.isotonic import DistinctSums
 from calibrant.stats.multiplicity import holm
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 EVEN = 0.5
 # Resamples are summed in single precision.
 _NO_SEPARATION = 1e-6

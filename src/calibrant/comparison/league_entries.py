@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.comparison.intervals import interval
 from calibrant.comparison.league import EVEN, corp_parts, is_uninformative, standings
 from calibrant.comparison.partner_views import PartnerViews, effective_size
 from calibrant.comparison.survey import Survey
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def league_entry(

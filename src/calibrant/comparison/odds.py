@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from calibrant.comparison.ece_interval import ece_estimate
+from calibrant.core.arrays import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 # Equal-mass bins on the confidences as stated, the same in every view.
 MASS_BINS = 10
 # A confidence of exactly 0 or 1 has no finite odds; inside the shift alone it is moved this far.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.comparison.odds import TARGETS, ViewStatistics, log_odds, odds_view
 from calibrant.comparison.odds import target_accuracies as targets
 from calibrant.comparison.sums import ModelSums
 from calibrant.comparison.survey import Survey
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 # The views that decide: confidences as stated, and shifted to three common accuracies.
 ODDS_VIEWS = ("raw", *(f"os_{name}" for name in TARGETS))
 

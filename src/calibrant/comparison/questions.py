@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 # With 1,000 resamples the table of counts of a block takes 200 MB.
 BLOCK_QUESTIONS = 50_000
 
@@ -44,7 +42,7 @@ class QuestionBlock:
         return int(self.questions.size)
 
     @property
-    def present(self) -> Flags:
+    def present(self) -> Mask:
         """(models, questions): whether the model answered the question."""
         return ~np.isnan(self.confidence)
 

@@ -7,14 +7,12 @@ needs is a row of a matrix product with that table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.rng import RngLike, as_generator
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

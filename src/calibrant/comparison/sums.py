@@ -25,11 +25,10 @@ from calibrant.comparison.survey import (
     mass_bins,
     shared_by_all,
 )
+from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.binning import width_edges
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Singles: TypeAlias = npt.NDArray[np.float32]
-Indices: TypeAlias = npt.NDArray[np.intp]
 HISTOGRAM_BINS = 20
 # Distances between distributions are exact up to so many distinct confidences.
 RANK_CELLS = 1_024

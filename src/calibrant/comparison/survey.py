@@ -7,7 +7,6 @@ compared the same way whether all questions are in memory or read in parts.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +14,8 @@ import numpy.typing as npt
 from calibrant.comparison.odds import MASS_BINS, TARGETS, log_odds, target_accuracies
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
+from calibrant.core.arrays import Floats, Indices
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Indices: TypeAlias = npt.NDArray[np.intp]
 # Cells of equal width in log-odds: fine where confidences crowd, near 0 and near 1.
 CELLS = 32_768
 _REACH = 16.0

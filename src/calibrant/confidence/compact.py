@@ -11,16 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from calibrant.confidence.inputs.tokens import TokenColumns
-from calibrant.confidence.segments import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    count_by,
-    first_argmax,
-    first_index,
-    gather,
-    sum_by,
-)
+from calibrant.confidence.segments import count_by, first_argmax, first_index, gather, sum_by
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 
 NO_CLASS = -1
@@ -46,32 +38,32 @@ class Classes:
         Classes whose draws do not all have the same grade.
     """
 
-    group: IntArray
-    unit: IntArray
-    count: IntArray
-    answered: BoolArray
-    row: IntArray
-    correct: FloatArray
+    group: Ints
+    unit: Ints
+    count: Ints
+    answered: Mask
+    row: Ints
+    correct: Floats
     mixed: int
     n_units: int
 
     @cached_property
-    def modal(self) -> IntArray:
+    def modal(self) -> Ints:
         """Index of each unit's most frequent answered class, the first seen among equals."""
         return first_argmax(self.count, self.unit, self.answered, self.n_units)
 
     @cached_property
-    def total(self) -> FloatArray:
+    def total(self) -> Floats:
         """Draws per unit."""
         return sum_by(self.unit, self.count.astype(np.float64), self.n_units)
 
     @cached_property
-    def local(self) -> IntArray:
+    def local(self) -> Ints:
         """Position of each class among the classes of its unit."""
         starts = np.searchsorted(self.unit, np.arange(self.n_units))
         return np.arange(self.unit.size) - starts[self.unit]
 
-    def table(self) -> tuple[IntArray, BoolArray]:
+    def table(self) -> tuple[Ints, Mask]:
         """Return (units, classes) counts, zero-padded, and which of them are answered."""
         return self.spread(self.count, 0), self.spread(self.answered, False)
 
@@ -87,8 +79,8 @@ class Classes:
 class TopTokens:
     """Most probable first tokens of each draw, flat."""
 
-    row: IntArray
-    logprob: FloatArray
+    row: Ints
+    logprob: Floats
     token: pl.Series
 
 
@@ -133,26 +125,26 @@ class DrawBlock:
         Tokens with their texts and alternatives, where they were kept.
     """
 
-    unit: IntArray
+    unit: Ints
     n_units: int
-    class_id: IntArray
-    correct: FloatArray
+    class_id: Ints
+    correct: Floats
     answer: pl.Series
-    string: IntArray | None = None
+    string: Ints | None = None
     text: pl.Series | None = None
-    logprob: FloatArray | None = None
-    tokens: FloatArray | None = None
-    min_logprob: FloatArray | None = None
-    stated: FloatArray | None = None
-    vote: FloatArray | None = None
-    true_mass: FloatArray | None = None
-    false_mass: FloatArray | None = None
+    logprob: Floats | None = None
+    tokens: Floats | None = None
+    min_logprob: Floats | None = None
+    stated: Floats | None = None
+    vote: Floats | None = None
+    true_mass: Floats | None = None
+    false_mass: Floats | None = None
     top: TopTokens | None = None
     option: pl.Series | None = None
-    option_share: FloatArray | None = None
-    option_correct: FloatArray | None = None
-    embedding: FloatArray | None = None
-    end_logprob: FloatArray | None = None
+    option_share: Floats | None = None
+    option_correct: Floats | None = None
+    embedding: Floats | None = None
+    end_logprob: Floats | None = None
     columns: TokenColumns | None = None
 
     def __post_init__(self) -> None:
@@ -163,64 +155,64 @@ class DrawBlock:
         return int(self.unit.size)
 
     @cached_property
-    def count(self) -> IntArray:
+    def count(self) -> Ints:
         """Draws per unit."""
         return count_by(self.unit, self.n_units)
 
     @cached_property
-    def first(self) -> IntArray:
+    def first(self) -> Ints:
         """First draw of each unit, -1 for none."""
         return first_index(self.unit, np.ones(len(self), dtype=bool), self.n_units)
 
-    def complete(self, values: FloatArray | None) -> BoolArray:
+    def complete(self, values: Floats | None) -> Mask:
         """Return which units have draws, all of them with a value."""
         if values is None:
             return np.zeros(self.n_units, dtype=bool)
         missing = sum_by(self.unit, np.isnan(values), self.n_units)
-        whole: BoolArray = (self.count > 0) & (missing == 0)
+        whole: Mask = (self.count > 0) & (missing == 0)
         return whole
 
-    def some(self, values: FloatArray | None) -> BoolArray:
+    def some(self, values: Floats | None) -> Mask:
         """Return which units have at least one draw with a value."""
         if values is None:
             return np.zeros(self.n_units, dtype=bool)
         return sum_by(self.unit, ~np.isnan(values), self.n_units) > 0
 
-    def of_first(self, values: FloatArray | None) -> FloatArray:
+    def of_first(self, values: Floats | None) -> Floats:
         """Return the value of each unit's first draw."""
         if values is None:
             return np.full(self.n_units, np.nan)
         return gather(values, self.first)
 
     @cached_property
-    def first_class(self) -> IntArray:
+    def first_class(self) -> Ints:
         """Meaning of each unit's first draw, -1 for none."""
         if not len(self):
             return np.full(self.n_units, NO_CLASS, dtype=np.int64)
         return np.where(self.first >= 0, self.class_id[self.first], NO_CLASS)
 
     @cached_property
-    def probability(self) -> FloatArray:
+    def probability(self) -> Floats:
         """Probability of each drawn text, its end included where that is known."""
         return np.exp(self.text_logprob)
 
     @cached_property
-    def text_logprob(self) -> FloatArray:
+    def text_logprob(self) -> Floats:
         """Log-probability of each drawn text, its end included where that is known."""
         if self.logprob is None:
             return np.full(len(self), np.nan)
         if self.end_logprob is None:
             return self.logprob
-        whole: FloatArray = self.logprob + np.nan_to_num(self.end_logprob, nan=0.0)
+        whole: Floats = self.logprob + np.nan_to_num(self.end_logprob, nan=0.0)
         return whole
 
     @cached_property
-    def known(self) -> BoolArray:
+    def known(self) -> Mask:
         """Whether a draw has a log-probability."""
         return ~np.isnan(self.text_logprob)
 
     @cached_property
-    def known_count(self) -> IntArray:
+    def known_count(self) -> Ints:
         """Draws with log-probs per unit."""
         return count_by(self.unit[self.known], self.n_units)
 
@@ -255,7 +247,7 @@ class DrawBlock:
         )
 
     @cached_property
-    def distinct(self) -> BoolArray:
+    def distinct(self) -> Mask:
         """Whether a draw is the first one with its text in its unit."""
         if self.string is None:
             return np.ones(len(self), dtype=bool)
@@ -286,7 +278,7 @@ class DrawTable:
     question_id: pl.Series
     model: pl.Series
     blocks: dict[str, DrawBlock]
-    similarity: list[FloatArray | None] | None = None
+    similarity: list[Floats | None] | None = None
     notes: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopToke
 from calibrant.confidence.inputs.pool import panel_rows, verified_rows
 from calibrant.confidence.inputs.tokens import tokens_from_frame
 from calibrant.confidence.options import choice_options, yes_no_masses
-from calibrant.confidence.segments import FloatArray, IntArray
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.records import check_table
 from calibrant.records.schemas import DRAWS, SEMANTICS
@@ -196,7 +196,7 @@ def _leading_entry(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _likelihood(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _likelihood(frame: pl.DataFrame) -> tuple[Floats, Floats, Floats]:
     """Return log-prob, number of tokens and smallest token log-prob; NaN where any is missing."""
     tokens = pl.col("token_logprobs")
     known = (tokens.list.len() > 0) & (tokens.list.drop_nulls().list.len() == tokens.list.len())
@@ -217,12 +217,12 @@ def _likelihood(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray, FloatArray
     return _floats(values["sum"]), _floats(values["tokens"]), _floats(values["min"])
 
 
-def _string_codes(text: pl.Series) -> IntArray:
+def _string_codes(text: pl.Series) -> Ints:
     codes = text.fill_null("").cast(pl.Categorical).to_physical()
     return codes.to_numpy().astype(np.int64)
 
 
-def _stated(frame: pl.DataFrame, name: str) -> FloatArray | None:
+def _stated(frame: pl.DataFrame, name: str) -> Floats | None:
     if not name.startswith(("verb", "self_ask")):
         return None
     stated = _floats(frame["stated_confidence"])
@@ -237,7 +237,7 @@ def _stated(frame: pl.DataFrame, name: str) -> FloatArray | None:
     return stated
 
 
-def _votes(frame: pl.DataFrame) -> FloatArray:
+def _votes(frame: pl.DataFrame) -> Floats:
     answer = pl.col("answer").str.strip_chars().str.to_lowercase()
     vote = pl.when(answer == "true").then(1.0).when(answer == "false").then(0.0)
     return _floats(frame.select(vote.alias("vote")).to_series())
@@ -257,7 +257,7 @@ def _top(frame: pl.DataFrame) -> TopTokens:
     )
 
 
-def _embedding(frame: pl.DataFrame) -> FloatArray | None:
+def _embedding(frame: pl.DataFrame) -> Floats | None:
     if "embedding" not in frame.columns:
         return None
     column = frame["embedding"].cast(pl.List(pl.Float64))
@@ -298,7 +298,7 @@ def _with_options(
 
 def _matrices(
     units: pl.DataFrame, similarity: pl.DataFrame, blocks: dict[str, DrawBlock]
-) -> list[FloatArray | None]:
+) -> list[Floats | None]:
     joined = units.join(
         similarity.select("question_id", "model", "similarity"),
         on=["question_id", "model"],
@@ -306,7 +306,7 @@ def _matrices(
         maintain_order="left",
     )
     counts = blocks["samples"].count if "samples" in blocks else np.zeros(len(units))
-    matrices: list[FloatArray | None] = []
+    matrices: list[Floats | None] = []
     for unit, cells in enumerate(joined["similarity"]):
         if cells is None:
             matrices.append(None)
@@ -323,6 +323,6 @@ def _matrices(
     return matrices
 
 
-def _floats(series: pl.Series) -> FloatArray:
+def _floats(series: pl.Series) -> Floats:
     """Return the column as floats, null as NaN."""
     return series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)

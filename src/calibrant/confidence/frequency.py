@@ -17,7 +17,8 @@ from calibrant.confidence.method import (
     register,
     threshold,
 )
-from calibrant.confidence.segments import BoolArray, FloatArray, IntArray, gather, sum_by
+from calibrant.confidence.segments import gather, sum_by
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.rng import named_stream
 from calibrant.stats.splits import SplitLaw, exact_cost, sample_splits, split_law
 
@@ -26,7 +27,7 @@ _AFFORDABLE = 1e10  # multiplications, some ten seconds
 _FALLBACK_SPLITS = 200
 
 
-def class_entropy(block: DrawBlock, mass: FloatArray | None = None) -> FloatArray:
+def class_entropy(block: DrawBlock, mass: Floats | None = None) -> Floats:
     """Return the Shannon entropy (nats) of each unit's classes.
 
     Parameters
@@ -52,24 +53,22 @@ def class_entropy(block: DrawBlock, mass: FloatArray | None = None) -> FloatArra
     return np.where(total > 0, np.maximum(entropy, 0.0), np.nan)
 
 
-def modal_share(block: DrawBlock) -> FloatArray:
+def modal_share(block: DrawBlock) -> Floats:
     """Return the share of each unit's most frequent class among all its draws."""
     classes = block.classes
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: FloatArray = gather(classes.count.astype(np.float64), classes.modal) / classes.total
+        share: Floats = gather(classes.count.astype(np.float64), classes.modal) / classes.total
     return share
 
 
-def agreement_with(
-    block: DrawBlock, target: IntArray, weight: FloatArray | None = None
-) -> FloatArray:
+def agreement_with(block: DrawBlock, target: Ints, weight: Floats | None = None) -> Floats:
     """Return the (weighted) share of each unit's draws that have the meaning `target`."""
     weights = np.ones(len(block)) if weight is None else weight
     hit = (block.class_id == target[block.unit]) & (block.class_id >= 0)
     total = sum_by(block.unit, weights, block.n_units)
     agreeing = sum_by(block.unit, np.where(hit, weights, 0.0), block.n_units)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: FloatArray = agreeing / total
+        share: Floats = agreeing / total
     return share
 
 
@@ -111,7 +110,7 @@ def sem1(table: DrawTable, _: Options) -> Scored:
     return replace(scored, correct=np.where(scored.row >= 0, _mode_grade(block), np.nan))
 
 
-def _mode_grade(block: DrawBlock) -> FloatArray:
+def _mode_grade(block: DrawBlock) -> Floats:
     """Mean grade of the classes that are as frequent as the modal one; NaN where one has none."""
     classes = block.classes
     if not classes.count.size:
@@ -120,9 +119,7 @@ def _mode_grade(block: DrawBlock) -> FloatArray:
     tied = classes.answered & (classes.count == top[classes.unit])
     number = sum_by(classes.unit[tied], np.ones(int(tied.sum())), block.n_units)
     with np.errstate(invalid="ignore"):
-        grade: FloatArray = (
-            sum_by(classes.unit[tied], classes.correct[tied], block.n_units) / number
-        )
+        grade: Floats = sum_by(classes.unit[tied], classes.correct[tied], block.n_units) / number
     return grade
 
 
@@ -159,7 +156,7 @@ def sem2(table: DrawTable, options: Options) -> Scored:
     return Scored(value, block, row, correct, "selected")
 
 
-def _split_law(counts: IntArray, free: BoolArray, size: IntArray, options: Options) -> SplitLaw:
+def _split_law(counts: Ints, free: Mask, size: Ints, options: Options) -> SplitLaw:
     splits = 10 if options.variant == "paper" and options.splits is None else options.splits
     if splits is None and exact_cost(counts, size) <= _AFFORDABLE:
         return split_law(counts, size, selectable=free)

@@ -7,10 +7,11 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.frequency import class_entropy
 from calibrant.confidence.method import Options, Scored, about_question, register
-from calibrant.confidence.segments import FloatArray, IntArray, sum_by
+from calibrant.confidence.segments import sum_by
+from calibrant.core.arrays import Floats, Ints
 
 
-def unseen_mass(block: DrawBlock) -> FloatArray:
+def unseen_mass(block: DrawBlock) -> Floats:
     """Return Good and Turing's estimate of the probability of meanings not drawn yet.
 
     It is the share of draws whose meaning was drawn exactly once. The class of draws without an
@@ -19,7 +20,7 @@ def unseen_mass(block: DrawBlock) -> FloatArray:
     classes = block.classes
     once = sum_by(classes.unit, classes.count == 1, block.n_units)
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: FloatArray = once / classes.total
+        share: Floats = once / classes.total
     return share
 
 
@@ -53,7 +54,7 @@ def effective_answers(table: DrawTable, options: Options) -> Scored:
     return about_question(np.minimum(value, -1.0), table, options)
 
 
-def predicted_k(block: DrawBlock, *, share: float = 0.1) -> IntArray:
+def predicted_k(block: DrawBlock, *, share: float = 0.1) -> Ints:
     """Return how many answers the model seems to have: meanings with at least this share.
 
     Examples

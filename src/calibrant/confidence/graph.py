@@ -8,8 +8,9 @@ import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_question, register
-from calibrant.confidence.segments import FloatArray, IntArray, sum_by
+from calibrant.confidence.segments import sum_by
 from calibrant.confidence.texts.rouge import rouge_matrices
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 
 _BATCH_CELLS = 4_000_000  # cells of the matrices decomposed at once: 32 MB
@@ -80,11 +81,11 @@ def kernel_language_entropy(table: DrawTable, options: Options) -> Scored:
     The linear kernel of one-hot embeddings gives the discrete semantic entropy.
     """
 
-    def entropy(stack: FloatArray) -> FloatArray:
+    def entropy(stack: Floats) -> Floats:
         kernel = _heat(stack, options.heat_time) if options.kernel == "heat" else stack
         values = np.linalg.eigvalsh(kernel / np.trace(kernel, axis1=1, axis2=2)[:, None, None])
         positive = np.where(values > 0, values, 1.0)
-        exponent: FloatArray = np.sum(positive * np.log(positive), axis=1)
+        exponent: Floats = np.sum(positive * np.log(positive), axis=1)
         return np.exp(exponent)
 
     floor = options.kernel == "heat"
@@ -116,43 +117,41 @@ def eigv(table: DrawTable, options: Options) -> Scored:
     return about_question(np.minimum(value, -1.0), table, options)
 
 
-def _small_eigenvalues(stack: FloatArray) -> FloatArray:
+def _small_eigenvalues(stack: Floats) -> Floats:
     values = np.linalg.eigvalsh(_laplacian(stack))
-    total: FloatArray = -np.maximum(0.0, 1.0 - values).sum(axis=1)
+    total: Floats = -np.maximum(0.0, 1.0 - values).sum(axis=1)
     return total
 
 
-def _laplacian(stack: FloatArray) -> FloatArray:
+def _laplacian(stack: Floats) -> Floats:
     scale = 1.0 / np.sqrt(stack.sum(axis=2))
-    found: FloatArray = np.eye(stack.shape[1]) - stack * scale[:, :, None] * scale[:, None, :]
+    found: Floats = np.eye(stack.shape[1]) - stack * scale[:, :, None] * scale[:, None, :]
     return found
 
 
-def _spread(stack: FloatArray, cut: float) -> FloatArray:
+def _spread(stack: Floats, cut: float) -> Floats:
     values, vectors = np.linalg.eigh(_laplacian(stack))
     kept = vectors * (values < cut)[:, None, :]
     centred = kept - kept.mean(axis=1, keepdims=True)
-    spread: FloatArray = np.sqrt(np.sum(centred**2, axis=(1, 2)))
+    spread: Floats = np.sqrt(np.sum(centred**2, axis=(1, 2)))
     return -spread
 
 
-def _heat(stack: FloatArray, time: float) -> FloatArray:
+def _heat(stack: Floats, time: float) -> Floats:
     """Heat kernel of the graph, scaled to a unit diagonal."""
     size = stack.shape[1]
     laplacian = np.eye(size) * stack.sum(axis=2)[:, :, None] - stack
     values, vectors = np.linalg.eigh(laplacian)
     kernel = np.einsum("bij,bj,bkj->bik", vectors, np.exp(-time * values), vectors)
     scale = 1.0 / np.sqrt(np.einsum("bii->bi", kernel))
-    scaled: FloatArray = kernel * scale[:, :, None] * scale[:, None, :]
+    scaled: Floats = kernel * scale[:, :, None] * scale[:, None, :]
     return scaled
 
 
-Stacks = Iterator[tuple[IntArray, FloatArray]]
+Stacks = Iterator[tuple[Ints, Floats]]
 
 
-def _by_matrix(
-    table: DrawTable, options: Options, reduce: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
+def _by_matrix(table: DrawTable, options: Options, reduce: Callable[[Floats], Floats]) -> Floats:
     return _reduce(table, similarity_stacks(table, options), reduce)
 
 
@@ -176,16 +175,14 @@ def _equal_classes(block: DrawBlock) -> Stacks:
             yield units, (kinds[:, :, None] == kinds[:, None, :]).astype(np.float64)
 
 
-def _reduce(
-    table: DrawTable, stacks: Stacks, reduce: Callable[[FloatArray], FloatArray]
-) -> FloatArray:
+def _reduce(table: DrawTable, stacks: Stacks, reduce: Callable[[Floats], Floats]) -> Floats:
     value = np.full(len(table), np.nan)
     for units, stack in stacks:
         value[units] = reduce(stack)
     return value
 
 
-def _batches(units: IntArray, size: int) -> Iterator[IntArray]:
+def _batches(units: Ints, size: int) -> Iterator[Ints]:
     step = max(1, _BATCH_CELLS // max(size * size, 1))
     for start in range(0, units.size, step):
         yield units[start : start + step]

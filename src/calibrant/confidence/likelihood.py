@@ -14,14 +14,15 @@ from calibrant.confidence.method import (
     register,
     threshold,
 )
-from calibrant.confidence.segments import BoolArray, FloatArray, mean_by, sum_by
+from calibrant.confidence.segments import mean_by, sum_by
+from calibrant.core.arrays import Floats, Mask
 
 _SAMPLED = ("samples", "token_logprobs")
 _CLUSTERED = ("samples", "clusters", "token_logprobs")
 _GREEDY = ("greedy", "greedy_token_logprobs")
 
 
-def class_mass(block: DrawBlock, *, distinct: bool = False) -> FloatArray:
+def class_mass(block: DrawBlock, *, distinct: bool = False) -> Floats:
     """Return the summed text probability of each class.
 
     Parameters
@@ -41,7 +42,7 @@ def class_mass(block: DrawBlock, *, distinct: bool = False) -> FloatArray:
     return np.where(block.known_count[block.classes.unit] > 0, mass, np.nan)
 
 
-def _first_events(block: DrawBlock) -> BoolArray:
+def _first_events(block: DrawBlock) -> Mask:
     """Return which draws are new events: a text not seen before, nor the start of one.
 
     Where the probability of the end is not known, a text stands for all its continuations, and
@@ -69,7 +70,7 @@ def _first_events(block: DrawBlock) -> BoolArray:
     return first
 
 
-def draw_scale(block: DrawBlock) -> FloatArray:
+def draw_scale(block: DrawBlock) -> Floats:
     """Return by how much each unit's summed mass is scaled to the usual number of draws.
 
     Summed over draws, mass grows with their number. Units with fewer (or unreadable) draws are
@@ -81,7 +82,7 @@ def draw_scale(block: DrawBlock) -> FloatArray:
         return np.full(block.n_units, np.nan)
     usual = np.bincount(counts).argmax()
     with np.errstate(divide="ignore"):
-        scale: FloatArray = np.where(known > 0, usual / known, np.nan)
+        scale: Floats = np.where(known > 0, usual / known, np.nan)
     return scale
 
 
@@ -240,12 +241,12 @@ def min_token_probability(table: DrawTable, _: Options) -> Scored:
     return about_first(np.exp(block.of_first(block.min_logprob)), block, about="greedy")
 
 
-def _chosen(block: DrawBlock, logprob: FloatArray, options: Options) -> FloatArray:
+def _chosen(block: DrawBlock, logprob: Floats, options: Options) -> Floats:
     """Return log p of each draw, or the authors' n p log p so that the mean is their sum."""
     if options.variant == "default":
         return logprob
     return block.known_count[block.unit] * np.exp(logprob) * logprob
 
 
-def _or_missing(block: DrawBlock, values: FloatArray | None) -> FloatArray:
+def _or_missing(block: DrawBlock, values: Floats | None) -> Floats:
     return np.full(len(block), np.nan) if values is None else values

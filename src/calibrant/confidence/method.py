@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
-from calibrant.confidence.segments import BoolArray, FloatArray, IntArray
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.registry import Registry
 
@@ -98,13 +98,13 @@ class Scored:
         Texts in which no confidence or vote could be read, per unit.
     """
 
-    value: FloatArray
+    value: Floats
     block: DrawBlock
-    row: IntArray
-    correct: FloatArray
+    row: Ints
+    correct: Floats
     about: str
     answers: Any = None
-    failures: IntArray | None = None
+    failures: Ints | None = None
 
 
 MethodFunction: TypeAlias = Callable[[DrawTable, Options], Scored]
@@ -246,7 +246,7 @@ def threshold(name: str, options: Options) -> float:
     return METHODS[name].default_tau or 0.0
 
 
-def about_modal(value: FloatArray, block: DrawBlock, *, about: str = "modal") -> Scored:
+def about_modal(value: Floats, block: DrawBlock, *, about: str = "modal") -> Scored:
     """Pair values with the most frequent class of the block."""
     classes = block.classes
     modal = classes.modal
@@ -264,7 +264,7 @@ def about_modal(value: FloatArray, block: DrawBlock, *, about: str = "modal") ->
 
 
 def about_first(
-    value: FloatArray, block: DrawBlock, *, about: str, failures: IntArray | None = None
+    value: Floats, block: DrawBlock, *, about: str, failures: Ints | None = None
 ) -> Scored:
     """Pair values with the first (or only) draw of a block."""
     return Scored(
@@ -277,14 +277,14 @@ def about_first(
     )
 
 
-def about_question(value: FloatArray, table: DrawTable, options: Options) -> Scored:
+def about_question(value: Floats, table: DrawTable, options: Options) -> Scored:
     """Pair question-level values with the answer that the options name."""
     if options.about == "greedy":
         return about_first(value, table.greedy, about="greedy")
     return about_modal(value, table.samples)
 
 
-def answered(mask: BoolArray, value: FloatArray) -> FloatArray:
+def answered(mask: Mask, value: Floats) -> Floats:
     """Return `value` with NaN where `mask` does not hold."""
     return np.where(mask, value, np.nan)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import METHODS, Method, Options
-from calibrant.confidence.segments import BoolArray, FloatArray
+from calibrant.core.arrays import Floats, Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +31,33 @@ class Need:
     name: str
     meaning: str
     missing: str
-    present: Callable[[DrawTable, Options], BoolArray]
+    present: Callable[[DrawTable, Options], Mask]
 
 
-def _drawn(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+def _drawn(name: str) -> Callable[[DrawTable, Options], Mask]:
     return lambda table, _: table.block(name).count > 0
 
 
-def _has_class(block: DrawBlock) -> BoolArray:
+def _has_class(block: DrawBlock) -> Mask:
     known = np.where(block.class_id >= 0, 1.0, np.nan)
     return block.some(known)
 
 
-def _sequence(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+def _sequence(name: str) -> Callable[[DrawTable, Options], Mask]:
     """Return units with log-probs of at least half of the draws: one gap drops no question."""
 
-    def present(table: DrawTable, _: Options) -> BoolArray:
+    def present(table: DrawTable, _: Options) -> Mask:
         block = table.block(name)
-        enough: BoolArray = (block.count > 0) & (2 * block.known_count >= block.count)
+        enough: Mask = (block.count > 0) & (2 * block.known_count >= block.count)
         return enough
 
     return present
 
 
-def _columns(name: str, kind: str) -> Callable[[DrawTable, Options], BoolArray]:
+def _columns(name: str, kind: str) -> Callable[[DrawTable, Options], Mask]:
     """Return units whose draws all have token texts (or alternatives of every token)."""
 
-    def present(table: DrawTable, _: Options) -> BoolArray:
+    def present(table: DrawTable, _: Options) -> Mask:
         block = table.block(name)
         if block.columns is None:
             return np.zeros(len(table), dtype=bool)
@@ -69,13 +69,13 @@ def _columns(name: str, kind: str) -> Callable[[DrawTable, Options], BoolArray]:
     return present
 
 
-def _verified(table: DrawTable, _: Options) -> BoolArray:
+def _verified(table: DrawTable, _: Options) -> Mask:
     block = table.block("verified")
     known = np.where(np.isnan(verdicts(block)), np.nan, 1.0)
     return block.some(known)
 
 
-def _similar(table: DrawTable, options: Options) -> BoolArray:
+def _similar(table: DrawTable, options: Options) -> Mask:
     if options.similarity == "classes":
         return _has_class(table.samples)
     if options.similarity == "lexical":
@@ -86,29 +86,29 @@ def _similar(table: DrawTable, options: Options) -> BoolArray:
     return np.array([matrix is not None for matrix in given], dtype=bool)
 
 
-def _embedded(table: DrawTable, _: Options) -> BoolArray:
+def _embedded(table: DrawTable, _: Options) -> Mask:
     block = table.samples
     return block.complete(None if block.embedding is None else block.embedding.sum(axis=1))
 
 
-def _listed(table: DrawTable, _: Options) -> BoolArray:
+def _listed(table: DrawTable, _: Options) -> Mask:
     block = table.greedy
     if block.top is None:
         return np.zeros(len(table), dtype=bool)
     return np.bincount(block.unit[block.top.row], minlength=len(table)) > 0
 
 
-def _texts(table: DrawTable, _: Options) -> BoolArray:
+def _texts(table: DrawTable, _: Options) -> Mask:
     block = table.samples
     return block.count > 0 if block.string is not None else np.zeros(len(table), dtype=bool)
 
 
-def _masses(name: str) -> Callable[[DrawTable, Options], BoolArray]:
+def _masses(name: str) -> Callable[[DrawTable, Options], Mask]:
     return lambda table, _: ~np.isnan(table.block(name).of_first(table.block(name).true_mass))
 
 
-def _voted(name: str) -> Callable[[DrawTable, Options], BoolArray]:
-    def voted(table: DrawTable, options: Options) -> BoolArray:
+def _voted(name: str) -> Callable[[DrawTable, Options], Mask]:
+    def voted(table: DrawTable, options: Options) -> Mask:
         block = table.block(name)
         return (block.count > 0) if options.impute is not None else block.some(block.vote)
 
@@ -292,7 +292,7 @@ NEEDS: dict[str, Need] = {
 }
 
 
-def verdicts(block: DrawBlock) -> FloatArray:
+def verdicts(block: DrawBlock) -> Floats:
     """Return P(True) of each verdict: normalised over True and False, or the vote itself."""
     vote = np.full(len(block), np.nan) if block.vote is None else block.vote
     if block.true_mass is None or block.false_mass is None:
@@ -330,7 +330,7 @@ _GREEDY_IN_PAPER = frozenset(
 )
 
 
-def units_with(table: DrawTable, method: Method, options: Options) -> dict[str, BoolArray]:
+def units_with(table: DrawTable, method: Method, options: Options) -> dict[str, Mask]:
     """Return, per need of the method, which units have it."""
     return {
         name: NEEDS[name].present(table, options).astype(bool) for name in needs_of(method, options)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibrant.confidence.segments import FloatArray
+from calibrant.core.arrays import Floats
 
 _PAIRS = (("true", "false"), ("yes", "no"), ("a", "b"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -25,7 +25,7 @@ def _flat_tokens(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def yes_no_masses(frame: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+def yes_no_masses(frame: pl.DataFrame) -> tuple[Floats, Floats]:
     """Return the probability of saying True (or Yes, or A) and False (or No, or B).
 
     A row uses the pair of words with the largest listed mass: a prompt that asks for A or B

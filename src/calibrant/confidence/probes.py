@@ -6,7 +6,8 @@ import numpy as np
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, answered, register
-from calibrant.confidence.segments import FloatArray, count_by, sum_by
+from calibrant.confidence.segments import count_by, sum_by
+from calibrant.core.arrays import Floats
 
 _KADAVATH = "Kadavath et al. 2022 (P(True))"
 
@@ -26,7 +27,7 @@ def _votes(table: DrawTable, purpose: str, options: Options) -> Scored:
     return about_first(value, table.greedy, about="greedy", failures=failures)
 
 
-def _first_known(block: DrawBlock, values: FloatArray | None) -> FloatArray:
+def _first_known(block: DrawBlock, values: Floats | None) -> Floats:
     """Return the value of each unit's first draw (all draws of a probe share the prompt)."""
     return answered(block.first >= 0, block.of_first(values))
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
 from calibrant.confidence.inputs.tokens import tokens_from_lists
-from calibrant.confidence.segments import FloatArray
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 
 
@@ -350,7 +350,7 @@ def _with_embeddings(block: DrawBlock, questions: Sequence[Question]) -> DrawBlo
     return replace(block, embedding=matrix)
 
 
-def _similarities(questions: Sequence[Question]) -> list[FloatArray | None] | None:
+def _similarities(questions: Sequence[Question]) -> list[Floats | None] | None:
     if all(question.similarity is None for question in questions):
         return None
     return [

@@ -14,7 +14,7 @@ from calibrant.confidence.frames import compact_table
 from calibrant.confidence.method import METHODS, Method, Options, Scored
 from calibrant.confidence.needs import NEEDS, units_with
 from calibrant.confidence.question import Question, table_of
-from calibrant.confidence.segments import BoolArray
+from calibrant.core.arrays import Mask
 from calibrant.core.errors import UnavailableError
 
 # Ends the name of a method whose numbers are made as the authors' published ones were.
@@ -296,7 +296,7 @@ def _answers(scored: Scored, units: Any) -> pl.Series:
 
 
 def _entries(
-    table: DrawTable, method: Method, masks: dict[str, BoolArray], scored: Scored | None
+    table: DrawTable, method: Method, masks: dict[str, Mask], scored: Scored | None
 ) -> list[dict[str, Any]]:
     ready = np.logical_and.reduce(list(masks.values()))
     entries = []
@@ -327,7 +327,7 @@ def _entries(
     return entries
 
 
-def _draws_note(table: DrawTable, method: Method, ours: BoolArray) -> str:
+def _draws_note(table: DrawTable, method: Method, ours: Mask) -> str:
     """Warn where questions have different numbers of draws and the method sums over them."""
     if method.name != "sca":
         return ""
@@ -341,7 +341,7 @@ def _draws_note(table: DrawTable, method: Method, ours: BoolArray) -> str:
 
 
 def _failures(
-    table: DrawTable, method: Method, scored: Scored, ready: BoolArray, options: Options
+    table: DrawTable, method: Method, scored: Scored, ready: Mask, options: Options
 ) -> list[dict[str, Any]]:
     if scored.failures is None:
         return []

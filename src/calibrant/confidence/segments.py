@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+from calibrant.core.arrays import Floats, Ints, Mask
 
 
-def count_by(group: IntArray, size: int) -> IntArray:
+def count_by(group: Ints, size: int) -> Ints:
     """Return how many rows each group has."""
     return np.bincount(group, minlength=size).astype(np.int64, copy=False)
 
 
-def sum_by(group: IntArray, values: npt.NDArray[np.floating] | BoolArray, size: int) -> FloatArray:
+def sum_by(group: Ints, values: npt.NDArray[np.floating] | Mask, size: int) -> Floats:
     """Return the sum of `values` per group; a NaN makes its group NaN."""
     return np.bincount(group, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
-def mean_by(group: IntArray, values: FloatArray, size: int) -> FloatArray:
+def mean_by(group: Ints, values: Floats, size: int) -> Floats:
     """Return the mean per group over values that are known; NaN where none is.
 
     Examples
@@ -32,13 +28,13 @@ def mean_by(group: IntArray, values: FloatArray, size: int) -> FloatArray:
     """
     known = ~np.isnan(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(group, np.where(known, values, 0.0), size) / sum_by(
+        mean: Floats = sum_by(group, np.where(known, values, 0.0), size) / sum_by(
             group, known, size
         )
     return mean
 
 
-def first_index(group: IntArray, mask: BoolArray, size: int) -> IntArray:
+def first_index(group: Ints, mask: Mask, size: int) -> Ints:
     """Return the first row of each group where `mask` holds, -1 where it never does.
 
     Examples
@@ -53,8 +49,8 @@ def first_index(group: IntArray, mask: BoolArray, size: int) -> IntArray:
 
 
 def first_argmax(
-    values: npt.NDArray[np.floating] | IntArray, group: IntArray, mask: BoolArray, size: int
-) -> IntArray:
+    values: npt.NDArray[np.floating] | Ints, group: Ints, mask: Mask, size: int
+) -> Ints:
     """Return the row of the largest value per group, the first one among equals; -1 for none.
 
     Examples
@@ -69,7 +65,7 @@ def first_argmax(
     return first_index(group, usable & (values == best[group]), size)
 
 
-def gather(values: npt.NDArray[np.floating], rows: IntArray) -> FloatArray:
+def gather(values: npt.NDArray[np.floating], rows: Ints) -> Floats:
     """Return ``values[rows]`` with NaN where the row is -1.
 
     Examples

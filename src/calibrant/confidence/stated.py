@@ -14,20 +14,14 @@ from calibrant.confidence.method import (
     answered,
     register,
 )
-from calibrant.confidence.segments import (
-    FloatArray,
-    IntArray,
-    count_by,
-    first_argmax,
-    gather,
-    sum_by,
-)
+from calibrant.confidence.segments import count_by, first_argmax, gather, sum_by
+from calibrant.core.arrays import Floats, Ints
 
 _TIAN = "Tian et al. 2023 (just ask for calibration)"
 _XIONG = "Xiong et al. 2024 (top-k prompting, weighted consistency)"
 
 
-def _stated(block: DrawBlock, options: Options) -> tuple[FloatArray, IntArray]:
+def _stated(block: DrawBlock, options: Options) -> tuple[Floats, Ints]:
     """Return stated confidences and the number of unreadable ones per unit."""
     stated = np.full(len(block), np.nan) if block.stated is None else block.stated
     missing = np.isnan(stated)

@@ -7,12 +7,13 @@ import polars as pl
 
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, register
-from calibrant.confidence.segments import FloatArray, IntArray, gather, sum_by
+from calibrant.confidence.segments import gather, sum_by
+from calibrant.core.arrays import Floats, Ints
 
 _TOP = ("greedy", "greedy_top_logprobs")
 
 
-def _top_of_first(block: DrawBlock) -> tuple[IntArray, FloatArray]:
+def _top_of_first(block: DrawBlock) -> tuple[Ints, Floats]:
     """Return unit and log-prob of the top tokens of each unit's first draw."""
     if block.top is None or not len(block):
         return np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -22,7 +23,7 @@ def _top_of_first(block: DrawBlock) -> tuple[IntArray, FloatArray]:
     return block.unit[block.top.row[kept]], block.top.logprob[kept]
 
 
-def _shares(unit: IntArray, logprob: FloatArray, n_units: int) -> tuple[FloatArray, FloatArray]:
+def _shares(unit: Ints, logprob: Floats, n_units: int) -> tuple[Floats, Floats]:
     """Return each listed token's share among the listed ones, and the tokens listed per unit."""
     mass = np.exp(logprob)
     total = sum_by(unit, mass, n_units)
@@ -68,7 +69,7 @@ def first_token_margin(table: DrawTable, _: Options) -> Scored:
     return about_first(_ranked(table, 1) - _ranked(table, 2), table.greedy, about="greedy")
 
 
-def _ranked(table: DrawTable, rank: int) -> FloatArray:
+def _ranked(table: DrawTable, rank: int) -> Floats:
     """Return the probability of the token of this rank, NaN where fewer are listed."""
     unit, logprob = _top_of_first(table.greedy)
     order = np.lexsort((-logprob, unit))
@@ -123,7 +124,7 @@ def option_softmax(table: DrawTable, _: Options) -> Scored:
     )
 
 
-def _safe(rows: IntArray) -> IntArray:
+def _safe(rows: Ints) -> Ints:
     return np.where(rows >= 0, rows, 0)
 
 

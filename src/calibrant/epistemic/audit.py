@@ -11,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.loss import DecisionRisk, GroupingLoss
 from calibrant.epistemic.loss.grouping import mean_error
 from calibrant.epistemic.segments import ConfidenceGroups, Difference, Group, GroupCorrector
 from calibrant.epistemic.segments.corrector import fit_corrector
 from calibrant.epistemic.trees.features import as_frame
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _CURVE_POINTS = 101
 _GROUPS_SHOWN = 200

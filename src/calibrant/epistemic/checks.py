@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-
-Floats = npt.NDArray[np.float64]
 
 
 def checked_pair(

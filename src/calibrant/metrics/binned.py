@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import Checked, check, check_bins, check_choice, check_level
 from calibrant.stats import binning
-from calibrant.stats.binning import BinIndex, FloatArray
+from calibrant.stats.binning import BinIndex
 from calibrant.stats.intervals import wilson_interval
 
 STRATEGIES = ("width", "mass", "sweep")
@@ -29,17 +30,17 @@ class BinStats:
     is the mean of c(1 - c), the variance of an outcome if the confidences were right.
     """
 
-    lower: FloatArray
-    upper: FloatArray
-    rows: FloatArray
-    mass: FloatArray
-    confidence: FloatArray
-    rate: FloatArray
-    spread: FloatArray
-    effective: FloatArray
+    lower: Floats
+    upper: Floats
+    rows: Floats
+    mass: Floats
+    confidence: Floats
+    rate: Floats
+    spread: Floats
+    effective: Floats
 
     @property
-    def gap(self) -> FloatArray:
+    def gap(self) -> Floats:
         """Mean confidence minus mean outcome, per bin."""
         return self.confidence - self.rate
 
@@ -166,7 +167,7 @@ def _one_sided(data: Checked, bins: int, strategy: str, *, sign: float) -> float
     return float(np.maximum(sign * gaps, 0.0).sum()) / data.total
 
 
-def shrunk_variance(stats: BinStats, shrink: float) -> FloatArray:
+def shrunk_variance(stats: BinStats, shrink: float) -> Floats:
     """Return the variance of an outcome per bin if the gaps were `shrink` times the observed.
 
     With rates c - t g inside a bin the mean of rate(1 - rate) is
@@ -247,16 +248,16 @@ class ReliabilityBins:
     right.
     """
 
-    lower: FloatArray
-    upper: FloatArray
-    n: FloatArray
-    mass: FloatArray
-    confidence: FloatArray
-    rate: FloatArray
-    low: FloatArray
-    high: FloatArray
-    band_low: FloatArray
-    band_high: FloatArray
+    lower: Floats
+    upper: Floats
+    n: Floats
+    mass: Floats
+    confidence: Floats
+    rate: Floats
+    low: Floats
+    high: Floats
+    band_low: Floats
+    band_high: Floats
     level: float
 
     def to_dict(self) -> list[dict[str, float]]:
@@ -331,5 +332,5 @@ def bins_of_stats(many: Sequence[BinStats], level: float) -> list[ReliabilityBin
     return found
 
 
-def _columns(stats: BinStats) -> list[FloatArray]:
+def _columns(stats: BinStats) -> list[Floats]:
     return [getattr(stats, name) for name in stats.__slots__]

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 
 from calibrant.core import Estimate
+from calibrant.core.arrays import Floats
 from calibrant.metrics.block_data import SMOOTH_METRICS, BlockData
 from calibrant.metrics.corp_interval import dsc_influence
 from calibrant.metrics.inputs import undefined
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.stats import ranking
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import (
     area_interval,
     logit_interval,
@@ -51,7 +51,7 @@ class MetricBlock(BlockData):
     # Means.
 
     def _mean_interval(
-        self, rows: FloatArray, flipped: Callable[[], FloatArray]
+        self, rows: Floats, flipped: Callable[[], Floats]
     ) -> tuple[float, float, float, str]:
         """Return mean and interval of a loss; `flipped` gives it for the opposite outcomes."""
         value = self._average(rows)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import Array, Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
@@ -17,13 +18,12 @@ from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.gaps.intervals import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.gaps.mean_gap import gap_of_means
 from calibrant.metrics.gaps.model import GapModel, gap_model
-from calibrant.metrics.inputs import Array, Checked, check, is_graded
+from calibrant.metrics.inputs import Checked, check, is_graded
 from calibrant.metrics.scoring import log_loss_rows
 from calibrant.metrics.smoothed.interval import smooth_intervals
 from calibrant.metrics.smoothed.places import SmoothTask
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.intervals import unseen_share
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit
@@ -36,7 +36,7 @@ from calibrant.stats.units import (
     unit_sums,
 )
 
-_MEANS: dict[str, Callable[[FloatArray, Array], Array]] = {
+_MEANS: dict[str, Callable[[Floats, Array], Array]] = {
     "brier": lambda c, y: (c - y) ** 2,
     "log_loss": log_loss_rows,
     "accuracy": lambda c, y: y + 0.0 * c,
@@ -96,7 +96,7 @@ class BlockData:
         return made
 
     @cached_property
-    def weight(self) -> FloatArray | float:
+    def weight(self) -> Floats | float:
         """Weights of the rows, or 1."""
         w = self.data.weights
         return 1.0 if w is None else w.astype(np.float64, copy=False)
@@ -194,7 +194,7 @@ class BlockData:
         return corp_from_sums(self.distinct, float(self.ranked.squares.sum()), self.fitted)
 
     @cached_property
-    def fitted(self) -> FloatArray:
+    def fitted(self) -> Floats:
         """The isotonic fit at distinct scores, rising."""
         return isotonic_fit(self.distinct.weight, self.distinct.outcome)
 
@@ -220,14 +220,14 @@ class BlockData:
         """The share of units that may differ from all that were seen."""
         return unseen_share(max(round(self.effective), 1), self.level)
 
-    def mean(self, rows: FloatArray) -> tuple[float, float]:
+    def mean(self, rows: Floats) -> tuple[float, float]:
         """Return the weighted mean and its standard error between units."""
         value = self._average(rows)
         error = self.mean_pulls(rows - value).error
         # Equal rows may seem to differ by the rounding of their mean.
         return value, error if error > 1e-12 * abs(value) else 0.0
 
-    def _average(self, rows: FloatArray) -> float:
+    def _average(self, rows: Floats) -> float:
         w = self.data.weights
         return float(rows.sum() if w is None else rows @ w.astype(np.float64)) / self.data.total
 
@@ -247,7 +247,7 @@ class BlockData:
         return value, self.mean_pulls(values - value)
 
     @cached_property
-    def shares(self) -> FloatArray | None:
+    def shares(self) -> Floats | None:
         """Share of each unit in the whole, or None where all have the same."""
         codes, heavy = self.units.codes, self.data.weights
         if codes is None:
@@ -265,7 +265,7 @@ class BlockData:
             return float(self.units.count)
         return max(float(1 / np.square(self.shares).sum()), 2.0)
 
-    def pulls(self, influence: FloatArray) -> UnitInfluence:
+    def pulls(self, influence: Floats) -> UnitInfluence:
         """Return how far each unit pulls a statistic, from its influence on rows.
 
         A unit of great weight draws the value to itself, so that its own residual is too small: it
@@ -279,7 +279,7 @@ class BlockData:
             found = found / (1 - np.minimum(self.shares, MOST_SHARE))
         return UnitInfluence(found, None, self.units.count, self.effective)
 
-    def mean_pulls(self, rows: FloatArray) -> UnitInfluence:
+    def mean_pulls(self, rows: Floats) -> UnitInfluence:
         """Return how far each unit pulls a mean, from what every row is above it.
 
         Where units are unequal, the few large ones decide how well the error itself is known.
@@ -292,11 +292,11 @@ class BlockData:
         return replace(pulls, pull=pulls.pull * ratio)
 
     @cached_property
-    def ranking_ahead(self) -> dict[str, tuple[float, FloatArray]]:
+    def ranking_ahead(self) -> dict[str, tuple[float, Floats]]:
         """What `ranking_rows` finds, where it was made for several blocks together."""
         return {}
 
-    def ranking_rows(self, name: str) -> tuple[float, FloatArray]:
+    def ranking_rows(self, name: str) -> tuple[float, Floats]:
         """Return a ranking measure and the influence of every row on it."""
         if name in self.ranking_ahead:
             return self.ranking_ahead[name]
@@ -307,7 +307,7 @@ class BlockData:
         value, influence = self.risk if name == "aurc" else _RANKING[name](self.ranked)
         return value, influence.rows(self.ranked.group, self.data.correct)
 
-    def error(self, influence: FloatArray) -> float:
+    def error(self, influence: Floats) -> float:
         """Return the standard error of a statistic from its influence on rows."""
         return self.pulls(influence).error
 
@@ -315,7 +315,7 @@ class BlockData:
         """Return the standard error of a ranking measure."""
         return self.error(influence.rows(self.ranked.group, self.data.correct))
 
-    def influence(self, name: str) -> tuple[float, FloatArray]:
+    def influence(self, name: str) -> tuple[float, Floats]:
         """Return a metric and the influence of every row on it, for comparisons of models."""
         c, y = self.data.confidence.astype(np.float64, copy=False), self.data.correct
         if name in _MEANS:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from calibrant.core import InputError
+from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import bin_statistics
 from calibrant.metrics.estimators.base import Calibrator
 from calibrant.metrics.inputs import check, check_bins, check_choice
@@ -25,11 +25,9 @@ __all__ = [
     "TemperatureCalibrator",
 ]
 
-FloatArray: TypeAlias = NDArray[np.float64]
 
-
-def _logits(values: FloatArray, edge: float) -> FloatArray:
-    bounded: FloatArray = special.logit(np.clip(values, edge, 1 - edge))
+def _logits(values: Floats, edge: float) -> Floats:
+    bounded: Floats = special.logit(np.clip(values, edge, 1 - edge))
     return bounded
 
 
@@ -39,7 +37,7 @@ def _check_edge(edge: float) -> float:
     return edge
 
 
-def _check_unit(values: FloatArray, name: str) -> None:
+def _check_unit(values: Floats, name: str) -> None:
     if values.size and not (values.min() >= 0 and values.max() <= 1):
         bad = values[(values < 0) | (values > 1)][0]
         raise InputError(
@@ -96,9 +94,9 @@ class TemperatureCalibrator(Calibrator):
             root = low if slope(low) < 0 else high
         self.temperature_ = math.exp(root)
 
-    def _map(self, values: FloatArray) -> FloatArray:
+    def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
-        mapped: FloatArray = special.expit(_logits(values, self.edge) / self.temperature_)
+        mapped: Floats = special.expit(_logits(values, self.edge) / self.temperature_)
         return mapped
 
 
@@ -149,13 +147,13 @@ class PlattCalibrator(Calibrator):
         self.intercept_, slope = logistic_fit(features, y, w, self.penalty)
         self.slope_ = float(slope[0])
 
-    def _feature(self, values: FloatArray) -> FloatArray:
+    def _feature(self, values: Floats) -> Floats:
         return _logits(values, self.edge) if self.scale_ == "logit" else values
 
-    def _map(self, values: FloatArray) -> FloatArray:
+    def _map(self, values: Floats) -> Floats:
         if self.scale_ == "logit":
             _check_unit(values, self.name)
-        mapped: FloatArray = special.expit(self.intercept_ + self.slope_ * self._feature(values))
+        mapped: Floats = special.expit(self.intercept_ + self.slope_ * self._feature(values))
         return mapped
 
 
@@ -206,13 +204,13 @@ class BetaCalibrator(Calibrator):
                 self.intercept_ = _base_logit(y, w)
         self.slopes_ = slopes
 
-    def _features(self, values: FloatArray) -> FloatArray:
+    def _features(self, values: Floats) -> Floats:
         bounded = np.clip(values, self.edge, 1 - self.edge)
         return np.column_stack([np.log(bounded), -np.log1p(-bounded)])
 
-    def _map(self, values: FloatArray) -> FloatArray:
+    def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
-        mapped: FloatArray = special.expit(self.intercept_ + self._features(values) @ self.slopes_)
+        mapped: Floats = special.expit(self.intercept_ + self._features(values) @ self.slopes_)
         return mapped
 
 
@@ -246,7 +244,7 @@ class IsotonicCalibrator(Calibrator):
         self.scores_ = sums.confidence[keep]
         self.rates_ = rates[keep]
 
-    def _map(self, values: FloatArray) -> FloatArray:
+    def _map(self, values: Floats) -> Floats:
         return np.interp(values, self.scores_, self.rates_)
 
 
@@ -296,10 +294,10 @@ class HistogramCalibrator(Calibrator):
         self.edges_ = np.array(edges)
         self.rates_ = np.array([*rates, self.base_] if edges[-1] < 1 else rates)
 
-    def _map(self, values: FloatArray) -> FloatArray:
+    def _map(self, values: Floats) -> Floats:
         _check_unit(values, self.name)
         inner = self.edges_[1:] if self.edges_[-1] < 1 else self.edges_[1:-1]
-        mapped: FloatArray = self.rates_[np.searchsorted(inner, values, side="right")]
+        mapped: Floats = self.rates_[np.searchsorted(inner, values, side="right")]
         return mapped
 
 
@@ -309,12 +307,12 @@ def _doubles(
     weights: ArrayLike | None,
     *,
     probability: bool = True,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[Floats, Floats, Floats]:
     data = check(confidence, correct, weights, probability=probability).present()
     heavy = np.ones(data.rows) if data.weights is None else data.weights.astype(np.float64)
     return data.confidence.astype(np.float64), data.correct.astype(np.float64), heavy
 
 
-def _base_logit(y: FloatArray, w: FloatArray) -> float:
+def _base_logit(y: Floats, w: Floats) -> float:
     # One imagined right and one wrong half-answer keep the base rate inside (0, 1).
     return float(special.logit((w @ y + 0.5) / (w.sum() + 1)))

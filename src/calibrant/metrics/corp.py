@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError, RngLike, as_generator
+from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import check, check_level
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import CommonDraws
@@ -41,7 +41,7 @@ class Corp:
     unc: float
 
 
-def corp_from_sums(sums: DistinctSums, squares: float, fitted: FloatArray | None = None) -> Corp:
+def corp_from_sums(sums: DistinctSums, squares: float, fitted: Floats | None = None) -> Corp:
     """Return the parts from sums at distinct confidences and the summed squared outcomes.
 
     Parameters
@@ -57,7 +57,7 @@ def corp_from_sums(sums: DistinctSums, squares: float, fitted: FloatArray | None
         fitted = isotonic_fit(w, y)
     mean = y.sum() / total
 
-    def score(forecast: FloatArray | float) -> float:
+    def score(forecast: Floats | float) -> float:
         return float((w @ np.square(forecast) - 2 * (y @ np.asarray(forecast)) + squares) / total)
 
     # Written as squared distances, the two differences of scores cannot turn negative.
@@ -154,11 +154,11 @@ class ReliabilityCurve:
     if the confidences were right. `weight` is the share of rows at each point.
     """
 
-    confidence: FloatArray
-    rate: FloatArray
-    band_low: FloatArray
-    band_high: FloatArray
-    weight: FloatArray
+    confidence: Floats
+    rate: Floats
+    band_low: Floats
+    band_high: Floats
+    weight: Floats
     n: int
     level: float
 
@@ -218,8 +218,8 @@ def reliability_curve(
 
 def curve_with_band(
     sums: DistinctSums,
-    fitted: FloatArray,
-    band: tuple[DistinctSums, FloatArray],
+    fitted: Floats,
+    band: tuple[DistinctSums, Floats],
     *,
     points: int,
     rows: int,
@@ -256,12 +256,12 @@ def curve_with_band(
 
 def calibrated_bands(
     many: Sequence[DistinctSums], level: float, rng: CommonDraws, resamples: int = BAND_DRAWS
-) -> list[FloatArray]:
+) -> list[Floats]:
     """Return the band of `reliability_curve` for sums of rows without weights, made together."""
     alike: defaultdict[int, list[int]] = defaultdict(list)
     for number, sums in enumerate(many):
         alike[sums.weight.size].append(number)
-    found: dict[int, FloatArray] = {}
+    found: dict[int, Floats] = {}
     for size, numbers in alike.items():
         for some in batches(numbers, TOGETHER // (size * resamples)):
             trials = np.stack([many[number].weight for number in some])
@@ -285,7 +285,7 @@ def _shown(size: int, points: int) -> NDArray[np.intp]:
 
 def calibrated_curves(
     cells: DistinctSums, rows_per_weight: float, resamples: int, rng: RngLike | CommonDraws
-) -> FloatArray:
+) -> Floats:
     """Return isotonic fits to outcomes drawn with the confidences as probabilities."""
     trials = np.maximum(np.round(cells.weight * rows_per_weight), 1).astype(np.int64)
     if isinstance(rng, CommonDraws):

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import CommonDraws, Stream
@@ -61,7 +61,7 @@ class CorpTask(NamedTuple):
 
     sums: DistinctSums
     parts: Corp
-    fitted: FloatArray
+    fitted: Floats
     rows: int
     inflation: float
     stream: Stream
@@ -88,11 +88,11 @@ class _Line(NamedTuple):
 
     task: CorpTask
     cells: DistinctSums
-    share: FloatArray
+    share: Floats
     trials: NDArray[np.int64]
-    fitted: FloatArray
-    rates: FloatArray
-    distances: FloatArray
+    fitted: Floats
+    rates: Floats
+    distances: Floats
     seen: Corp
 
     @classmethod
@@ -148,13 +148,11 @@ def _intervals(lines: Sequence[_Line], level: float) -> list[CorpIntervals]:
     return found
 
 
-def _joined(
-    line: _Line, low: float, high: float, spread: FloatArray, level: float
-) -> CorpIntervals:
+def _joined(line: _Line, low: float, high: float, spread: Floats, level: float) -> CorpIntervals:
     """Return the intervals from the ends that outcomes leave, and the DSC of draws."""
     task, cells, fitted, share = line.task, line.cells, line.fitted, line.share
 
-    def of_confidences(squares: FloatArray) -> float:
+    def of_confidences(squares: Floats) -> float:
         return float(share @ (squares - share @ squares) ** 2) * task.inflation / task.rows
 
     # The draws keep the confidences; what those vary is added to the distance of the ends.
@@ -171,7 +169,7 @@ class _Drawn:
 
     def __init__(self, lines: Sequence[_Line]) -> None:
         self._lines = lines
-        self._parts: dict[tuple[int, int], tuple[FloatArray, FloatArray]] = {}
+        self._parts: dict[tuple[int, int], tuple[Floats, Floats]] = {}
         # A stream gives what comes next: what is looked at must not change it.
         self._hits = {
             (number, move): _drawn_hits(line.trials, rate, line.task.stream)
@@ -180,11 +178,11 @@ class _Drawn:
             for move, rate in enumerate(line.rates)
         }
 
-    def mcb(self, number: int, move: int) -> FloatArray:
+    def mcb(self, number: int, move: int) -> Floats:
         """Return the MCB of every draw of a block at a move."""
         return self._parts[number, move][0]
 
-    def dsc(self, number: int, move: int) -> FloatArray:
+    def dsc(self, number: int, move: int) -> Floats:
         """Return the DSC of every draw of a block at a move."""
         return self._parts[number, move][1]
 
@@ -203,7 +201,7 @@ class _Drawn:
                 parts = _drawn_parts(confidence, weight, self._stacked_hits(keys))
                 self._parts |= zip(keys, zip(*parts, strict=True), strict=True)
 
-    def _stacked_hits(self, keys: Sequence[tuple[int, int]]) -> FloatArray:
+    def _stacked_hits(self, keys: Sequence[tuple[int, int]]) -> Floats:
         lines = [self._lines[number] for number, _ in keys]
         stream = lines[0].task.stream
         if not isinstance(stream, CommonDraws):
@@ -220,7 +218,7 @@ def _widened(low: float, high: float, value: float, square: float) -> tuple[floa
     return low, value + math.sqrt((high - value) ** 2 + square)
 
 
-def dsc_influence(sums: DistinctSums, fitted: FloatArray, dsc: float) -> Influence:
+def dsc_influence(sums: DistinctSums, fitted: Floats, dsc: float) -> Influence:
     """Return the influence of rows on DSC, by distinct confidence in rising order.
 
     With g the recalibrated rate and m the base rate it is (g - m)^2 + 2 (g - m)(y - g) - DSC.
@@ -229,7 +227,7 @@ def dsc_influence(sums: DistinctSums, fitted: FloatArray, dsc: float) -> Influen
     return Influence(away**2 - 2 * away * fitted - dsc, 2 * away)
 
 
-def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) -> FloatArray:
+def _drawn_hits(trials: np.ndarray, rate: Floats, rng: np.random.Generator) -> Floats:
     """Return binomial numbers, one row per draw; rounded normal ones in cells with many rows."""
     variance = trials * rate * (1 - rate)
     out = rng.standard_normal((DRAWS, trials.size))
@@ -246,9 +244,7 @@ def _drawn_hits(trials: np.ndarray, rate: FloatArray, rng: np.random.Generator) 
     return out
 
 
-def _drawn_parts(
-    confidence: FloatArray, weight: FloatArray, hits: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _drawn_parts(confidence: Floats, weight: Floats, hits: Floats) -> tuple[Floats, Floats]:
     """Return MCB and DSC of all drawn hits, by block and draw."""
     total = weight.sum(axis=-1, keepdims=True)
     each = weight[:, None]
@@ -259,5 +255,5 @@ def _drawn_parts(
     return mcb / total, _weighted(centred**2, weight) / total
 
 
-def _weighted(squares: FloatArray, weight: FloatArray) -> FloatArray:
+def _weighted(squares: Floats, weight: Floats) -> Floats:
     return np.asarray((squares @ weight[..., None])[..., 0])

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import BinStats, bin_statistics
 from calibrant.metrics.inputs import check, check_choice
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.inversion import Search, rooting, side_by_side
 
 
@@ -126,7 +126,7 @@ def _matching(observed: float) -> Search:
     return shrink * observed
 
 
-def folded_mean(centre: FloatArray, error: FloatArray) -> FloatArray:
+def folded_mean(centre: Floats, error: Floats) -> Floats:
     """Return E|X| for normal X with the given mean and standard deviation (0 allowed)."""
     scale = np.where(error > 0, error, 1.0)
     ratio = centre / scale

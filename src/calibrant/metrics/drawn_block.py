@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import shrunk_variance
 from calibrant.metrics.gaps.model import GapModel
 from calibrant.metrics.row_block import RowBlock
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.units import UnitInfluence, Units
 
 # With fewer neighbours their differences say nothing reliable about the noise.
@@ -32,8 +32,8 @@ class DrawSpread:
         Share of each row's variance that the spread is about; the rest is left to chance.
     """
 
-    along: FloatArray
-    share: FloatArray
+    along: Floats
+    share: Floats
 
     def of_units(self, units: Units) -> DrawSpread:
         """Return the spread of the units: that of the first row of each."""
@@ -43,7 +43,7 @@ class DrawSpread:
         return DrawSpread(self.along[first], self.share[first])
 
 
-def neighbour_ratio(pull: FloatArray, spread: DrawSpread) -> float:
+def neighbour_ratio(pull: Floats, spread: DrawSpread) -> float:
     """Return the variance of a mean over that of a draw left to chance.
 
     Of a spread draw the variance is that of neighbours on its line, half their mean squared
@@ -75,7 +75,7 @@ def neighbour_ratio(pull: FloatArray, spread: DrawSpread) -> float:
 
 
 def _neighbours(
-    pull: FloatArray, spread: DrawSpread, cell: NDArray[np.intp] | None = None
+    pull: Floats, spread: DrawSpread, cell: NDArray[np.intp] | None = None
 ) -> float | None:
     """Return half the mean squared difference of neighbours, of one cell where cells are given."""
     inside = np.flatnonzero(np.isfinite(spread.along))
@@ -105,7 +105,7 @@ class DrawnGaps(GapModel):
         """Variance that the sum of |residual| has because the shares of the bins are random."""
         return float(self.shares * super(DrawnGaps, self).shares_variance)
 
-    def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
+    def noise(self, residual: Floats, draws: Floats) -> Floats:
         """Return how far residuals would be observed from the true ones, were those `residual`."""
         mass, centre = self.stats.mass, self.stats.confidence
         gap = residual / mass
@@ -138,7 +138,7 @@ class DrawnBlock(RowBlock):
     def _unit_spread(self) -> DrawSpread:
         return self.spread.of_units(self.units)
 
-    def pulls(self, influence: FloatArray) -> UnitInfluence:
+    def pulls(self, influence: Floats) -> UnitInfluence:
         """Return how far each unit pulls a statistic, scaled to the noise of the spread draw."""
         found = super().pulls(influence)
         if found.error == 0:

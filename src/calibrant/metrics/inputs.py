@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, UndefinedMetricWarning
-
-Array: TypeAlias = NDArray[Any]
+from calibrant.core.arrays import Array
 
 # Rows looked at once when a check needs a temporary of the input's length.
 PIECE = 65_536

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calibrant.core import InputError, RngLike, as_generator
+from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import NORMS, placement
 from calibrant.metrics.inputs import Checked, check, check_choice, undefined
-from calibrant.stats.binning import PIECE, FloatArray
+from calibrant.stats.binning import PIECE
 from calibrant.stats.error_law import (
     Atoms,
     Lattice,
@@ -115,11 +116,11 @@ class _Bins(NamedTuple):
     """
 
     home: np.ndarray
-    trials: FloatArray
-    chance: FloatArray
-    variance: FloatArray | None
-    mass: FloatArray
-    gap: FloatArray
+    trials: Floats
+    chance: Floats
+    variance: Floats | None
+    mass: Floats
+    gap: Floats
 
 
 def calibration_test(
@@ -264,7 +265,7 @@ def _held_bins(
     )
 
 
-def _sums(place: np.ndarray, values: FloatArray) -> FloatArray:
+def _sums(place: np.ndarray, values: Floats) -> Floats:
     return np.bincount(place, values).astype(np.float64, copy=False)
 
 
@@ -307,7 +308,7 @@ def _transformed(held: _Bins, norm: str) -> Lattice:
     return (largest_law if norm == "max" else sum_law)(_parts(held, norm), POINTS)
 
 
-def _shown_by_chance(law: Lattice | FewLaw, mass: FloatArray, norm: str) -> tuple[float, float]:
+def _shown_by_chance(law: Lattice | FewLaw, mass: Floats, norm: str) -> tuple[float, float]:
     """Return the mean and the 95 % quantile of the error under perfect calibration."""
     if isinstance(law, FewLaw):
         scale = law.step / float(mass.sum())
@@ -336,25 +337,25 @@ def _parts(held: _Bins, norm: str) -> list[Atoms]:
     ]
 
 
-def _part_of(gap: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
+def _part_of(gap: Floats, mass: Floats, norm: str) -> Floats:
     """Return what a bin's summed gap adds to the error (`l1`, `l2`), or its own error (`max`)."""
     if norm == "l1":
         return np.abs(gap)
     return gap**2 / mass if norm == "l2" else np.abs(gap) / mass
 
 
-def _together(parts: FloatArray, norm: str) -> FloatArray:
+def _together(parts: Floats, norm: str) -> Floats:
     return np.asarray(parts.max(axis=-1) if norm == "max" else parts.sum(axis=-1))
 
 
-def _from_parts(together: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
+def _from_parts(together: Floats, mass: Floats, norm: str) -> Floats:
     """Return the error from the parts taken together."""
     if norm == "l1":
         return np.asarray(together / mass.sum())
     return np.asarray(np.sqrt(together / mass.sum())) if norm == "l2" else together
 
 
-def _norm_of(gaps: FloatArray, mass: FloatArray, norm: str) -> FloatArray:
+def _norm_of(gaps: Floats, mass: Floats, norm: str) -> Floats:
     return _from_parts(_together(_part_of(gaps, mass, norm), norm), mass, norm)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core import InputError, RngLike, as_generator
+from calibrant.core.arrays import Floats
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.calibrators import (
     BetaCalibrator,
@@ -18,7 +19,6 @@ from calibrant.metrics.calibrators import (
     TemperatureCalibrator,
 )
 from calibrant.metrics.inputs import check
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.units import unit_codes
 
 __all__ = [
@@ -71,7 +71,7 @@ def cross_fitted(
     units: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     rng: RngLike = 0,
-) -> FloatArray:
+) -> Floats:
     """Return recalibrated probabilities, each from a map that never saw its own unit.
 
     Recalibrating and evaluating on the same rows flatters; here the units (questions) are

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
+from calibrant.core.arrays import Floats
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.binned import NORMS, ece, over_confidence, under_confidence
 from calibrant.metrics.block import SMOOTH_METRICS, MetricBlock
@@ -29,7 +30,7 @@ from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
 from calibrant.metrics.smoothed.bootstrap import smooth_replicates
 from calibrant.metrics.smoothed.smooth import smooth_ece
 from calibrant.stats import bootstrap
-from calibrant.stats.binning import FloatArray, width_index
+from calibrant.stats.binning import width_index
 from calibrant.stats.intervals import wald_interval
 from calibrant.stats.sums import cells
 from calibrant.stats.units import Units, unit_codes
@@ -77,7 +78,7 @@ def bootstrap_distribution(
     rng: RngLike = 0,
     fast: bool = True,
     **options: Any,
-) -> FloatArray:
+) -> Floats:
     """Return bootstrap replicates of a metric, shape (resamples,).
 
     Units are drawn with replacement and bring all their rows. With `fast`, single rows as units,
@@ -128,7 +129,7 @@ def _by_rows(
     resamples: int,
     rng: np.random.Generator,
     options: dict[str, Any],
-) -> FloatArray:
+) -> Floats:
     c, y, w = data
     return np.array(
         [
@@ -144,7 +145,7 @@ def _short_cut(
     resamples: int,
     rng: np.random.Generator,
     options: dict[str, Any],
-) -> FloatArray | None:
+) -> Floats | None:
     y = data.correct
     binary = not is_graded(y)
     if metric == "ece" and binary and options.get("strategy", "width") == "width":
@@ -169,7 +170,7 @@ def _ece_replicates(
     bins: int = 15,
     norm: str = "l1",
     strategy: str = "width",
-) -> FloatArray:
+) -> Floats:
     """Return replicates of ECE from (bin, outcome) counts."""
     check_choice("norm", norm, NORMS)
     check_choice("strategy", strategy, ("width",))
@@ -187,7 +188,7 @@ def _ece_replicates(
     return np.asarray(np.sqrt((mass * gaps**2).sum(axis=1) / data.rows))
 
 
-def _outcome_cells(data: Checked, bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _outcome_cells(data: Checked, bins: int) -> tuple[Floats, Floats, Floats]:
     """Return rows, mean and spread of confidences in each (bin, outcome) cell, in pieces."""
     place = width_index(bins, data.confidence.dtype)
     sums = np.zeros((3, 2 * bins + 2))
@@ -352,7 +353,7 @@ def _paired_replicates(
     resamples: int,
     rng: np.random.Generator,
     options: dict[str, Any],
-) -> FloatArray:
+) -> Floats:
     w = a.weights
     out = np.empty(resamples)
     for index, rows in enumerate(bootstrap.resampled_rows(units, resamples, rng)):

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
@@ -16,7 +17,6 @@ from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.kernels import even_steps
@@ -70,7 +70,7 @@ class RowBlock(MetricBlock):
         # Tests that were made ahead, by their number of bins.
         self.tests: dict[int, CalibrationTest] = {}
         # The same of bands around the curve, by their stream.
-        self.bands: dict[Stream, FloatArray] = {}
+        self.bands: dict[Stream, Floats] = {}
 
     @property
     def n(self) -> int:

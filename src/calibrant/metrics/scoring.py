@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from calibrant.core.arrays import Array
 from calibrant.metrics.binned import placement
-from calibrant.metrics.inputs import Array, Checked, check
+from calibrant.metrics.inputs import Checked, check
 from calibrant.stats import binning
 from calibrant.stats.binning import PIECE
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
+from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import check
 from calibrant.stats import ranking
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import student_share, wilson_interval
 
 # Steps of the share answered, and of the threshold itself, that are told apart.
@@ -102,7 +102,7 @@ def accuracy_at_coverage(
         raise InputError(f"coverage is in (0, 1], got {coverage!r}")
     data = check(confidence, correct, weights, probability=False).present()
     ranked = ranking.Ranked.of(*data)
-    kept: FloatArray = np.clip(
+    kept: Floats = np.clip(
         coverage * ranked.total - (np.cumsum(ranked.weight) - ranked.weight), 0.0, ranked.weight
     )
     return float(kept @ (ranked.outcome / ranked.weight) / kept.sum())
@@ -123,11 +123,11 @@ class ThresholdCounts:
         Interval of the share of wrong answers among those given.
     """
 
-    threshold: FloatArray
-    n: FloatArray
-    wrong: FloatArray
-    low: FloatArray
-    high: FloatArray
+    threshold: Floats
+    n: Floats
+    wrong: Floats
+    low: Floats
+    high: Floats
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return columns; counts of whole rows are whole numbers."""
@@ -140,14 +140,14 @@ class ThresholdCounts:
         }
 
 
-def _counted(values: FloatArray) -> list[Any]:
+def _counted(values: Floats) -> list[Any]:
     whole = values.round()
     exact = np.abs(values - whole).max(initial=0.0) < 1e-6
     found: list[Any] = (whole.astype(np.int64) if exact else values.round(_DIGITS)).tolist()
     return found
 
 
-def chosen_cuts(score: FloatArray, mass: FloatArray) -> NDArray[np.intp]:
+def chosen_cuts(score: Floats, mass: Floats) -> NDArray[np.intp]:
     """Return the places of thresholds that matter: all, or else every percent of rows and of scale.
 
     Parameters
@@ -195,15 +195,15 @@ def short_threshold(above: float, at: float) -> float:
 class RowUnits(NamedTuple):
     """Rows that are not one independent draw each: share wrong, weight and unit of every row."""
 
-    wrong: FloatArray
-    weight: FloatArray
+    wrong: Floats
+    weight: Floats
     unit: NDArray[np.intp]
 
 
 def threshold_counts(
     ranked: ranking.Ranked,
-    at: FloatArray,
-    below: FloatArray,
+    at: Floats,
+    below: Floats,
     *,
     level: float,
     rows: int,
@@ -239,7 +239,7 @@ def threshold_counts(
 
 def _worth(
     ranked: ranking.Ranked, chosen: NDArray[np.intp], units: RowUnits
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Return how many independent rows the kept ones are worth, and how many equal units.
 
     The variance of the share of wrong answers is that between units. A row changes the squared
@@ -252,7 +252,7 @@ def _worth(
     mass, mass_before = _running(units.weight[order], start)
     place, size = ranked.group[order], ranked.score.size
 
-    def total(after: FloatArray, before: FloatArray) -> FloatArray:
+    def total(after: Floats, before: Floats) -> Floats:
         return np.asarray(np.cumsum(np.bincount(place, after - before, size))[chosen])
 
     of_missed = total(missed * missed, missed_before * missed_before)
@@ -270,7 +270,7 @@ def _worth(
     return np.where(seen, plain / np.where(seen, variance, 1.0), equal), np.maximum(equal, 2.0)
 
 
-def _running(values: FloatArray, start: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+def _running(values: Floats, start: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Return the sum within its unit up to and including each row, and up to the row before."""
     sums = np.cumsum(values)
     before = sums - values

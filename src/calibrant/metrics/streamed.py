@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
@@ -26,7 +27,7 @@ from calibrant.metrics.inputs import Checked
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smoothed.smooth import SmoothGrids
-from calibrant.stats.binning import FloatArray, width_edges
+from calibrant.stats.binning import width_edges
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.intervals import skewed_interval
@@ -49,7 +50,7 @@ _BAND_CELLS, _BAND_DRAWS = 512, 200
 
 
 @lru_cache(maxsize=4)
-def _cell_ends(cells: int) -> tuple[FloatArray, FloatArray]:
+def _cell_ends(cells: int) -> tuple[Floats, Floats]:
     """Return the least and the largest number in each cell; the last one holds 1 alone."""
     edges = width_edges(cells)
     return edges, np.append(np.nextafter(edges[1:], 0), 1.0)
@@ -78,7 +79,7 @@ class CellBlock(MetricBlock):
         self.confidence_sums = sums.confidence_sums(grid)
         outcome, cell = np.nonzero(sums.rows)
         self.cell, self.outcome = cell, outcome
-        self.counts: FloatArray = sums.rows[outcome, cell].astype(np.float64)
+        self.counts: Floats = sums.rows[outcome, cell].astype(np.float64)
         self.ranked = self._ranked()
         self.data = Checked(
             self.ranked.score[self.ranked.group], outcome.astype(np.float64), self.counts
@@ -98,13 +99,13 @@ class CellBlock(MetricBlock):
         centre = self._inside(self.confidence_sums.sum(axis=0)[held] / weight, held)
         return Ranked(centre, weight, hits, hits, place[self.cell])
 
-    def _inside(self, values: FloatArray, cell: NDArray[np.intp]) -> FloatArray:
+    def _inside(self, values: Floats, cell: NDArray[np.intp]) -> Floats:
         """Keep means in their own cells, which rounding in the last digit might miss."""
         least, largest = _cell_ends(self.grid.cells)
         return np.clip(values, least[cell], largest[cell])
 
     @cached_property
-    def own_mean(self) -> FloatArray:
+    def own_mean(self) -> Floats:
         """Mean confidence of each cell and outcome by itself."""
         return self._inside(self.confidence_sums[self.outcome, self.cell] / self.counts, self.cell)
 
@@ -140,7 +141,7 @@ class CellBlock(MetricBlock):
 
     # Where the sums of rows come from.
 
-    def pulls(self, influence: FloatArray) -> UnitInfluence:
+    def pulls(self, influence: Floats) -> UnitInfluence:
         """Return how far each row pulls a statistic: each row is a draw."""
         return UnitInfluence(influence, self.counts, self.n)
 
@@ -200,7 +201,7 @@ class CellBlock(MetricBlock):
         return value, low, min(high, 1.0), how
 
     @cached_property
-    def losses(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def losses(self) -> tuple[Floats, Floats, Floats]:
         """Mean log loss of each cell and outcome, its mean square, and how far it may be off.
 
         The loss is convex, so that its mean over a cell lies between the loss at the mean and
@@ -281,7 +282,7 @@ class CellBlock(MetricBlock):
         return moved + self.width * step * _SECOND / (8 * bandwidth**2)
 
     @cached_property
-    def _unordered(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _unordered(self) -> tuple[Floats, Floats, Floats]:
         """Return hits and misses per cell from the highest down, and 1 where their order is lost.
 
         It is not lost where all rows of a cell are equal, as they are for confidences in round
@@ -363,7 +364,7 @@ class CellBlock(MetricBlock):
             sums.confidence[shown], fitted[shown], low, high, parts, self.n, self.level
         )
 
-    def _calibrated_band(self, at: FloatArray, rng: Stream) -> tuple[FloatArray, FloatArray]:
+    def _calibrated_band(self, at: Floats, rng: Stream) -> tuple[Floats, Floats]:
         """Return where the curve would lie at `at` if the confidences were right."""
         cells = merged_cells(self.distinct, _BAND_CELLS)
         curves = calibrated_curves(cells, 1.0, _BAND_DRAWS, rng)

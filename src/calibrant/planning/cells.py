@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.binning import width_index
 from calibrant.stats.few.draws import CommonDraws, Stream
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 # 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so
 # that one resampling serves all of them.

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.planning.cells import CELLS, ECE_BINS, Floats, cell_of
+from calibrant.core.arrays import Floats
+from calibrant.planning.cells import CELLS, ECE_BINS, cell_of
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import CommonDraws
 

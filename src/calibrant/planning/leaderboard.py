@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.metrics.row_block import RowBlock
-
-Floats: TypeAlias = NDArray[np.float64]
 
 LEADERBOARD_METRICS = {"accuracy": False, "brier": True, "ece": True}
 _BINS = 15

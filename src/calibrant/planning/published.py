@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.stats.floors import accuracy_floor, require_positive, require_rate
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _Z = 1.959964
 _LEAST_BINS = 5

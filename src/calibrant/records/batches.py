@@ -15,14 +15,13 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.optional import optional_import
 from calibrant.core.registry import did_you_mean
 from calibrant.records.formats import is_url
 
-Array: TypeAlias = NDArray[Any]
 Coded: TypeAlias = tuple[Array | None, list[str | None]]
 
 # Parts of about this many rows: enough to read ahead, few enough to share out evenly.

@@ -5,17 +5,16 @@ Apart from the summing, since most tables never come here and polars takes its t
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, number_array
 from calibrant.records.rules import RULES, broken_rule
 
-Array: TypeAlias = NDArray[Any]
 _NUMBERS = ("confidence", "correct", "weights")
 
 

@@ -9,14 +9,13 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
 from calibrant.stats.sums.cell_table import SumTable
 from calibrant.stats.sums.mergeable import CellGrid, CellSums, require_few
 
-Array: TypeAlias = NDArray[Any]
 # (model, method, column, value); column and value are empty where there are no groups.
 Key: TypeAlias = tuple[str, ...]
 Blocks: TypeAlias = tuple[Array | None, Array]

@@ -14,14 +14,12 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.intp]
+from calibrant.core.arrays import Array, Floats, Indices
+
 # Writes the bin of every value of a piece into the index buffer; the third array is room for
 # as many float64 numbers, to be overwritten.
-BinIndex: TypeAlias = Callable[[Array, IndexArray, FloatArray], None]
+BinIndex: TypeAlias = Callable[[Array, Indices, Floats], None]
 
 # Two buffers of this many rows stay in the second-level cache (measured: 16k to 32k are best).
 PIECE = 16_384
@@ -75,7 +73,7 @@ def width_index(bins: int, dtype: Any = np.float64) -> BinIndex:
         return edge_index(width_edges(bins, dtype))
     factor, edges, exact = _width_plan(bins, dtype)
 
-    def place(values: Array, out: IndexArray, room: FloatArray) -> None:
+    def place(values: Array, out: Indices, room: Floats) -> None:
         product = room if dtype == np.float64 else np.empty(values.size, dtype)
         np.multiply(values, factor, out=product)
         np.copyto(out, product, casting="unsafe")
@@ -86,9 +84,7 @@ def width_index(bins: int, dtype: Any = np.float64) -> BinIndex:
     return place
 
 
-def residual_sums(
-    confidence: Array, correct: Array, weights: Array | None, bins: int
-) -> FloatArray:
+def residual_sums(confidence: Array, correct: Array, weights: Array | None, bins: int) -> Floats:
     """Return the sums of weight * (confidence - correct) over equal-width bins.
 
     This is `sum_by_bin` for the one case that must not cost anything beyond its arithmetic:
@@ -97,7 +93,7 @@ def residual_sums(
     rows = confidence.shape[0]
     place = width_index(bins, confidence.dtype)
     index, residual = _scratch()
-    total: FloatArray | None = None
+    total: Floats | None = None
     for start in range(0, rows, PIECE):
         stop = min(start + PIECE, rows)
         values = confidence[start:stop]
@@ -107,7 +103,7 @@ def residual_sums(
         np.subtract(values, correct[start:stop], out=out, dtype=np.float64)
         if weights is not None:
             np.multiply(out, weights[start:stop], out=out)
-        sums: FloatArray = np.bincount(here, out, bins + 1).astype(np.float64, copy=False)
+        sums: Floats = np.bincount(here, out, bins + 1).astype(np.float64, copy=False)
         total = sums if total is None else total + sums
     assert total is not None
     total[bins - 1] += total[bins]
@@ -117,10 +113,10 @@ def residual_sums(
 _buffers = threading.local()
 
 
-def _scratch() -> tuple[IndexArray, FloatArray]:
+def _scratch() -> tuple[Indices, Floats]:
     """Return this thread's two buffers; getting them anew costs a tenth of a short pass."""
     try:
-        held: tuple[IndexArray, FloatArray] = _buffers.pair
+        held: tuple[Indices, Floats] = _buffers.pair
     except AttributeError:
         held = _buffers.pair = np.empty(PIECE, np.intp), np.empty(PIECE)
     return held
@@ -130,7 +126,7 @@ def edge_index(edges: Array) -> BinIndex:
     """Return the rule for the given rising edges; values outside go to the outer bins."""
     inner = edges[1:-1]
 
-    def place(values: Array, out: IndexArray, room: FloatArray) -> None:  # noqa: ARG001
+    def place(values: Array, out: Indices, room: Floats) -> None:  # noqa: ARG001
         out[:] = np.searchsorted(inner, values, side="right")
 
     return place
@@ -141,7 +137,7 @@ def sum_by_bin(
     bins: int,
     confidence: Array,
     columns: Sequence[Callable[[slice], Array | None]],
-) -> list[FloatArray]:
+) -> list[Floats]:
     """Return one array of bin sums per column, in one pass over pieces of the data.
 
     Parameters
@@ -192,10 +188,10 @@ def mass_edges(confidence: Array, weights: Array | None, bins: int) -> Array:
     return _closed(ordered[positions])
 
 
-def _positions(reached: FloatArray, bins: int) -> IndexArray:
+def _positions(reached: Floats, bins: int) -> Indices:
     # The slack keeps a sum such as 0.1 + 0.2 from passing the target 0.3 by rounding alone.
     targets = np.arange(1, bins) * (reached[-1] / bins) * (1 + 1e-12)
-    found: IndexArray = np.searchsorted(reached, targets, side="right")
+    found: Indices = np.searchsorted(reached, targets, side="right")
     return np.minimum(found, reached.size - 1)
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 from calibrant.core import InputError
+from calibrant.core.arrays import Floats
 from calibrant.stats.units import Units
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 def check_resamples(resamples: int) -> int:
@@ -46,7 +45,7 @@ def resampled_rows(
 
 def jackknife(
     statistic: Callable[[NDArray[np.intp]], float], units: Units, most: int = 400
-) -> FloatArray:
+) -> Floats:
     """Return the statistic without each unit; above `most` units, without each of `most` groups."""
     codes = np.arange(units.rows) if units.codes is None else units.codes
     groups = min(units.count, most)
@@ -54,7 +53,7 @@ def jackknife(
     return np.array([statistic(np.flatnonzero(group != left)) for left in range(groups)])
 
 
-def percentile_interval(replicates: FloatArray, level: float) -> tuple[float, float]:
+def percentile_interval(replicates: Floats, level: float) -> tuple[float, float]:
     """Return the middle `level` of the replicates.
 
     Examples
@@ -90,14 +89,14 @@ def quantiles(values: NDArray[Any], shares: Sequence[float], axis: int = 0) -> N
     return out
 
 
-def basic_interval(value: float, replicates: FloatArray, level: float) -> tuple[float, float]:
+def basic_interval(value: float, replicates: Floats, level: float) -> tuple[float, float]:
     """Return the replicates' interval mirrored at the value, which turns their bias around."""
     low, high = percentile_interval(replicates, level)
     return 2 * value - high, 2 * value - low
 
 
 def bca_interval(
-    value: float, replicates: FloatArray, left_out: FloatArray, level: float
+    value: float, replicates: Floats, left_out: Floats, level: float
 ) -> tuple[float, float]:
     """Return the bias-corrected and accelerated interval.
 

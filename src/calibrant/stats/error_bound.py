@@ -7,15 +7,13 @@ come in. One test, so that they agree.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from calibrant.core.arrays import Floats
 from calibrant.stats.inversion import root_between
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _ROOT = float(np.sqrt(2 / np.pi))
 _GRID = np.linspace(0, 1, 201)

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.core.arrays import Floats
 from calibrant.stats.few.law import lattice_step
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # What is left out of a law beyond its last value; rounding in the transforms is larger.
 NEGLIGIBLE = 1e-18
@@ -27,22 +25,22 @@ NEGLIGIBLE = 1e-18
 class Atoms(NamedTuple):
     """A discrete law: values of at least 0 and their probabilities."""
 
-    value: FloatArray
-    probability: FloatArray
+    value: Floats
+    probability: Floats
 
 
 class Lattice(NamedTuple):
     """A law on the multiples of `step`: `probability[i]` belongs to ``i * step``."""
 
     step: float
-    probability: FloatArray
+    probability: Floats
 
     def at_least(self, place: int) -> float:
         """Return the probability of `place` and everything above it."""
         return float(self.probability[max(place, 0) :].sum())
 
 
-def count_law(trials: FloatArray, chance: FloatArray) -> tuple[int, FloatArray]:
+def count_law(trials: Floats, chance: Floats) -> tuple[int, Floats]:
     """Return the law of a sum of binomial counts: its first value and the probabilities.
 
     Values that together have a probability below 1e-18 (Bernstein's bound) are left out, so a

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Array, Floats
+
 PIECE = 65_536
 
 
 class ScoreSums(NamedTuple):
     """Weight and summed outcome at distinct scores."""
 
-    score: FloatArray
-    weight: FloatArray
-    outcome: FloatArray
+    score: Floats
+    weight: Floats
+    outcome: Floats
 
 
 def sums_in_order(

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Floats
+
 # A search asks for a number at one place after the other, and ends with what it found.
 Search: TypeAlias = Generator[Any, float, float]
 
@@ -66,7 +67,7 @@ def _alone(search: Search, share: Callable[[Any], float]) -> float:
 
 
 def crossing_interval(
-    values: FloatArray, simulated: FloatArray, observed: float, level: float
+    values: Floats, simulated: Floats, observed: float, level: float
 ) -> tuple[float, float]:
     """Return the range of candidate values that the observed statistic does not contradict.
 
@@ -111,7 +112,7 @@ def share_of(held: NDArray[np.bool_]) -> float:
     return (int(np.count_nonzero(held)) + 0.5) / (held.size + 1)
 
 
-def first_crossing(places: FloatArray, share: Callable[[int], float], level: float) -> float:
+def first_crossing(places: Floats, share: Callable[[int], float], level: float) -> float:
     """Return the first place where a share reaches the tail, linearly between candidates.
 
     Parameters
@@ -132,7 +133,7 @@ def first_crossing(places: FloatArray, share: Callable[[int], float], level: flo
     return _alone(crossing(places, level), share)
 
 
-def crossing(places: Sequence[float] | FloatArray, level: float) -> Search:
+def crossing(places: Sequence[float] | Floats, level: float) -> Search:
     """Look for the first place where a share reaches the tail, see `first_crossing`."""
     tail, before = (1 - level) / 2, 0.0
     for place in range(len(places)):
@@ -146,7 +147,7 @@ def crossing(places: Sequence[float] | FloatArray, level: float) -> Search:
     return float(places[-1])
 
 
-def refusal(places: Sequence[float] | FloatArray, level: float) -> Search:
+def refusal(places: Sequence[float] | Floats, level: float) -> Search:
     """Look for where a share first falls below the tail, linearly between candidates.
 
     Parameters

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.stats.in_order import sums_in_order
 from calibrant.stats.pooling import pooled_adjacent
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class DistinctSums(NamedTuple):
     """Weight and summed outcome at each distinct confidence, in rising order."""
 
-    confidence: FloatArray
-    weight: FloatArray
-    outcome: FloatArray
+    confidence: Floats
+    weight: Floats
+    outcome: Floats
 
 
 def distinct_sums(
@@ -61,24 +60,24 @@ def pooled_sums(
     return DistinctSums(mass / weight, weight, outcome), squares, products
 
 
-def _blocks(*sums: FloatArray) -> list[FloatArray]:
+def _blocks(*sums: Floats) -> list[Floats]:
     """Return the sums (of confidence, weight, outcome) over the blocks of the isotonic fit."""
     _, weight, outcome = sums
     _, starts = pooled_adjacent(outcome / weight, weight)
     return [np.add.reduceat(column, starts) for column in sums]
 
 
-def isotonic_fit(weight: FloatArray, outcome: FloatArray) -> FloatArray:
+def isotonic_fit(weight: Floats, outcome: Floats) -> Floats:
     """Return the rising fit to outcome/weight; cells without weight take a neighbour's value."""
     held = weight > 0
     if held.all():
         return pooled_adjacent(outcome / weight, weight)[0]
     fitted, _ = pooled_adjacent(outcome[held] / weight[held], weight[held])
-    filled: FloatArray = fitted[np.clip(np.cumsum(held) - 1, 0, None)]
+    filled: Floats = fitted[np.clip(np.cumsum(held) - 1, 0, None)]
     return filled
 
 
-def isotonic_fits(weight: FloatArray, outcomes: FloatArray) -> FloatArray:
+def isotonic_fits(weight: Floats, outcomes: Floats) -> Floats:
     """Return the rising fit to every row of `outcomes`.
 
     One regression serves all rows: rates of later rows are lifted above all earlier ones, so that

@@ -11,15 +11,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array, Floats
 from calibrant.stats.inversion import Search, side_by_side
-
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 PIECE = 16_384
 # The published density carries this constant, which keeps it above zero.
@@ -35,8 +33,8 @@ _FIRST_GUESS = _STEPS // 16
 class GridSums:
     """Residuals and weights spread linearly onto a grid of equal steps over [0, 1]."""
 
-    residual: FloatArray
-    weight: FloatArray
+    residual: Floats
+    weight: Floats
 
 
 def grid_points(bandwidth: float) -> int:
@@ -71,7 +69,7 @@ def grid_sums(confidence: Array, correct: Array, weights: Array | None, points: 
     return GridSums(_spread(sums[0], sums[1]), _spread(sums[2], sums[3]))
 
 
-def _spread(whole: FloatArray, upper: FloatArray) -> FloatArray:
+def _spread(whole: Floats, upper: Floats) -> Floats:
     # Of each cell's sum the part weighted by the fraction belongs to the next grid point.
     out = whole - upper
     out[1:] += upper[:-1]
@@ -83,7 +81,7 @@ def coarsened(sums: GridSums) -> GridSums:
     return GridSums(every_other(sums.residual), every_other(sums.weight))
 
 
-def every_other(values: FloatArray) -> FloatArray:
+def every_other(values: Floats) -> Floats:
     """Return sums on the grid with every other point, along the last axis.
 
     A hat function of the coarse grid is piecewise linear on the fine one, so nothing is lost:
@@ -112,32 +110,32 @@ class SmoothingPlan:
     points: int
     spectrum: NDArray[np.complex128]
     left: NDArray[np.intp]
-    share: FloatArray
-    density: FloatArray
+    share: Floats
+    density: Floats
 
     @staticmethod
-    def transform(values: FloatArray) -> NDArray[np.complex128]:
+    def transform(values: Floats) -> NDArray[np.complex128]:
         """Return the spectrum of the mirrored grid; it serves every bandwidth on that grid."""
         mirrored = np.concatenate([values, values[..., -2:0:-1]], axis=-1)
         return np.fft.rfft(mirrored, axis=-1)
 
-    def read(self, transformed: NDArray[np.complex128]) -> FloatArray:
+    def read(self, transformed: NDArray[np.complex128]) -> Floats:
         """Return the smoothed values at the evaluation points from a spectrum."""
         return self.evaluated(transformed * self.spectrum)
 
-    def evaluated(self, product: NDArray[np.complex128]) -> FloatArray:
+    def evaluated(self, product: NDArray[np.complex128]) -> Floats:
         """Return the values at the evaluation points from the spectrum of smoothed ones."""
         period = 2 * (self.points - 1)
         smoothed = np.fft.irfft(product, n=period, axis=-1)
         lower = smoothed.take(self.left, axis=-1)
-        read: FloatArray = lower + (smoothed.take(self.left + 1, axis=-1) - lower) * self.share
+        read: Floats = lower + (smoothed.take(self.left + 1, axis=-1) - lower) * self.share
         return read
 
-    def density_sum(self, weight: FloatArray) -> Any:
+    def density_sum(self, weight: Floats) -> Any:
         """Return the sum of the density over the evaluation points."""
         return weight @ self.density + DENSITY_FLOOR * self.left.size
 
-    def error(self, spectrum: NDArray[np.complex128], weight: FloatArray) -> float:
+    def error(self, spectrum: NDArray[np.complex128], weight: Floats) -> float:
         """Return the smoothed calibration error at this bandwidth.
 
         Parameters
@@ -176,8 +174,8 @@ def plan_on(bandwidth: float, points: int) -> SmoothingPlan:
 
 
 def _adjoint(
-    spectrum: NDArray[np.complex128], left: NDArray[np.intp], share: FloatArray, points: int
-) -> FloatArray:
+    spectrum: NDArray[np.complex128], left: NDArray[np.intp], share: Floats, points: int
+) -> Floats:
     """Return the grid weights whose product with a grid is the sum of its smoothed values."""
     period = 2 * (points - 1)
     read = np.bincount(left, 1 - share, period) + np.bincount(left + 1, share, period)
@@ -229,7 +227,7 @@ def _meeting(before: tuple[int, float] | None, place: int, value: float) -> int:
     return math.ceil(math.pow(value * math.pow(place, fall), 1 / (1 + fall)))
 
 
-def smoothing_matrix(bandwidth: float, nodes: FloatArray) -> FloatArray:
+def smoothing_matrix(bandwidth: float, nodes: Floats) -> Floats:
     """Return the matrix from places of a coarse grid to smoothed values at evenly spaced points.
 
     The kernel is summed over its mirror images.
@@ -237,14 +235,14 @@ def smoothing_matrix(bandwidth: float, nodes: FloatArray) -> FloatArray:
     evaluations = even_steps(min(max(round(5 / bandwidth), 24), 400))
     images = np.stack([nodes, -nodes, 2 - nodes])[:, :, None]
     away = (evaluations - images) * (math.sqrt(0.5) / bandwidth)
-    out: FloatArray = np.exp(-np.square(away, out=away)).sum(axis=0)
+    out: Floats = np.exp(-np.square(away, out=away)).sum(axis=0)
     # The far tails would be denormal in single precision, which slows everything after.
     out[out < 1e-20] = 0.0
     return out / bandwidth
 
 
 @lru_cache(maxsize=512)
-def even_steps(points: int) -> FloatArray:
+def even_steps(points: int) -> Floats:
     """Return evenly spaced places from 0 to 1; they are shared, and must not be changed."""
     found = np.linspace(0, 1, points)
     found.flags.writeable = False

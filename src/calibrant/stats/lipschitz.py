@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 LIPSCHITZ_CAP = 5.0
 MINIMUM_PER_BIN = 30

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 
-def logistic_fit(
-    features: FloatArray, y: FloatArray, w: FloatArray, penalty: float
-) -> tuple[float, FloatArray]:
+def logistic_fit(features: Floats, y: Floats, w: Floats, penalty: float) -> tuple[float, Floats]:
     """Return intercept and slopes of a weighted logistic regression with a small ridge.
 
     Newton steps with halving on standardised columns; the ridge is per row, on all
@@ -26,7 +21,7 @@ def logistic_fit(
     total = w.sum()
     beta = np.zeros(design.shape[1])
 
-    def loss(at: FloatArray) -> float:
+    def loss(at: Floats) -> float:
         eta = design @ at
         return float(w @ (np.logaddexp(0, eta) - y * eta) / total + penalty / 2 * (at @ at))
 

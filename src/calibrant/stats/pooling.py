@@ -18,11 +18,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Pooled: TypeAlias = tuple[FloatArray, NDArray[np.intp]]
+from calibrant.core.arrays import Floats
+
+Pooled: TypeAlias = tuple[Floats, NDArray[np.intp]]
 
 
-def pooled_adjacent(values: FloatArray, weights: FloatArray, *, spent: bool = False) -> Pooled:
+def pooled_adjacent(values: Floats, weights: Floats, *, spent: bool = False) -> Pooled:
     """Return the rising fit to values, and where its blocks begin.
 
     Parameters
@@ -44,7 +45,7 @@ def pooled_adjacent(values: FloatArray, weights: FloatArray, *, spent: bool = Fa
 
 
 @cache
-def _routine() -> Callable[[FloatArray, FloatArray], Pooled]:
+def _routine() -> Callable[[Floats, Floats], Pooled]:
     folder = Path(scipy.__file__).parent / "optimize"
     spec = importlib.machinery.PathFinder.find_spec("_pava_pybind", [str(folder)])
     if spec is None or spec.loader is None:
@@ -59,10 +60,10 @@ def _routine() -> Callable[[FloatArray, FloatArray], Pooled]:
     return found if fitted.tolist() == [1.0, 2.5, 2.5] and starts.tolist() == [0, 1] else _public
 
 
-def _compiled(pava: Any) -> Callable[[FloatArray, FloatArray], Pooled]:
+def _compiled(pava: Any) -> Callable[[Floats, Floats], Pooled]:
     """Return the compiled routine, which works in place."""
 
-    def pooled(values: FloatArray, weights: FloatArray) -> Pooled:
+    def pooled(values: Floats, weights: Floats) -> Pooled:
         # The starts of blocks have one place more than values.
         starts = np.full(values.shape[0] + 1, -1, np.intp)
         fitted, _, starts, blocks = pava(values, weights, starts)
@@ -71,7 +72,7 @@ def _compiled(pava: Any) -> Callable[[FloatArray, FloatArray], Pooled]:
     return pooled
 
 
-def _public(values: FloatArray, weights: FloatArray) -> Pooled:
+def _public(values: Floats, weights: Floats) -> Pooled:
     from scipy.optimize import isotonic_regression
 
     found = isotonic_regression(values, weights=weights)

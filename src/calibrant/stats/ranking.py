@@ -8,26 +8,24 @@ outcome at each score, so standard errors need no second look at the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.core.arrays import Array, Floats
 from calibrant.stats.in_order import sums_in_order
-
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Influence:
     """An influence function a[g] + b[g] * outcome at score group g; its mean is 0."""
 
-    constant: FloatArray
-    slope: FloatArray
+    constant: Floats
+    slope: Floats
 
-    def rows(self, group: NDArray[np.intp], correct: Array) -> FloatArray:
+    def rows(self, group: NDArray[np.intp], correct: Array) -> Floats:
         """Return its value at every row."""
         return self.constant[group] + self.slope[group] * correct
 
@@ -41,10 +39,10 @@ class Influence:
 class Ranked:
     """Sums at distinct scores, from the highest score down; `group` maps rows to them."""
 
-    score: FloatArray
-    weight: FloatArray
-    outcome: FloatArray
-    squares: FloatArray
+    score: Floats
+    weight: Floats
+    outcome: Floats
+    squares: Floats
     group: NDArray[np.intp]
 
     @classmethod
@@ -113,7 +111,7 @@ def area_under_curve(ranked: Ranked) -> tuple[float, Influence]:
     return _alone(areas_under_curve(ranked.weight, ranked.outcome))
 
 
-def areas_under_curve(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Influence]:
+def areas_under_curve(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
     """Return what `area_under_curve` does for the sums of several models, one above the other."""
     misses = weight - outcome
     positives, negatives, total = (_whole(column) for column in (outcome, misses, weight))
@@ -133,7 +131,7 @@ def average_precision(ranked: Ranked) -> tuple[float, Influence]:
     return _alone(average_precisions(ranked.weight, ranked.outcome))
 
 
-def average_precisions(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Influence]:
+def average_precisions(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
     """Return what `average_precision` does for the sums of several models."""
     total = _whole(weight)
     share = _whole(outcome) / total
@@ -159,7 +157,7 @@ def average_risk(ranked: Ranked) -> tuple[float, Influence]:
     return _alone(average_risks(ranked.weight, ranked.outcome))
 
 
-def average_risks(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Influence]:
+def average_risks(weight: Floats, outcome: Floats) -> tuple[Floats, Influence]:
     """Return what `average_risk` does for the sums of several models."""
     total = _whole(weight)
     rate = 1.0 - outcome / weight
@@ -180,16 +178,16 @@ def average_risks(weight: FloatArray, outcome: FloatArray) -> tuple[FloatArray, 
     return value[..., 0], Influence(constant, -depth)
 
 
-def _alone(found: tuple[FloatArray, Influence]) -> tuple[float, Influence]:
+def _alone(found: tuple[Floats, Influence]) -> tuple[float, Influence]:
     value, influence = found
     return float(value), influence
 
 
-def _whole(column: FloatArray) -> FloatArray:
+def _whole(column: Floats) -> Floats:
     return np.asarray(column.sum(axis=-1, keepdims=True))
 
 
-def _products(first: FloatArray, second: FloatArray) -> FloatArray:
+def _products(first: Floats, second: Floats) -> Floats:
     """Return the sum of products along the last axis, which stays with length 1."""
     return np.asarray(np.vecdot(first, second))[..., None]
 
@@ -215,7 +213,7 @@ def average_risk_value(score: Array, correct: Array, weights: Array | None, tota
     return min(value / total, 1.0)
 
 
-def _harmonic_shares(places: FloatArray, weight: FloatArray, total: Any) -> FloatArray:
+def _harmonic_shares(places: Floats, weight: Floats, total: Any) -> Floats:
     """Return, per group, the sum over its places i of (1/i + 1/(i+1) + ... + 1/total).
 
     Group g is on the places (places[g], places[g + 1]]. With H the harmonic numbers (digamma
@@ -231,5 +229,5 @@ def _harmonic(number: Any) -> Any:
     return special.digamma(number + 1) + np.euler_gamma
 
 
-def _from_end(values: FloatArray) -> FloatArray:
+def _from_end(values: Floats) -> Floats:
     return np.cumsum(values[..., ::-1], axis=-1)[..., ::-1]

@@ -9,21 +9,18 @@ the block to break the tie would bias the held-out frequency.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.rng import RngLike, as_generator
 
 # Numbers that one chunk of random splits holds at once: a megabyte stays in the cache.
 _CHUNK = 250_000
-
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +39,23 @@ class SplitLaw:
         (questions,): chance that several classes lead the selection block.
     """
 
-    selection: FloatArray
-    heldout: FloatArray
-    tied: FloatArray
+    selection: Floats
+    heldout: Floats
+    tied: Floats
 
     @property
-    def confidence(self) -> FloatArray:
+    def confidence(self) -> Floats:
         """Expected held-out frequency of the chosen class, given that one is chosen."""
         chosen = self.selection.sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: FloatArray = self.heldout.sum(axis=1) / chosen
+            mean: Floats = self.heldout.sum(axis=1) / chosen
         return mean
 
-    def mean_of(self, values: FloatArray) -> FloatArray:
+    def mean_of(self, values: Floats) -> Floats:
         """Mean of a number per class over the chosen classes; NaN where one of them has none."""
         known = np.where(self.selection > 0, values, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: FloatArray = (self.selection * known).sum(axis=1) / self.selection.sum(axis=1)
+            mean: Floats = (self.selection * known).sum(axis=1) / self.selection.sum(axis=1)
         # Shares add up to 1 with a rounding error; equal values must keep their value.
         least = np.where(self.selection > 0, values, np.inf).min(axis=1)
         most = np.where(self.selection > 0, values, -np.inf).max(axis=1)
@@ -68,12 +65,12 @@ class SplitLaw:
 class _Ranked(NamedTuple):
     """Counts of what can be chosen, largest first; ties have no order, so neither have classes."""
 
-    counts: IntArray  # (questions, classes), zero-padded
-    order: IntArray  # column of the caller's table
-    others: IntArray  # draws that can never be chosen
-    block: IntArray
+    counts: Ints  # (questions, classes), zero-padded
+    order: Ints  # column of the caller's table
+    others: Ints  # draws that can never be chosen
+    block: Ints
 
-    def spread(self, ranked: FloatArray) -> FloatArray:
+    def spread(self, ranked: Floats) -> Floats:
         """Put columns back into the caller's order."""
         full = np.zeros(self.order.shape)
         np.put_along_axis(full, self.order[:, : ranked.shape[1]], ranked, axis=1)
@@ -149,7 +146,7 @@ def split_law(
     )
 
 
-def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
+def _distinct(keys: Ints) -> tuple[Ints, Ints]:
     """Return distinct rows and the place of each row among them, comparing rows as bytes."""
     compact = np.ascontiguousarray(keys.astype(np.int32))
     whole = compact.view(np.dtype((np.void, compact.dtype.itemsize * compact.shape[1])))
@@ -158,8 +155,8 @@ def _distinct(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _law_of_one_size(
-    counts: IntArray, others: IntArray, pool: int, block: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    counts: Ints, others: Ints, pool: int, block: int
+) -> tuple[Floats, Floats, Floats]:
     """Law for questions that share pool size, block size and number of classes."""
     weight = _binomial_table(pool, block)
     total = weight[pool, block]
@@ -180,7 +177,7 @@ def _law_of_one_size(
     return chosen, held, np.maximum(chosen.sum(axis=1) - strict, 0.0)
 
 
-def _binomial_table(pool: int, block: int) -> FloatArray:
+def _binomial_table(pool: int, block: int) -> Floats:
     """Return Binomial(i; c, block / pool) for c up to `pool` and i up to `block`.
 
     Any success probability gives the same hypergeometric law; this one keeps numbers near 1.
@@ -194,8 +191,8 @@ def _binomial_table(pool: int, block: int) -> FloatArray:
 
 
 def _contested_law(
-    counts: IntArray, others: IntArray, weight: FloatArray, block: int, top: int
-) -> tuple[FloatArray, FloatArray]:
+    counts: Ints, others: Ints, weight: Floats, block: int, top: int
+) -> tuple[Floats, Floats]:
     """Weight of each class leading with `top` draws: with its share of ties, and alone."""
     rivals = min(counts.shape[1], block // top) - 1
     nodes, shares = np.polynomial.legendre.leggauss(rivals // 2 + 1)
@@ -222,9 +219,7 @@ def _contested_law(
     return wins, alone
 
 
-def _times(
-    poly: FloatArray, weight: FloatArray, counts: IntArray, top: int, u: FloatArray
-) -> FloatArray:
+def _times(poly: Floats, weight: Floats, counts: Ints, top: int, u: Floats) -> Floats:
     """Multiply by each row's polynomial up to `top`, whose last term carries the factor u."""
     length, most = poly.shape[2], int(counts.max())
     own = weight[counts]
@@ -286,8 +281,8 @@ def sample_splits(
 
 
 def _split_chunk(
-    counts: IntArray, pool: int, block: int, splits: int, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    counts: Ints, pool: int, block: int, splits: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats]:
     """Split questions of one pool size: the same positions for all, each in an order of its own.
 
     Every question's draws are put into a random order of their own, so that a set of positions
@@ -309,8 +304,8 @@ def _split_chunk(
 
 
 def _tallied(
-    taken: npt.NDArray[np.float32], counts: IntArray, left: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    taken: npt.NDArray[np.float32], counts: Ints, left: int
+) -> tuple[Floats, Floats, Floats]:
     """Mean shares, held-out sums and ties; `taken` is (splits, classes, questions)."""
     lead = taken.max(axis=1)
     leaders = taken == lead[:, None, :]
@@ -326,7 +321,7 @@ def _tallied(
     return selection, np.maximum(counts * selection - drawn, 0.0) / left, tied
 
 
-def _ranked(table: IntArray, size: IntArray, allowed: BoolArray) -> _Ranked:
+def _ranked(table: Ints, size: Ints, allowed: Mask) -> _Ranked:
     free = np.where(allowed, table, 0)
     order = np.argsort(-free, axis=1, kind="stable")
     counts = np.take_along_axis(free, order, axis=1)
@@ -336,7 +331,7 @@ def _ranked(table: IntArray, size: IntArray, allowed: BoolArray) -> _Ranked:
 
 def _checked(
     counts: npt.ArrayLike, block: npt.ArrayLike, selectable: npt.ArrayLike | None
-) -> tuple[IntArray, IntArray, BoolArray]:
+) -> tuple[Ints, Ints, Mask]:
     table = np.asarray(counts, dtype=np.int64)
     if table.ndim != 2:
         raise InputError(f"counts must be a (questions, classes) table, got shape {table.shape}")

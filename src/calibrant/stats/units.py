@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from calibrant.core import InputError
+from calibrant.core.arrays import Floats
 from calibrant.stats.intervals import student_quantile
-
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class Units:
@@ -60,8 +58,8 @@ class UnitInfluence:
     (0.25, 0.125)
     """
 
-    pull: FloatArray
-    times: FloatArray | None
+    pull: Floats
+    times: Floats | None
     count: int
     effective: float | None = None
 
@@ -70,7 +68,7 @@ class UnitInfluence:
         """Units whose number decides how well the error itself is known."""
         return float(self.count) if self.effective is None else self.effective
 
-    def _sum(self, values: FloatArray) -> float:
+    def _sum(self, values: Floats) -> float:
         return float(values.sum() if self.times is None else self.times @ values)
 
     @property
@@ -140,14 +138,14 @@ def unit_codes(units: ArrayLike | None, rows: int) -> Units:
     return Units(None if count == rows else codes.astype(np.intp, copy=False), count, rows)
 
 
-def unit_sums(values: FloatArray, units: Units) -> FloatArray:
+def unit_sums(values: Floats, units: Units) -> Floats:
     """Return the sum of `values` in each unit."""
     if units.codes is None:
         return values
     return np.bincount(units.codes, values, units.count).astype(np.float64, copy=False)
 
 
-def freedom(shares: FloatArray) -> float:
+def freedom(shares: Floats) -> float:
     """Return the degrees of freedom of the cluster-robust variance of a mean.
 
     Satterthwaite's number for the variance that leaves each unit out in turn, where all rows of a
@@ -183,7 +181,7 @@ def freedom(shares: FloatArray) -> float:
 
 
 def unequal_ratio(
-    shares: FloatArray, error: float, spread: float, level: float, effective: float
+    shares: Floats, error: float, spread: float, level: float, effective: float
 ) -> float:
     """Return by what the error of a mean is multiplied where units are unequal.
 

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from calibrant.confidence.segments import FloatArray
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.stats.isotonic import isotonic_fit
 
 _EDGE = 0.01
 
 
-def logit(value: FloatArray) -> FloatArray:
+def logit(value: Floats) -> Floats:
     """Return the log-odds, held within those of 0.01 and 0.99."""
     inside = np.clip(value, _EDGE, 1.0 - _EDGE)
-    odds: FloatArray = np.log(inside / (1.0 - inside))
+    odds: Floats = np.log(inside / (1.0 - inside))
     return odds
 
 
 def wide(
     scores: pl.DataFrame, methods: Sequence[str], extra: Sequence[str] = ()
-) -> tuple[pl.DataFrame, FloatArray, FloatArray]:
+) -> tuple[pl.DataFrame, Floats, Floats]:
     """Return keys, one column per method (and extra column), and the grades.
 
     Every method must be about the same answer of a question: its grade is what is predicted.
@@ -67,14 +67,14 @@ class Scale:
     spread: float
 
     @classmethod
-    def of(cls, values: FloatArray) -> Scale:
+    def of(cls, values: Floats) -> Scale:
         """Return the scale of a column."""
         known = values[np.isfinite(values)]
         if not known.size:
             return cls(0.0, 1.0)
         return cls(float(known.mean()), float(known.std()) or 1.0)
 
-    def __call__(self, values: FloatArray) -> FloatArray:
+    def __call__(self, values: Floats) -> Floats:
         """Return the column in spreads from its centre."""
         scaled = np.clip((values - self.centre) / self.spread, -4.0, 4.0)
         return np.nan_to_num(scaled, nan=0.0)
@@ -88,7 +88,7 @@ class Curve:
     levels: tuple[float, ...]
 
     @classmethod
-    def fit(cls, values: FloatArray, correct: FloatArray) -> Curve:
+    def fit(cls, values: Floats, correct: Floats) -> Curve:
         """Return the isotonic fit, pulled to the mean as if two further questions had it."""
         known = np.isfinite(values)
         points, place = np.unique(values[known], return_inverse=True)
@@ -101,7 +101,7 @@ class Curve:
         level = (level * mass + 2.0 * mean) / (mass + 2.0)
         return cls(tuple(points.tolist()), tuple(np.maximum.accumulate(level).tolist()))
 
-    def __call__(self, values: FloatArray) -> FloatArray:
+    def __call__(self, values: Floats) -> Floats:
         """Return the share of right answers at these scores."""
         if not self.knots:
             return np.full(values.shape, 0.5)

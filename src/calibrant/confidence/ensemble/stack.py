@@ -14,7 +14,7 @@ import polars as pl
 from calibrant.confidence.compact import DrawTable
 from calibrant.confidence.ensemble.features import Curve, Scale, logit, wide
 from calibrant.confidence.method import METHODS, Options, Scored, about_first, register
-from calibrant.confidence.segments import FloatArray
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.stats.logistic import logistic_fit
@@ -76,8 +76,8 @@ class Ensemble:
     @classmethod
     def _fit(
         cls,
-        values: FloatArray,
-        correct: FloatArray,
+        values: Floats,
+        correct: Floats,
         methods: tuple[str, ...],
         kind: Kind,
         extra: tuple[str, ...],
@@ -96,12 +96,12 @@ class Ensemble:
         weights = (first, *slopes.tolist())
         return cls(methods, kind, extra, scales, curves, weights, len(correct))
 
-    def predict(self, values: FloatArray) -> FloatArray:
+    def predict(self, values: Floats) -> Floats:
         """Return the chance of being right for rows of method values (and extra columns)."""
         raw = _raw(np.asarray(values, dtype=np.float64), self.methods, self.curves)
         design = _design(raw, self.scales, len(self.methods))
         odds = self.weights[0] + design @ np.array(self.weights[1:])
-        chance: FloatArray = 1.0 / (1.0 + np.exp(-odds))
+        chance: Floats = 1.0 / (1.0 + np.exp(-odds))
         return chance
 
     def save(self, path: str | Path) -> None:
@@ -176,7 +176,7 @@ def cross_fit(
     )
 
 
-def _raw(values: FloatArray, methods: tuple[str, ...], curves: tuple[Curve, ...]) -> FloatArray:
+def _raw(values: Floats, methods: tuple[str, ...], curves: tuple[Curve, ...]) -> Floats:
     """Return each method's column as log-odds where it is a probability, then extra columns."""
     columns = []
     for place in range(values.shape[1]):
@@ -195,7 +195,7 @@ def _is_probability(method: str) -> bool:
     return method in METHODS and METHODS[method].probability
 
 
-def _design(raw: FloatArray, scales: Sequence[Scale], size: int) -> FloatArray:
+def _design(raw: Floats, scales: Sequence[Scale], size: int) -> Floats:
     """Return every scaled column, and each method times each extra column."""
     scaled = np.column_stack([scale(raw[:, i]) for i, scale in enumerate(scales)])
     tilted = [

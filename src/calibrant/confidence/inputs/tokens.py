@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from calibrant.confidence.segments import BoolArray, FloatArray, IntArray, count_by
+from calibrant.confidence.segments import count_by
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 
 Alternatives = Sequence[Mapping[str, float]]
@@ -32,25 +33,25 @@ class TokenColumns:
         Text and log-prob of the most probable tokens at that place, the chosen one included.
     """
 
-    row: IntArray
-    logprob: FloatArray
+    row: Ints
+    logprob: Floats
     text: pl.Series
-    of: IntArray
+    of: Ints
     alternative: pl.Series
-    alternative_logprob: FloatArray
+    alternative_logprob: Floats
 
-    def rows_with_text(self, n_rows: int) -> BoolArray:
+    def rows_with_text(self, n_rows: int) -> Mask:
         """Return which draws have the texts of all their tokens."""
         known = self.text.is_not_null().to_numpy()
         return self._all(known, n_rows)
 
-    def rows_with_alternatives(self, n_rows: int) -> BoolArray:
+    def rows_with_alternatives(self, n_rows: int) -> Mask:
         """Return which draws have alternatives of all their tokens."""
         return self._all(count_by(self.of, self.row.size) > 0, n_rows)
 
-    def _all(self, known: BoolArray, n_rows: int) -> BoolArray:
+    def _all(self, known: Mask, n_rows: int) -> Mask:
         total = count_by(self.row, n_rows)
-        whole: BoolArray = (total > 0) & (count_by(self.row[known], n_rows) == total)
+        whole: Mask = (total > 0) & (count_by(self.row[known], n_rows) == total)
         return whole
 
 

@@ -14,10 +14,10 @@ import polars as pl
 from calibrant.confidence.compact import DrawTable
 from calibrant.confidence.longform.claims import split_claims, split_sentences
 from calibrant.confidence.method import Options, Scored, about_first, about_question, register
-from calibrant.confidence.segments import FloatArray
 from calibrant.confidence.texts.lexical import greedy_texts
 from calibrant.confidence.texts.relevance_words import is_function_word
 from calibrant.confidence.texts.rouge import texts_of, words
+from calibrant.core.arrays import Floats
 
 Support = Callable[[str, str], float]
 Split = Callable[[str], Sequence[str]]
@@ -162,7 +162,7 @@ def claim_draws(scores: Mapping[str, LongScore], grades: Mapping[str, bool]) -> 
     return pl.DataFrame(rows, schema=schema)
 
 
-def _claims_of_greedy(table: DrawTable, reduce: Callable[[Sequence[float]], float]) -> FloatArray:
+def _claims_of_greedy(table: DrawTable, reduce: Callable[[Sequence[float]], float]) -> Floats:
     block, targets = table.samples, greedy_texts(table)
     texts = texts_of(block)
     value = np.full(len(table), np.nan)

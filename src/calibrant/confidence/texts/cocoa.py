@@ -7,16 +7,16 @@ import numpy as np
 from calibrant.confidence.compact import DrawTable
 from calibrant.confidence.frequency import agreement_with
 from calibrant.confidence.method import Options, Scored, about_first, answered, register
-from calibrant.confidence.segments import FloatArray
 from calibrant.confidence.texts.lexical import greedy_texts, mean_by_unit
 from calibrant.confidence.texts.rouge import rouge_with
 from calibrant.confidence.tokenwise.alternatives import mean_entropy
+from calibrant.core.arrays import Floats
 
 _VASHURIN = "Vashurin et al. 2025 (CoCoA)"
 _NEEDS = ("samples", "clusters", "greedy", "greedy_token_logprobs")
 
 
-def similarity_to_greedy(table: DrawTable, options: Options) -> FloatArray:
+def similarity_to_greedy(table: DrawTable, options: Options) -> Floats:
     """Return each draw's similarity with the greedy answer: equal meaning, or ROUGE-L."""
     block = table.samples
     if options.similarity == "lexical":
@@ -26,7 +26,7 @@ def similarity_to_greedy(table: DrawTable, options: Options) -> FloatArray:
     return np.where(target[block.unit] >= 0, same.astype(np.float64), np.nan)
 
 
-def _cocoa(table: DrawTable, options: Options, loss: FloatArray) -> Scored:
+def _cocoa(table: DrawTable, options: Options, loss: Floats) -> Scored:
     if options.similarity == "lexical":
         agreement = mean_by_unit(table.samples, similarity_to_greedy(table, options))
     else:

@@ -14,14 +14,15 @@ from calibrant.confidence.method import (
     answered,
     register,
 )
-from calibrant.confidence.segments import FloatArray, sum_by
+from calibrant.confidence.segments import sum_by
 from calibrant.confidence.texts.rouge import rouge_matrices, rouge_with, texts_of, words
+from calibrant.core.arrays import Floats
 
 
-def mean_by_unit(block: DrawBlock, values: FloatArray) -> FloatArray:
+def mean_by_unit(block: DrawBlock, values: Floats) -> Floats:
     """Return the mean of the draws' values per unit; a NaN makes its unit NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(block.unit, values, block.n_units) / block.count
+        mean: Floats = sum_by(block.unit, values, block.n_units) / block.count
     return mean
 
 

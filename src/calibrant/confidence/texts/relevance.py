@@ -9,15 +9,16 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.graph import similarity_stacks
 from calibrant.confidence.method import Options, Scored, about_question, register
-from calibrant.confidence.segments import BoolArray, FloatArray, sum_by
+from calibrant.confidence.segments import sum_by
 from calibrant.confidence.texts.relevance_words import is_function_word
+from calibrant.core.arrays import Floats, Mask
 
 _TEMPERATURE = 0.001
 _DUAN = "Duan et al. 2024 (shifting attention to relevance)"
 _MARKS = re.compile(r"[\W_]+")
 
 
-def content_tokens(block: DrawBlock) -> BoolArray:
+def content_tokens(block: DrawBlock) -> Mask:
     """Return which tokens carry content: neither a mark nor a function word.
 
     This stands in for the cross-encoder of the paper: leaving out a content word changes the bag
@@ -30,18 +31,18 @@ def content_tokens(block: DrawBlock) -> BoolArray:
     bare = [_MARKS.sub("", (text or "").replace("▁", "").lower()) for text in columns.text]
     carries = np.array([bool(word) and not is_function_word(word) for word in bare], dtype=bool)
     some = sum_by(columns.row, carries, len(block)) > 0
-    found: BoolArray = carries | ~some[columns.row]
+    found: Mask = carries | ~some[columns.row]
     return found
 
 
-def _relevant_loss(block: DrawBlock) -> FloatArray:
+def _relevant_loss(block: DrawBlock) -> Floats:
     """Return tokenSAR of each draw: mean -log p of its content tokens."""
     columns = block.columns
     if columns is None:
         return np.full(len(block), np.nan)
     kept = content_tokens(block)
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss: FloatArray = sum_by(
+        loss: Floats = sum_by(
             columns.row, np.where(kept, -columns.logprob, 0.0), len(block)
         ) / sum_by(columns.row, kept, len(block))
     return loss
@@ -95,7 +96,7 @@ def sar(table: DrawTable, options: Options) -> Scored:
     return about_question(_supported(table, options, probability), table, options)
 
 
-def _supported(table: DrawTable, options: Options, probability: FloatArray) -> FloatArray:
+def _supported(table: DrawTable, options: Options, probability: Floats) -> Floats:
     block = table.samples
     known = ~np.isnan(probability)
     weight = np.where(known, probability, 0.0)
@@ -110,10 +111,10 @@ def _supported(table: DrawTable, options: Options, probability: FloatArray) -> F
     return value
 
 
-def _known_mean(block: DrawBlock, values: FloatArray) -> FloatArray:
+def _known_mean(block: DrawBlock, values: Floats) -> Floats:
     read = ~np.isnan(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(block.unit, np.where(read, values, 0.0), block.n_units) / sum_by(
+        mean: Floats = sum_by(block.unit, np.where(read, values, 0.0), block.n_units) / sum_by(
             block.unit, read, block.n_units
         )
     return mean

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from calibrant.confidence.compact import DrawBlock
-from calibrant.confidence.segments import FloatArray, IntArray
+from calibrant.core.arrays import Floats, Ints
 
 _WORD = re.compile(r"\w+")
 _MOST_WORDS = 20_000
@@ -58,7 +58,7 @@ def texts_of(block: DrawBlock) -> list[str]:
     return block.answer.fill_null("").to_list()
 
 
-def rouge_matrices(block: DrawBlock) -> Iterator[tuple[IntArray, FloatArray]]:
+def rouge_matrices(block: DrawBlock) -> Iterator[tuple[Ints, Floats]]:
     """Yield each unit with the matrix of ROUGE-L between its draws."""
     texts = texts_of(block)
     for unit in np.flatnonzero(block.count > 0):
@@ -67,7 +67,7 @@ def rouge_matrices(block: DrawBlock) -> Iterator[tuple[IntArray, FloatArray]]:
         yield np.array([unit]), _matrix(ours)[None]
 
 
-def _matrix(texts: Sequence[str]) -> FloatArray:
+def _matrix(texts: Sequence[str]) -> Floats:
     codes: dict[tuple[str, ...], int] = {}
     place = np.array([codes.setdefault(words(text), len(codes)) for text in texts])
     kinds = list(codes)
@@ -78,11 +78,11 @@ def _matrix(texts: Sequence[str]) -> FloatArray:
             total = len(kind) + len(kinds[j])
             if kind and kinds[j]:
                 small[i, j] = small[j, i] = 2.0 * _common(masks[i], len(kind), kinds[j]) / total
-    whole: FloatArray = small[np.ix_(place, place)]
+    whole: Floats = small[np.ix_(place, place)]
     return whole
 
 
-def rouge_with(block: DrawBlock, targets: Sequence[str | None]) -> FloatArray:
+def rouge_with(block: DrawBlock, targets: Sequence[str | None]) -> Floats:
     """Return ROUGE-L of each draw with its unit's target text; NaN where there is no target."""
     found = np.full(len(block), np.nan)
     for row, (unit, text) in enumerate(zip(block.unit, texts_of(block), strict=True)):

@@ -9,14 +9,15 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.inputs.tokens import TokenColumns
 from calibrant.confidence.method import Options, Scored, about_first, register
-from calibrant.confidence.segments import FloatArray, gather, sum_by
+from calibrant.confidence.segments import gather, sum_by
 from calibrant.confidence.texts.relevance_words import is_function_word
+from calibrant.core.arrays import Floats
 
 _NEEDS = ("greedy", "greedy_token_logprobs", "greedy_token_alternatives")
 _MARKS = re.compile(r"[\W_]+")
 
 
-def _token_entropy(columns: TokenColumns) -> FloatArray:
+def _token_entropy(columns: TokenColumns) -> Floats:
     """Return the entropy of the listed alternatives of each token, renormalised over the list."""
     size = columns.row.size
     mass = np.exp(columns.alternative_logprob)
@@ -25,7 +26,7 @@ def _token_entropy(columns: TokenColumns) -> FloatArray:
     return np.maximum(sum_by(columns.of, terms, size), 0.0)
 
 
-def _of_greedy(block: DrawBlock, values: FloatArray, *, how: str) -> FloatArray:
+def _of_greedy(block: DrawBlock, values: Floats, *, how: str) -> Floats:
     """Return the mean or largest token value of each unit's greedy answer."""
     if block.columns is None:
         return np.full(block.n_units, np.nan)
@@ -42,7 +43,7 @@ def _of_greedy(block: DrawBlock, values: FloatArray, *, how: str) -> FloatArray:
     return gather(np.where(whole, found, np.nan), block.first)
 
 
-def mean_entropy(block: DrawBlock) -> FloatArray:
+def mean_entropy(block: DrawBlock) -> Floats:
     """Return the mean token entropy (nats) of each unit's first draw."""
     if block.columns is None:
         return np.full(block.n_units, np.nan)
@@ -94,14 +95,14 @@ def probability_margin(table: DrawTable, _: Options) -> Scored:
     )
 
 
-def _margins(columns: TokenColumns) -> FloatArray:
+def _margins(columns: TokenColumns) -> Floats:
     size = columns.row.size
     order = np.lexsort((-columns.alternative_logprob, columns.of))
     starts = np.searchsorted(columns.of[order], np.arange(size))
     counts = np.bincount(columns.of, minlength=size)
     best = gather(columns.alternative_logprob[order], np.where(counts > 0, starts, -1))
     second = gather(columns.alternative_logprob[order], np.where(counts > 1, starts + 1, -1))
-    margin: FloatArray = np.exp(best) - np.where(np.isnan(second), 0.0, np.exp(second))
+    margin: Floats = np.exp(best) - np.where(np.isnan(second), 0.0, np.exp(second))
     return margin
 
 
@@ -130,7 +131,7 @@ def claim_conditioned_probability(table: DrawTable, _: Options) -> Scored:
     return about_first(value, block, about="greedy")
 
 
-def _claim_share(columns: TokenColumns) -> FloatArray:
+def _claim_share(columns: TokenColumns) -> Floats:
     """Return per token the share of 'the same' among the alternatives that make a claim."""
     chosen = [_bare(text) for text in columns.text]
     same = np.zeros(len(columns.alternative), dtype=bool)
@@ -148,7 +149,7 @@ def _claim_share(columns: TokenColumns) -> FloatArray:
     agree = np.where(missing, np.exp(columns.logprob), agree)
     every = np.where(missing, every + np.exp(columns.logprob), every)
     neutral = np.array([not word or is_function_word(word) for word in chosen], dtype=bool)
-    share: FloatArray = np.where(neutral, 1.0, np.minimum(agree / every, 1.0))
+    share: Floats = np.where(neutral, 1.0, np.minimum(agree / every, 1.0))
     return share
 
 

@@ -7,7 +7,8 @@ import numpy as np
 from calibrant.confidence.compact import DrawBlock, DrawTable
 from calibrant.confidence.method import Options, Scored, about_first, about_question, register
 from calibrant.confidence.needs import verdicts
-from calibrant.confidence.segments import FloatArray, count_by, mean_by, sum_by
+from calibrant.confidence.segments import count_by, mean_by, sum_by
+from calibrant.core.arrays import Floats
 
 _PANEL = "Verga et al. 2024 (panel of judges)"
 
@@ -36,7 +37,7 @@ def verified_mass(table: DrawTable, options: Options) -> Scored:
     return about_question(np.minimum(value, 1.0), table, options)
 
 
-def verified_classes(table: DrawTable) -> FloatArray:
+def verified_classes(table: DrawTable) -> Floats:
     """Return the mean P(True) of each drawn meaning; NaN where none of its texts was judged."""
     classes, block, samples = table.samples.classes, table.block("verified"), table.samples
     size = classes.unit.size
@@ -51,11 +52,11 @@ def verified_classes(table: DrawTable) -> FloatArray:
     usable = (keys[order][found] == wanted) & ~np.isnan(belief)
     group = classes.group[order[found[usable]]]
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean: FloatArray = sum_by(group, belief[usable], size) / count_by(group, size)
+        mean: Floats = sum_by(group, belief[usable], size) / count_by(group, size)
     return mean
 
 
-def _panel(block: DrawBlock, values: FloatArray) -> FloatArray:
+def _panel(block: DrawBlock, values: Floats) -> Floats:
     return mean_by(block.unit, values, block.n_units)
 
 
@@ -87,7 +88,7 @@ def panel_vote(table: DrawTable, _: Options) -> Scored:
     return about_first(_panel(block, vote), table.greedy, about="greedy")
 
 
-def panel_agreement(table: DrawTable) -> FloatArray:
+def panel_agreement(table: DrawTable) -> Floats:
     """Return per unit the share of pairs of judges with the same vote; NaN below two judges.
 
     Examples
@@ -104,7 +105,7 @@ def panel_agreement(table: DrawTable) -> FloatArray:
     yes = sum_by(block.unit, read & (belief > 0.5), len(table))
     no = judges - yes
     with np.errstate(divide="ignore", invalid="ignore"):
-        agreement: FloatArray = (yes * (yes - 1) + no * (no - 1)) / (judges * (judges - 1))
+        agreement: Floats = (yes * (yes - 1) + no * (no - 1)) / (judges * (judges - 1))
     return agreement
 
 

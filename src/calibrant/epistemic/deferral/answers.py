@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.epistemic.trees.features import as_frame
-
-Floats = npt.NDArray[np.float64]
 
 EVERY_QUESTION = {"every_question": "all"}
 """What is known of a question of which nothing is known beforehand."""

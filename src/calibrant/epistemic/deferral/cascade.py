@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
@@ -23,9 +23,6 @@ from calibrant.epistemic.trees.features import as_frame
 from calibrant.epistemic.trees.recalibrators import fit_recalibrator
 from calibrant.epistemic.trees.residuals import residual_model
 from calibrant.epistemic.trees.splits import SHARES, three_parts
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +48,8 @@ class Step:
 class Choice:
     """Per query, which model answers and how many were asked."""
 
-    chosen: Indices
-    asked: Indices
+    chosen: Ints
+    asked: Ints
 
 
 def choose(risk: Floats, tolerance: float, *, fallback: str = "lowest") -> Choice:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.hints import Hint
@@ -33,7 +33,6 @@ __all__ = [
     "reach",
 ]
 
-Floats = npt.NDArray[np.float64]
 
 _FOLDS = 5
 _CERTIFY = 0.3

@@ -6,9 +6,8 @@ import hashlib
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

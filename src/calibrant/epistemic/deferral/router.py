@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.deferral.answers import Answers, gather_answers
@@ -22,7 +23,6 @@ from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
 from calibrant.epistemic.trees.tree import Tree, grow_tree
 
-Floats = npt.NDArray[np.float64]
 ROUTERS = ("tree", "knn")
 _CHUNK = 2_048
 

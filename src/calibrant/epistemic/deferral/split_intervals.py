@@ -11,8 +11,6 @@ from scipy import special
 
 from calibrant.core.estimate import Estimate
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class SplitMeans:

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.epistemic.loss.decision import CostMatrix, expected_cost, pointwise_risk
 from calibrant.epistemic.trees.residuals import ResidualModel, residual_model_from_dict
 from calibrant.metrics.recalibration import Calibrator, calibrator_from_dict
-
-Floats = npt.NDArray[np.float64]
 
 DECISIONS = ("answer", "class")
 RULES = ("risk", "calibration", "confidence")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.cascade import Cascade, choose
 from calibrant.epistemic.deferral.policy import AlwaysOne, Inner, ValuePolicy
@@ -16,8 +17,6 @@ from calibrant.epistemic.deferral.router import Router
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.deferral.value import ValueModel
 from calibrant.epistemic.loss.decision import CostMatrix
-
-Floats = npt.NDArray[np.float64]
 
 # What each strategy turns: a tolerated risk, a confidence, a price per right answer.
 STRATEGIES = {

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
@@ -24,8 +24,6 @@ from calibrant.epistemic.deferral.strategies import (
     curves,
     pareto,
 )
-
-Floats = npt.NDArray[np.float64]
 
 BUDGETS = (0.25, 0.5, 0.75, 1.0)
 # With fewer, a part that fits, chooses or measures may hold no question at all.

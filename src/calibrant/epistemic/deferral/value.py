@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from calibrant.core.arrays import Floats
 from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.stage import Aim
 from calibrant.epistemic.linear import Columns, ridge_linear, ridge_logistic
 
-Floats = npt.NDArray[np.float64]
 Asked = tuple[int, ...]
 
 _RIDGE = 5.0

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 _ATOM_ROWS = 30
 _ATOM_SHARE = 0.01

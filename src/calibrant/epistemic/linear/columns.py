@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-
-Floats = npt.NDArray[np.float64]
 
 # A logit of 0 or 1 is kept finite, and no standardised value reaches further than this.
 _EDGE = 1e-4

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-Floats = npt.NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 _FREE = 1e-6
 _STEPS = 50

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
 from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
@@ -14,8 +15,6 @@ from calibrant.epistemic.trees.partition import regions
 from calibrant.epistemic.trees.recalibrators import fit_recalibrator
 from calibrant.epistemic.trees.splits import SHARES, three_parts
 from calibrant.epistemic.trees.tree import grow_tree
-
-Floats = npt.NDArray[np.float64]
 
 
 class BinnedGroupingLoss:

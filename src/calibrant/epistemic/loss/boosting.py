@@ -9,15 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 FOLDS = 5
 _MOST_CATEGORIES = 250
@@ -39,7 +35,7 @@ class Encoded:
     """Features as codes of bins, shape (features, rows), with a mark at those of categories."""
 
     codes: Ints
-    categorical: Flags
+    categorical: Mask
 
     def beside(self, confidence: Floats) -> Encoded:
         """Return the features with the confidence as a further number."""
@@ -213,7 +209,7 @@ class _Trees:
         return order
 
 
-def _unsorted(beyond: Flags, order: Ints) -> Ints:
+def _unsorted(beyond: Mask, order: Ints) -> Ints:
     sides = np.zeros(beyond.shape, dtype=np.int64)
     np.put_along_axis(sides, order, beyond, 1)
     return sides

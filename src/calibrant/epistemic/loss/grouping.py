@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.checks import checked_pair
@@ -21,9 +22,6 @@ from calibrant.epistemic.loss.boosting import (
     fold_of_unit,
 )
 from calibrant.epistemic.trees.features import as_frame
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _FEWEST = 100
 _RIDGE = 1e-8

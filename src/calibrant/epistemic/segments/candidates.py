@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Ints, Mask
 from calibrant.epistemic.segments.conditions import Condition, Rule
-
-Mask = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.int64]
 
 # Numbers with this few values are looked at value by value, as categories are.
 _FEW_VALUES = 10
@@ -41,8 +39,8 @@ class Candidates:
 
     conditions: tuple[Condition, ...]
     masks: Mask
-    first: Indices
-    second: Indices
+    first: Ints
+    second: Ints
     dropped: int
 
     def __len__(self) -> int:
@@ -58,9 +56,7 @@ class Candidates:
         both: Mask = self.masks[self.first[at]] & self.masks[self.second[at]]
         return both
 
-    def blocks(
-        self, rows: Indices | None = None
-    ) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
+    def blocks(self, rows: Ints | None = None) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
         """Yield the rules in blocks, each as a matrix (rules, rows) of 0 and 1."""
         masks = self.masks if rows is None else self.masks[:, rows]
         for start in range(0, len(self), _CHUNK):
@@ -121,9 +117,7 @@ def _conditions(column: pl.Series) -> list[Condition]:
     return list(dict.fromkeys(found))
 
 
-def _pairs(
-    conditions: list[Condition], masks: Mask, min_group: int
-) -> tuple[Indices, Indices, int]:
+def _pairs(conditions: list[Condition], masks: Mask, min_group: int) -> tuple[Ints, Ints, int]:
     sizes = masks.sum(axis=1)
     together = masks.astype(np.float32) @ masks.astype(np.float32).T
     found = []

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Mask
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
-
-Mask = npt.NDArray[np.bool_]
 
 _OPERATORS = ("<=", ">=", "!=", "==", "<", ">", "=")
 _JOINED = re.compile(r"\s+and\s+", re.IGNORECASE)

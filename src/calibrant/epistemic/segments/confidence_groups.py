@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.checks import checked_pair
@@ -21,9 +22,6 @@ from calibrant.epistemic.segments.differences import Difference, differences
 from calibrant.epistemic.segments.group import Group, describe
 from calibrant.epistemic.segments.search import Search, judge_groups, search_groups
 from calibrant.epistemic.trees.features import as_frame
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 class ConfidenceGroups:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.document import dump_document
 from calibrant.core.errors import InputError
 from calibrant.epistemic.linear.basis import ConfidenceBasis
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.trees.features import as_frame
-
-Floats = npt.NDArray[np.float64]
 
 _RIDGE = 1e-8
 

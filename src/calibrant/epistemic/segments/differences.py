@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.linear.basis import ConfidenceBasis, project, projector
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.stats.multiplicity import holm
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 _FEWEST = 20
 _EDGE = 0.005

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from calibrant.core.arrays import Floats, Mask
 from calibrant.core.estimate import Estimate
 from calibrant.epistemic.segments.conditions import Rule
 from calibrant.epistemic.segments.search import Finding
 from calibrant.stats.intervals import normal_quantile, wilson_interval
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from calibrant.core.arrays import Floats
 from calibrant.epistemic.linear.basis import project, projector
 from calibrant.epistemic.segments.candidates import Candidates
 from calibrant.epistemic.segments.conditions import Rule
-
-Floats = npt.NDArray[np.float64]
 
 _DRAWS = 499
 _MOST_ROUNDS = 20

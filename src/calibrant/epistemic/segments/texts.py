@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-
-Floats = npt.NDArray[np.float64]
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _TYPICAL = 3

@@ -16,10 +16,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import bdtr, bdtrik
 
-Floats = npt.NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 STEPS = 100
 _FEWEST_PILOT = 5

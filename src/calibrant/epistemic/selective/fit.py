@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy.special import betaincinv
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
@@ -29,9 +30,6 @@ from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.epistemic.selective.score import CONFIDENCE, LearnedScore, RawScore, Score
 from calibrant.epistemic.trees.features import as_frame
 from calibrant.stats.intervals import wilson_interval
-
-Floats = npt.NDArray[np.float64]
-Rows = npt.NDArray[np.int64]
 
 _FEWEST = 30
 _FOLDS = 5
@@ -165,12 +163,12 @@ class Selective:
         )
         return self
 
-    def _score(self, frame: pl.DataFrame, y: Floats, pilot: Rows) -> Score:
+    def _score(self, frame: pl.DataFrame, y: Floats, pilot: Ints) -> Score:
         if frame.columns == [CONFIDENCE]:
             return RawScore()
         return LearnedScore().fit(frame[pilot], y[pilot])
 
-    def _threshold(self, values: Floats, wrong: Floats, pilot: Rows, rest: Rows) -> float | None:
+    def _threshold(self, values: Floats, wrong: Floats, pilot: Ints, rest: Ints) -> float | None:
         self.certified_ = None
         if self.max_error is None:
             assert self.costs is not None
@@ -188,7 +186,7 @@ class Selective:
         allowed = self.certified_.grid[list(self.certified_.passed)]
         return cheapest(values[rest], wrong[rest], allowed, self.costs)
 
-    def _describe(self, values: Floats, wrong: Floats, rest: Rows, threshold: float | None) -> None:
+    def _describe(self, values: Floats, wrong: Floats, rest: Ints, threshold: float | None) -> None:
         score, bad = values[rest], wrong[rest]
         grid = threshold_grid(score)
         reached, errors = error_curve(score, bad, grid)

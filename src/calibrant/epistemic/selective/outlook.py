@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr
 
+from calibrant.core.arrays import Floats
 from calibrant.epistemic.selective.certify import labels_to_certify
-
-Floats = npt.NDArray[np.float64]
 
 # Two thirds of the labels certify.
 CERTIFYING = 2 / 3

@@ -8,14 +8,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy.special import expit
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.epistemic.linear import Columns, ridge_logistic
-
-Floats = npt.NDArray[np.float64]
 
 _RIDGE = 3.0
 _MOST_PRODUCTS = 6

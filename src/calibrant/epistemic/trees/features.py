@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
-
-Matrix = npt.NDArray[np.float64]
 
 # A histogram has 255 bins: with more categories two of them would share a bin.
 MAX_CATEGORIES = 255
@@ -86,7 +84,7 @@ class FeatureEncoder:
         """The names of the features, in order."""
         return [feature.name for feature in self.features_]
 
-    def fit(self, features: Any, target: Matrix) -> FeatureEncoder:
+    def fit(self, features: Any, target: Floats) -> FeatureEncoder:
         """Learn which columns are numbers and in which order the categories come."""
         frame = as_frame(features)
         if not frame.columns:
@@ -107,7 +105,7 @@ class FeatureEncoder:
             for feature in self.features_
         ]
 
-    def transform(self, features: Any) -> Matrix:
+    def transform(self, features: Any) -> Floats:
         """Return one float64 row per row of the table; unseen categories are NaN where allowed."""
         frame = as_frame(features)
         _require_columns(frame.columns, self.names)
@@ -117,7 +115,7 @@ class FeatureEncoder:
             matrix[:, position] = self._column(frame[feature.name], feature)
         return matrix
 
-    def _column(self, column: pl.Series, feature: Feature) -> Matrix:
+    def _column(self, column: pl.Series, feature: Feature) -> Floats:
         if feature.levels is None:
             return _numbers(column)
         text = _texts(column)
@@ -169,7 +167,7 @@ class FeatureEncoder:
         return encoder
 
 
-def _learn(column: pl.Series, target: Matrix) -> Feature:
+def _learn(column: pl.Series, target: Floats) -> Feature:
     if column.dtype.is_numeric():
         _numbers(column)
         return Feature(column.name)
@@ -199,7 +197,7 @@ def _texts(column: pl.Series) -> pl.Series:
     return column.cast(pl.String)
 
 
-def _numbers(column: pl.Series) -> Matrix:
+def _numbers(column: pl.Series) -> Floats:
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
         raise InputError(
             f"the feature {column.name!r} was a number when the tree was fitted, now it is "
@@ -207,7 +205,7 @@ def _numbers(column: pl.Series) -> Matrix:
             hint="give the column in the type it was fitted with",
         )
     _refuse_missing(column)
-    values: Matrix = column.cast(pl.Float64).to_numpy()
+    values: Floats = column.cast(pl.Float64).to_numpy()
     if not np.isfinite(values).all():
         row = int(np.argmax(~np.isfinite(values)))
         raise InputError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
@@ -18,8 +19,6 @@ from calibrant.epistemic.trees.partition import (
     regions,
 )
 from calibrant.epistemic.trees.tree import Tree, grow_tree
-
-Floats = npt.NDArray[np.float64]
 
 
 class HonestTree:

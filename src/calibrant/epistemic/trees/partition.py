@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from calibrant.core.arrays import Floats
+
 Ints = npt.NDArray[np.integer]
 
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.recalibration import CALIBRATORS, Calibrator, PlattCalibrator
-
-Floats = npt.NDArray[np.float64]
 
 
 def fit_recalibrator(method: str, confidence: Floats, correct: Floats) -> Calibrator:

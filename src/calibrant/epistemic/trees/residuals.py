@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.epistemic.trees.features import FeatureEncoder, as_frame
@@ -17,7 +18,6 @@ from calibrant.epistemic.trees.honest import HonestTree
 from calibrant.epistemic.trees.partition import PartitionLoss
 from calibrant.epistemic.trees.tree import Tree, histogram_trees
 
-Floats = npt.NDArray[np.float64]
 RESIDUAL_MODELS = ("tree", "shrunk", "forest", "boosting")
 
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import CalibrantError, InputError
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 _Walk: TypeAlias = tuple[npt.NDArray[np.intp], Floats, npt.NDArray[np.intp], npt.NDArray[np.bool_]]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 # Two columns are the probabilities of 'wrong' and 'right'; float32 keeps about 7 digits.
 _SUM_TOLERANCE = 1e-5
@@ -60,7 +59,7 @@ class Calibrator:
     def _learn(self, confidence: ArrayLike, correct: ArrayLike, weights: ArrayLike | None) -> None:
         raise NotImplementedError
 
-    def predict(self, confidence: ArrayLike) -> FloatArray:
+    def predict(self, confidence: ArrayLike) -> Floats:
         """Return the recalibrated probabilities, shape (n,)."""
         if not self.__sklearn_is_fitted__():
             raise _not_fitted_error()(
@@ -71,18 +70,18 @@ class Calibrator:
             raise InputError("confidence is one column of finite numbers")
         return self._map(values)
 
-    def predict_proba(self, confidence: ArrayLike) -> FloatArray:
+    def predict_proba(self, confidence: ArrayLike) -> Floats:
         """Return the probabilities of 'wrong' and 'right', shape (n, 2)."""
         right = self.predict(confidence)
         return np.column_stack([1 - right, right])
 
-    def transform(self, confidence: ArrayLike) -> FloatArray:
+    def transform(self, confidence: ArrayLike) -> Floats:
         """Return the recalibrated probabilities (the same as `predict`)."""
         return self.predict(confidence)
 
     def fit_transform(
         self, confidence: ArrayLike, correct: ArrayLike, **fit_options: Any
-    ) -> FloatArray:
+    ) -> Floats:
         """Fit, then return the probabilities of the same rows."""
         return self.fit(confidence, correct, **fit_options).predict(confidence)
 
@@ -95,7 +94,7 @@ class Calibrator:
 
         return -brier(self.predict(confidence), correct, weights=sample_weight)
 
-    def _map(self, values: FloatArray) -> FloatArray:
+    def _map(self, values: Floats) -> Floats:
         raise NotImplementedError
 
     def fresh(self) -> Self:

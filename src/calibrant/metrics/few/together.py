@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import bins_of_stats
 from calibrant.metrics.corp import calibrated_bands
 from calibrant.metrics.corp_interval import corp_intervals
@@ -21,7 +22,6 @@ from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
 from calibrant.metrics.perfect import MOST_BINS, calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smoothed.interval import smooth_intervals
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import CommonDraws, Stream
 from calibrant.stats.ranking import (
     Influence,
@@ -31,7 +31,7 @@ from calibrant.stats.ranking import (
 )
 
 # Values by block, and the influence of its rows on them.
-Ranking: TypeAlias = tuple[FloatArray, FloatArray]
+Ranking: TypeAlias = tuple[Floats, Floats]
 
 
 def work_ahead(blocks: Sequence[object], streams: Sequence[Stream]) -> None:
@@ -117,7 +117,7 @@ def _rankings(some: Sequence[RowBlock]) -> dict[str, Ranking]:
     group = np.stack([block.ranked.group for block in some])
     right = np.stack([block.data.correct for block in some]).astype(np.float64)
 
-    def rows(found: tuple[FloatArray, Influence], group: NDArray[np.intp]) -> Ranking:
+    def rows(found: tuple[Floats, Influence], group: NDArray[np.intp]) -> Ranking:
         value, influence = found
         constant, slope = (
             np.take_along_axis(part, group, axis=-1)

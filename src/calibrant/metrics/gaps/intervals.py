@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.gaps.model import GapModel, some_of, stacked
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.inversion import crossing, refusal, share_of, side_by_side
@@ -157,7 +157,7 @@ def _half_highs(
 
 
 def _upper(
-    values: FloatArray, candidates: Candidates, asked: Sequence[tuple[int, int]], level: float
+    values: Floats, candidates: Candidates, asked: Sequence[tuple[int, int]], level: float
 ) -> list[float]:
     """Return the largest candidates that the observed sums do not contradict.
 
@@ -214,24 +214,18 @@ class Candidates:
         What was observed, by part and model, see `_parts`.
     """
 
-    def __init__(
-        self, model: GapModel, residuals: FloatArray, draws: FloatArray, seen: FloatArray
-    ) -> None:
+    def __init__(self, model: GapModel, residuals: Floats, draws: Floats, seen: Floats) -> None:
         self._model, self._residuals, self._draws, self.seen = model, residuals, draws, seen
-        self._last: tuple[Any, tuple[FloatArray, FloatArray, FloatArray]] | None = None
+        self._last: tuple[Any, tuple[Floats, Floats, Floats]] | None = None
 
-    def sums(
-        self, numbers: list[int], places: list[int]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def sums(self, numbers: list[int], places: list[int]) -> tuple[Floats, Floats, Floats]:
         """Return the three sums of `_parts` by model and draw, each model at its own candidate."""
         asked = (numbers, places)
         if self._last is None or self._last[0] != asked:
             self._last = (asked, self._simulated(numbers, places))
         return self._last[1]
 
-    def _simulated(
-        self, numbers: list[int], places: list[int]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _simulated(self, numbers: list[int], places: list[int]) -> tuple[Floats, Floats, Floats]:
         residual = self._residuals[places, numbers]
         noise = some_of(self._model, numbers).noise(residual, self._draws)
         size, draws = len(numbers), noise.shape[-1]
@@ -265,30 +259,30 @@ class Candidates:
         ]
 
 
-def _half_draws(model: GapModel, resamples: int, rng: Stream) -> FloatArray:
+def _half_draws(model: GapModel, resamples: int, rng: Stream) -> Floats:
     """Return normal numbers; each stands for itself and its negative."""
     draws = rng.standard_normal((model.stats.mass.shape[-1], math.ceil(resamples / 2)))
     return draws if model.root is None else np.asarray(model.root @ draws)
 
 
-def _steps(start: FloatArray, stop: FloatArray) -> FloatArray:
+def _steps(start: Floats, stop: Floats) -> Floats:
     """Return candidates in equal steps, shape (points, models); the last is the end itself."""
-    out: FloatArray = np.arange(POINTS)[:, None] * ((stop - start) / (POINTS - 1)) + start
+    out: Floats = np.arange(POINTS)[:, None] * ((stop - start) / (POINTS - 1)) + start
     out[-1] = stop
     return out
 
 
-def _reach(error: FloatArray) -> FloatArray:
+def _reach(error: Floats) -> Floats:
     """Return how far above the observed sum candidates go."""
     return np.asarray(5 * np.sqrt(np.vecdot(error, error)))
 
 
-def _parts(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _parts(values: Floats) -> tuple[Floats, Floats, Floats]:
     """Return the sums over bins of |values|, of their positive and of their negative part."""
     return _halves(np.abs(values).sum(axis=-1), values.sum(axis=-1))
 
 
-def _halves(whole: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _halves(whole: Floats, signed: Floats) -> tuple[Floats, Floats, Floats]:
     over, under = (whole + signed) / 2, (whole - signed) / 2
     # Rounding must not leave a trace of a part that is empty.
     over[over < 1e-15] = 0.0
@@ -297,8 +291,8 @@ def _halves(whole: FloatArray, signed: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _directions(
-    model: GapModel, residual: FloatArray, error: FloatArray, observed: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    model: GapModel, residual: Floats, error: Floats, observed: Floats
+) -> tuple[Floats, Floats]:
     """Return the two lines of candidates, each with absolute sum 1."""
     mass, whole = model.stats.mass, observed[:, None]
     ratio = np.divide(error, np.abs(residual), out=np.full_like(error, np.inf), where=residual != 0)

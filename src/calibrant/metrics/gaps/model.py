@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.binned import BinStats, bin_statistics, placement, shrunk_variance
 from calibrant.metrics.inputs import Checked
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.intervals import student_quantile
 from calibrant.stats.units import MOST_SHARE, Units, freedom, unit_sums
 
@@ -38,7 +38,7 @@ class GapModel:
     stats: BinStats
     rows: Any
     inflation: Any
-    root: FloatArray | None
+    root: Floats | None
     caution: float = field(default=1.0, kw_only=True)
 
     @staticmethod
@@ -52,11 +52,11 @@ class GapModel:
         return self.inflation / self.caution
 
     @property
-    def residual(self) -> FloatArray:
+    def residual(self) -> Floats:
         """Share of the bin times its gap; their absolute sum is the ECE."""
         return self.stats.mass * self.stats.gap
 
-    def error(self) -> FloatArray:
+    def error(self) -> Floats:
         """Return standard errors of the residuals, the largest on the way from 0 to the gaps."""
         none, half, whole = (shrunk_variance(self.stats, part) for part in (0.0, 0.5, 1.0))
         variance = np.maximum(np.maximum(none, half), whole)
@@ -74,7 +74,7 @@ class GapModel:
         """Variance that the sum of |residual| has because the shares of the bins are random."""
         return float(self.between * self.inflation / self.rows)
 
-    def noise(self, residual: FloatArray, draws: FloatArray) -> FloatArray:
+    def noise(self, residual: Floats, draws: Floats) -> Floats:
         """Return how far residuals would be observed from the true ones, were those `residual`.
 
         `draws` are standard normal numbers, one row per bin and one column per draw.
@@ -141,7 +141,7 @@ def gap_model(data: Checked, units: Units, *, bins: int, strategy: str = "width"
     return GapModel(stats, data.rows, inflation * caution, root, caution=caution)
 
 
-def _caution(shares: FloatArray, relative: float) -> float:
+def _caution(shares: Floats, relative: float) -> float:
     """Return by what a variance between units is multiplied where they are unequal.
 
     Student's reach instead of the normal one, as for means: `freedom` says how many units make up
@@ -171,8 +171,8 @@ def _caution(shares: FloatArray, relative: float) -> float:
 def _unit_covariance(
     data: Checked,
     units: Units,
-    heavy: FloatArray,
-    shares: FloatArray,
+    heavy: Floats,
+    shares: Floats,
     *,
     bins: int,
     strategy: str,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
@@ -27,7 +26,6 @@ from calibrant.metrics.multi_answer.macro import (
 from calibrant.metrics.multi_answer.multiplicity import correct_comparisons
 from calibrant.metrics.multi_answer.rows import ScoreRows
 
-Array = NDArray[Any]
 _SHARE = (0.0, 1.0)
 _MANY = 6
 _COLUMNS = ("question_id", "model", "method", "confidence", "correct", "k", "domain")

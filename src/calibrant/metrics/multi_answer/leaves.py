@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Index: TypeAlias = NDArray[np.intp]
+from calibrant.core.arrays import Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +17,7 @@ class Leaf:
 
     domain: str
     subtype: str | None
-    rows: Index
+    rows: Indices
     weight: float
 
     @property

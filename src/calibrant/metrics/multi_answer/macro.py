@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from numpy.typing import NDArray
-
+from calibrant.core.arrays import Array
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.stats import ranking
@@ -25,7 +23,6 @@ from calibrant.stats.intervals import (
     wilson_interval,
 )
 
-Array = NDArray[Any]
 _FEW = 5
 _USUAL = 0.95
 

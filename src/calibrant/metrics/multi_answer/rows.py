@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array
 from calibrant.metrics.multi_answer.leaves import Leaf, leaves
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

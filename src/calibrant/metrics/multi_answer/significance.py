@@ -5,21 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.core.arrays import Array, Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.multi_answer.leaves import Leaf
 from calibrant.metrics.multi_answer.macro import macro_auroc
 from calibrant.stats.bootstrap import percentile_interval
-
-FloatArray = NDArray[np.float64]
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,7 @@ def _comparison(
     first: tuple[Array, Array],
     second: tuple[Array, Array],
     parts: Sequence[Leaf],
-    gaps: FloatArray,
+    gaps: Floats,
     items: int,
     level: float,
 ) -> Comparison:
@@ -159,7 +156,7 @@ def _times_taken(taken: NDArray[np.int64], size: int) -> NDArray[np.int32]:
     return np.bincount(place.ravel(), minlength=draws * size).astype(np.int32).reshape(size, draws)
 
 
-def _resampled_areas(score: Array, correct: Array, times: NDArray[np.int32]) -> FloatArray:
+def _resampled_areas(score: Array, correct: Array, times: NDArray[np.int32]) -> Floats:
     """Return the AUROC of each draw: wrong answers sorted once, looked up by the right ones."""
     right, wrong = np.flatnonzero(correct > 0), np.flatnonzero(correct <= 0)
     wrong = wrong[np.argsort(score[wrong], kind="stable")]
@@ -173,5 +170,5 @@ def _resampled_areas(score: Array, correct: Array, times: NDArray[np.int32]) -> 
     beaten += below[high]
     won = np.einsum("ij,ij->j", hits, beaten, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        areas: FloatArray = won / (2.0 * hits.sum(axis=0) * below[-1])
+        areas: Floats = won / (2.0 * hits.sum(axis=0) * below[-1])
     return areas

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.metrics.multi_answer.leaves import leaves
 from calibrant.metrics.multi_answer.macro import macro_auroc
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,16 @@ each calibration error is known without any model of the questions.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 from calibrant.stats.splits import exact_cost, sample_splits, split_law
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 # Multiplications up to which the law of the splits is worked out: about two seconds.
 _AFFORDABLE = 2e9

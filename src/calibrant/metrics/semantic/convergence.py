@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -17,8 +18,6 @@ from calibrant.metrics.semantic.estimators import QuestionScores, Splits, questi
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.resampling import paired_gaps
 from calibrant.metrics.semantic.theory import regimes
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

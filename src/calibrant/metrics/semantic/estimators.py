@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -18,7 +19,6 @@ from calibrant.metrics.semantic.resampling import PairedGaps, paired_gaps
 from calibrant.metrics.semantic.theory import regimes, standardised_margin
 from calibrant.stats.splits import SplitLaw, sample_splits, split_law
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Splits: TypeAlias = int | Literal["exact"]
 LABELS = ("split", "pool_mode")
 

@@ -8,12 +8,13 @@ what that does to the calibration error.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
@@ -21,8 +22,6 @@ from calibrant.metrics.semantic.estimators import QuestionScores, question_score
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
 # Ways in which each question may be wrong, of each kind of error.
 _VARIANTS = 4
 

@@ -6,14 +6,12 @@ process, d = -a with theta = m a a symmetric Dirichlet law on m classes.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
+from calibrant.core.arrays import Floats, Ints
 
 _FINITE = (
     (1, 1.0), (2, 1.0), (2, 5.0), (4, 0.4), (4, 3.0),

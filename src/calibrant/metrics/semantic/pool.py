@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class DrawPool:
     ids: npt.NDArray[Any]
     counts: Ints
     labels: Floats
-    attempted: Flags
+    attempted: Mask
     left_out: dict[str, int]
 
     @property

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.metrics.semantic.theory import predicted_gaps
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 # Numbers that one chunk of questions holds at once.
 _CHUNK = 2_000_000
 _TINY = 1e-300

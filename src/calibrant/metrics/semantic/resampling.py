@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.stats.binning import width_edges
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Scored: TypeAlias = tuple[Floats, Floats]
 # Resamples that share one matrix product.
 _TOGETHER = 50

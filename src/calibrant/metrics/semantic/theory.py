@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def _density(x: npt.ArrayLike) -> Floats:

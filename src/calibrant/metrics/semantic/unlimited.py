@@ -9,20 +9,17 @@ answer leads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.metrics.semantic.partitions import SPLITTERS, largest_share, log_partition
 from calibrant.metrics.semantic.pool import DrawPool
 from calibrant.stats.binning import width_edges
 from calibrant.stats.splits import sample_splits
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Ints: TypeAlias = npt.NDArray[np.int64]
 
 CAUTION = "model-based; can miss where correctness depends sharply on which answer leads"
 LEAST_DRAWS, LEAST_QUESTIONS, MOST_TIED = 20, 200, 0.5

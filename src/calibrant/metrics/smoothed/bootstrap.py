@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import fft
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import Checked
 from calibrant.metrics.smoothed.smooth import SmoothGrids
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.kernels import FINEST_BANDWIDTH, HALVINGS, plan_on
 
 # Replicates transformed together; more would only need more memory.
@@ -22,7 +22,7 @@ ROWS_PER_CELL = 15
 FEWEST = 200
 
 
-def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -> FloatArray:
+def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -> Floats:
     """Return replicates of smooth ECE, each with its own bandwidth.
 
     Rows are counted by grid step and outcome; the counts are resampled exactly, and inside a
@@ -42,7 +42,7 @@ def smooth_replicates(data: Checked, resamples: int, rng: np.random.Generator) -
     return np.concatenate(batches)
 
 
-def _drawn_counts(counts: FloatArray, resamples: int, rng: np.random.Generator) -> FloatArray:
+def _drawn_counts(counts: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """Return resampled counts; row by row where that is cheaper, with the same law."""
     rows = int(counts.sum())
     if rows > ROWS_PER_CELL * counts.size:
@@ -54,9 +54,7 @@ def _drawn_counts(counts: FloatArray, resamples: int, rng: np.random.Generator) 
     return out
 
 
-def _step_means(
-    data: Checked, points: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _step_means(data: Checked, points: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Return rows, mean residual, mean fraction * residual and mean fraction per (step, outcome).
 
     The first half holds wrong rows, the second right ones.
@@ -77,7 +75,7 @@ def _step_means(
     return sums[0], sums[1] / safe, sums[2] / safe, sums[3] / safe
 
 
-def _on_grid(whole: FloatArray, upper: FloatArray, points: int) -> FloatArray:
+def _on_grid(whole: Floats, upper: Floats, points: int) -> Floats:
     """Return sums at grid points from sums over steps, both outcomes together."""
     whole = whole[:, :points] + whole[:, points:]
     upper = upper[:, :points] + upper[:, points:]
@@ -86,7 +84,7 @@ def _on_grid(whole: FloatArray, upper: FloatArray, points: int) -> FloatArray:
     return out
 
 
-def _fixed_points(residual: FloatArray, weight: FloatArray, start: float) -> FloatArray:
+def _fixed_points(residual: Floats, weight: Floats, start: float) -> Floats:
     """Return the error of each replicate at the bandwidth that equals it.
 
     The search is that of `fixed_point_bandwidth`, for all replicates at once, from `start` on.
@@ -114,7 +112,7 @@ def _fixed_points(residual: FloatArray, weight: FloatArray, start: float) -> Flo
     return error_at_high
 
 
-def _errors(spectrum: FloatArray, weight: FloatArray, bandwidths: FloatArray) -> FloatArray:
+def _errors(spectrum: Floats, weight: Floats, bandwidths: Floats) -> Floats:
     """Return the error of each replicate at its own bandwidth."""
     points = weight.shape[1]
     out, filtered = np.empty(bandwidths.size), np.empty_like(spectrum)
@@ -134,7 +132,7 @@ def _errors(spectrum: FloatArray, weight: FloatArray, bandwidths: FloatArray) ->
     return out
 
 
-def _band_limited(filtered: FloatArray) -> FloatArray:
+def _band_limited(filtered: Floats) -> Floats:
     """Return smoothed values at the evaluation points, without the finer grid between them.
 
     There are ten points per bandwidth, and a Gaussian that wide has nothing left (e^-493) at
@@ -148,6 +146,6 @@ def _band_limited(filtered: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=1)
-def _cosines(size: int) -> FloatArray:
+def _cosines(size: int) -> Floats:
     """Return the matrix of the cosine transform."""
     return np.asarray(fft.dct(np.eye(size), type=1, axis=-1))

@@ -16,10 +16,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.gaps.intervals import LUCK
 from calibrant.metrics.smoothed.places import Place, Published, SmoothTask
 from calibrant.metrics.smoothed.smooth import chosen_bandwidths
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.inversion import halving, side_by_side
 from calibrant.stats.kernels import even_steps
 
@@ -181,7 +181,7 @@ class _Stack:
         return np.broadcast_to(sizes, (2, *sizes.shape))
 
     def _totals(
-        self, numbers: list[int], line: FloatArray, values: Sequence[float]
+        self, numbers: list[int], line: Floats, values: Sequence[float]
     ) -> NDArray[np.float32]:
         """Return what would be observed, by sign, block and draw, each at its own candidate."""
         noise, moves, room = (self._room(place, len(numbers)) for place in (1, 2, 3))
@@ -215,7 +215,7 @@ def _shares(held: NDArray[np.bool_]) -> list[float]:
     return [float(np.count_nonzero(own) / (signs * draws)) for own in held.swapaxes(0, 1)]
 
 
-def _padded(rows: Sequence[FloatArray]) -> FloatArray:
+def _padded(rows: Sequence[Floats]) -> Floats:
     """Return rows, rising in length, as one table with zeros after them."""
     if rows[0].size == rows[-1].size:
         return np.stack(rows)
@@ -225,7 +225,7 @@ def _padded(rows: Sequence[FloatArray]) -> FloatArray:
     return out
 
 
-def _row_sums(values: FloatArray, sizes: Sequence[int]) -> FloatArray:
+def _row_sums(values: Floats, sizes: Sequence[int]) -> Floats:
     """Return the sum of each row without its padding.
 
     Zeros would change the order of summation, and with it the last digit.
@@ -238,7 +238,7 @@ def _row_sums(values: FloatArray, sizes: Sequence[int]) -> FloatArray:
     return out
 
 
-def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
+def _largest_spread(at: Floats, gap: Floats) -> Floats:
     """Return the largest variance of a residual on the way from the gap to half as much again.
 
     Outcomes vary by rate * (1 - rate), and rows with a gap vary in number. Candidates at the
@@ -250,12 +250,12 @@ def _largest_spread(at: FloatArray, gap: FloatArray) -> FloatArray:
 
 
 def _lines(
-    smoothed: FloatArray,
-    density: FloatArray,
-    error: FloatArray,
-    observed: FloatArray,
+    smoothed: Floats,
+    density: Floats,
+    error: Floats,
+    observed: Floats,
     sizes: Sequence[int],
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Floats, Floats]:
     """Return the two lines of candidates, as in `gap_intervals`; `sizes` are points per block."""
     whole = observed[:, None]
     size = np.maximum(np.abs(smoothed), 1e-300)

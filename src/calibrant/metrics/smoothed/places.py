@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.metrics.smoothed.smooth import SmoothGrids
-from calibrant.stats.binning import FloatArray
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
 
@@ -38,10 +38,10 @@ def _draws(seed: int, count: int, points: int) -> NDArray[np.float32]:
 class Nodes(NamedTuple):
     """The places of a grid that hold rows: residuals, weights, weights for the variance, noise."""
 
-    at: FloatArray
-    residual: FloatArray
-    weight: FloatArray
-    drawn: FloatArray
+    at: Floats
+    residual: Floats
+    weight: Floats
+    drawn: Floats
     draws: NDArray[np.float32]
 
 
@@ -87,9 +87,9 @@ class Place(NamedTuple):
     scatter: float
     nodes: Nodes
     scale: float
-    matrix: FloatArray
-    density: FloatArray
-    smoothed: FloatArray
+    matrix: Floats
+    density: Floats
+    smoothed: Floats
 
     @classmethod
     def of(cls, block: Published, bandwidth: float) -> Place:
@@ -101,7 +101,7 @@ class Place(NamedTuple):
         smoothed = (nodes.residual @ matrix) * scale
         return cls(block.scatter, nodes, scale, matrix, density * scale, smoothed)
 
-    def add_noise(self, variance: FloatArray, out: NDArray[np.float32]) -> None:
+    def add_noise(self, variance: Floats, out: NDArray[np.float32]) -> None:
         """Write the smoothed noise by point and draw; a residual has this variance there."""
         node = np.interp(self.nodes.at, even_steps(variance.size), variance)
         error = np.sqrt(self.nodes.drawn * node * self.scatter)
@@ -121,7 +121,7 @@ def _product(
         out[:, start : start + columns] = left @ right[:, start : start + columns]
 
 
-def _as_published(whole: GridSums, of_value: GridSums) -> FloatArray:
+def _as_published(whole: GridSums, of_value: GridSums) -> Floats:
     """Return residuals and weights as smooth ECE counts them, and weights for their variance.
 
     The published mirrored grid has its two end points once, all others twice, so that rows at

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.stats.error_bound import claim_holds, ece_upper, excess
 
 __all__ = [
@@ -19,7 +17,6 @@ __all__ = [
     "mixture_z",
 ]
 
-Floats: TypeAlias = NDArray[np.float64]
 
 # Twice the normal tail at 2.054 is 4 %: a point below the 5 % that is promised, because the
 # variances are estimated.

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.registry import Registry
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.labelling.pools import LabelPool, Wave
 from calibrant.planning.labelling.regression import features, first_look
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 DEFAULT_DESIGN = "stratified"
 # Share of an item's chance that does not depend on its size: no weight explodes.

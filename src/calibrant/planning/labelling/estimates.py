@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.planning.labelling.bounds import ece_interval, ece_upper
 from calibrant.planning.labelling.pools import LabelPool
 from calibrant.planning.labelling.regression import cross_fitted, features
 from calibrant.planning.refusal import require_labels
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Labels of overall spread added to every bin: a handful that agree prove no zero spread.
 _PSEUDO = 2.0

@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.bounds import claim_holds, flat_z
 from calibrant.planning.labelling.stopping import FEWEST_LABELS
-
-Floats: TypeAlias = NDArray[np.float64]
-Counts: TypeAlias = NDArray[np.int64]
 
 _RUNS = 1000
 _LOOKS = 40
@@ -62,7 +60,7 @@ def _bins(confidence: ArrayLike, bins: int, target: str) -> _Pool:
     return _Pool(items[used], said[used] / items[used], target == "pool")
 
 
-def _shared(made: Floats, pool: _Pool, rng: np.random.Generator) -> Counts:
+def _shared(made: Floats, pool: _Pool, rng: np.random.Generator) -> Ints:
     """Share labels out as a spread sample does: in proportion, the rest at random.
 
     Returns labels per bin for every number `made` and every run, shape (made, runs, bins); a
@@ -126,7 +124,7 @@ def _looks(pool: _Pool, made: Floats, error: float, rng: np.random.Generator) ->
     return _Looks(made, total, spread @ weight, spread**2 @ weight**2, unseen, lean)
 
 
-def _lean(pool: _Pool, n: Counts, rate: Floats, sign: Floats) -> Floats:
+def _lean(pool: _Pool, n: Ints, rate: Floats, sign: Floats) -> Floats:
     """Return the third moment of the ECE over its variance, as `bin_gaps` has it."""
     count, labels = np.maximum(n, 1), np.maximum(n.sum(axis=2), 1).astype(np.float64)
     outcome = rate * (1 - rate)

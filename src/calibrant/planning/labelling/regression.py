@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from calibrant.core.arrays import Floats, Indices
 from calibrant.planning.labelling.pools import LabelPool
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 _FOLDS = 4
 _STEPS = 12

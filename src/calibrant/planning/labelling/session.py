@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.agreement import cohen_kappa, label_noise
@@ -28,9 +28,6 @@ from calibrant.planning.labelling.pools import (
 from calibrant.records.label_columns import ALONG, DESIGN, SPREAD, WEIGHT
 from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
 from calibrant.records.label_store import LabelStore
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 # How the store names a wave of whole questions, after its design.
 WHOLE = ", whole questions"

@@ -7,19 +7,18 @@ every label at once, so it does not matter how often, or when, somebody looked.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.claims.margins import ROUNDING
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning.labelling.bounds import flat_z, mixture_z
 from calibrant.planning.labelling.estimates import PoolEstimate, bin_gaps, pool_estimate
 from calibrant.planning.labelling.pools import LabelPool
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Before this many labels no bound is told: a normal law would describe them badly.
 FEWEST_LABELS = 50

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import joined_reach, logit_interval, wilson_interval
 from calibrant.stats.units import UnitInfluence
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def batch_estimates(confidence: Floats, correct: Floats) -> dict[str, Estimate]:

@@ -16,15 +16,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _STAKES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])
 _FEW = 200

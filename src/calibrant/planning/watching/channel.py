@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 # Starts of a change that are looked back to, in batches.
 WINDOW = 250

@@ -14,11 +14,12 @@ Shin, Ramdas, Rinaldo (2024), E-detectors.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.errors import InputError
 from calibrant.planning.watching.channel import (
     REST,
@@ -28,9 +29,6 @@ from calibrant.planning.watching.channel import (
     baseline_shape,
     day_sums,
 )
-
-Floats: TypeAlias = NDArray[np.float64]
-Indices: TypeAlias = NDArray[np.intp]
 
 _BINS = 4
 # Share of alpha for all confidences together; the ranges have the rest. A change that shows in all

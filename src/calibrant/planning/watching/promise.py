@@ -12,16 +12,15 @@ Shin, Ramdas, Rinaldo (2024), E-detectors.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import wilson_interval
-
-Floats: TypeAlias = NDArray[np.float64]
 
 # Odds of a wrong answer that are bet on, as multiples of the odds promised.
 _ODDS = np.array([1.25, 1.5, 2.0, 3.0, 5.0, 10.0])

@@ -5,19 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.planning.formulas import half_life
 from calibrant.planning.watching.batch import batch_estimates, drift_rate
 from calibrant.planning.watching.detector import ChangeDetector, Finding
 from calibrant.planning.watching.promise import PromiseWatch
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _ROWS_SHOWN = 400
 _ESTIMATES = ("accuracy", "mean_confidence", "gap")

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.core import Estimate, InputError, named_stream
+from calibrant.core.arrays import Floats, Mask
 from calibrant.semantics.grading.agreement import cohen_kappa
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
-Metric: TypeAlias = Callable[[Floats, Flags], float]
+Metric: TypeAlias = Callable[[Floats, Mask], float]
 _LEAST = 30
 
 
@@ -60,7 +59,7 @@ class JudgeError:
         """Cohen's kappa of grades and labels."""
         return cohen_kappa([list(row.values()) for row in self.confusion.values()])
 
-    def labels(self, graded: Flags, rng: np.random.Generator) -> Flags:
+    def labels(self, graded: Mask, rng: np.random.Generator) -> Mask:
         """Return labels as people could have given them, one draw of what is not known.
 
         Both rates are drawn from their posterior (Jeffreys), then each label from its rate.

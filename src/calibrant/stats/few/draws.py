@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from calibrant.core.arrays import Floats
 from calibrant.core.rng import RngLike, as_generator, named_stream
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # Up to so many rows draws are shared.
 FEW_ROWS = 30
@@ -61,12 +60,12 @@ class CommonDraws:
         """Return a whole number below `high`: the seed of further draws."""
         return _whole(self._key, high)
 
-    def standard_normal(self, size: tuple[int, int]) -> FloatArray:
+    def standard_normal(self, size: tuple[int, int]) -> Floats:
         """Return normal numbers; fewer rows are the first ones of more."""
         rows, columns = size
         return _normals(self._key, max(rows, FEW_ROWS), columns)[:rows]
 
-    def hits(self, trials: NDArray[np.int64], chance: FloatArray, draws: int) -> FloatArray:
+    def hits(self, trials: NDArray[np.int64], chance: Floats, draws: int) -> Floats:
         """Return binomial numbers, shape (..., draws, k): a uniform number for every trial.
 
         Parameters
@@ -94,7 +93,7 @@ class CommonDraws:
             starts = np.repeat(totals.cumsum() - totals, totals)
             hit = uniform[np.arange(at.size) - starts] < at[:, None]
         first = times.cumsum() - times
-        found: FloatArray = (hit if at.size == times.size else hit[first]).astype(np.float64)
+        found: Floats = (hit if at.size == times.size else hit[first]).astype(np.float64)
         # Most have one trial or two: those with a second, with a third and so on are added.
         for number in range(1, int(times.max())):
             more = np.flatnonzero(times > number)
@@ -105,7 +104,7 @@ class CommonDraws:
         """Return rows drawn with replacement, shape (draws, rows)."""
         return _resampled(self._key, rows, draws)
 
-    def poisson(self, mean: FloatArray, size: tuple[int, int]) -> FloatArray:
+    def poisson(self, mean: Floats, size: tuple[int, int]) -> Floats:
         """Return Poisson numbers, shape (..., draws, k), from one uniform number each.
 
         Parameters
@@ -158,12 +157,12 @@ def _whole(key: tuple[int, ...], high: int) -> int:
 
 
 @lru_cache(maxsize=16)
-def _normals(key: tuple[int, ...], rows: int, columns: int) -> FloatArray:
+def _normals(key: tuple[int, ...], rows: int, columns: int) -> Floats:
     return _kept(_generator("normal", key, columns).standard_normal((rows, columns)))
 
 
 @lru_cache(maxsize=32)
-def _uniforms(key: tuple[int, ...], rows: int, columns: int) -> FloatArray:
+def _uniforms(key: tuple[int, ...], rows: int, columns: int) -> Floats:
     return _kept(_generator("uniform", key, columns).random((rows, columns)))
 
 

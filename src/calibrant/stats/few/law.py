@@ -11,14 +11,12 @@ import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IndexArray: TypeAlias = NDArray[np.intp]
+from calibrant.core.arrays import Floats, Indices
 
 # Tilts tried for the bound on a sum, in units of one over its standard deviation.
 TILTS = np.geomspace(0.5, 40.0, 12)
@@ -29,9 +27,7 @@ MOST_LISTED = 15_000
 FEW_VALUES = 100
 
 
-def lattice_step(
-    value: FloatArray, probability: FloatArray, sizes: Sequence[int], points: int
-) -> float:
+def lattice_step(value: Floats, probability: Floats, sizes: Sequence[int], points: int) -> float:
     """Return the step of a lattice that holds a sum of independent parts.
 
     Parameters
@@ -60,32 +56,32 @@ class _Parts(NamedTuple):
     `sizes` is how many values each part has, `counts` how many parts each sum has.
     """
 
-    value: FloatArray
-    probability: FloatArray
-    sizes: IndexArray
-    counts: IndexArray
+    value: Floats
+    probability: Floats
+    sizes: Indices
+    counts: Indices
 
     @property
     def ends(self) -> list[int]:
         """Where the values of one sum end and those of the next begin."""
         return [0, *np.add.reduceat(self.sizes, _starts(self.counts)).cumsum().tolist()]
 
-    def products(self, values: FloatArray) -> list[float]:
+    def products(self, values: Floats) -> list[float]:
         """Return the mean of some numbers, one for each value, by sum."""
         weight = self.probability
         return [float(values[a:b] @ weight[a:b]) for a, b in pairwise(self.ends)]
 
 
-def _starts(lengths: IndexArray) -> IndexArray:
+def _starts(lengths: Indices) -> Indices:
     return lengths.cumsum() - lengths
 
 
-def _steps(parts: _Parts, points: int) -> FloatArray:
+def _steps(parts: _Parts, points: int) -> Floats:
     """Return the lattice step of each sum, see `lattice_step`."""
     return np.asarray(_most(parts) / (points - 1 - parts.counts))
 
 
-def _most(parts: _Parts) -> FloatArray:
+def _most(parts: _Parts) -> Floats:
     """Return for each sum a value that it exceeds with a probability of at most 1e-16."""
     value, probability, sizes, counts = parts
     starts = _starts(sizes)
@@ -103,7 +99,7 @@ def _most(parts: _Parts) -> FloatArray:
     return np.where(squares > 0, bound, np.where(whole > 0, whole, 1.0))
 
 
-def _sums_of_runs(values: FloatArray, lengths: IndexArray) -> FloatArray:
+def _sums_of_runs(values: Floats, lengths: Indices) -> Floats:
     """Return the sums over runs along the last axis, each as if it were summed alone."""
     if lengths.size == 1:
         return np.asarray(values.sum(axis=-1, keepdims=True))
@@ -132,15 +128,15 @@ class FewLaw:
         self,
         step: float,
         points: int,
-        summed: tuple[IndexArray, FloatArray],
-        listed: tuple[IndexArray, FloatArray],
+        summed: tuple[Indices, Floats],
+        listed: tuple[Indices, Floats],
         mean: float,
     ) -> None:
         self.step, self.points, self.mean = step, points, mean
         self._summed, self._listed = summed, listed
 
     @cached_property
-    def _beyond(self) -> tuple[IndexArray, FloatArray]:
+    def _beyond(self) -> tuple[Indices, Floats]:
         """The listed places in order, and the probability of each with all above it."""
         place, probability = self._listed
         order = place.argsort()
@@ -227,7 +223,7 @@ def few_law(
 
 
 def few_laws(
-    home: IndexArray, trials: FloatArray, chance: FloatArray, bins: IndexArray, points: int
+    home: Indices, trials: Floats, chance: Floats, bins: Indices, points: int
 ) -> list[FewLaw | None]:
     """Return what `few_law` does for several models, whose bins follow each other.
 
@@ -257,7 +253,7 @@ def few_laws(
     return laws
 
 
-def _bin_laws(home: IndexArray, trials: FloatArray, chance: FloatArray, bins: IndexArray) -> _Parts:
+def _bin_laws(home: Indices, trials: Floats, chance: Floats, bins: Indices) -> _Parts:
     """Return the law of the error of each bin: its right answers, less their mean."""
     times = np.rint(trials).astype(np.intp)
     count = np.bincount(home, times).astype(np.intp)
@@ -284,8 +280,8 @@ def _bin_laws(home: IndexArray, trials: FloatArray, chance: FloatArray, bins: In
 
 
 def _halves(
-    place: IndexArray, probability: FloatArray, sizes: Sequence[int]
-) -> list[tuple[IndexArray, FloatArray]] | None:
+    place: Indices, probability: Floats, sizes: Sequence[int]
+) -> list[tuple[Indices, Floats]] | None:
     """Return all combinations of the parts in two halves, or None where there are too many."""
     most = (MOST_SUMMED, MOST_LISTED)
     counts = [1, 1]

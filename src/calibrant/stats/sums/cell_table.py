@@ -9,11 +9,12 @@ rows; above that they are counted apart. All of it lets go of the interpreter's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.stats.binning import width_edges
 from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
@@ -24,10 +25,6 @@ from calibrant.stats.sums.mergeable import (
     CellSums,
     require_few,
 )
-
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 # Rows that are worked on at a time, so that they stay in the cache of a core.
 PIECE = 65_536
@@ -165,7 +162,7 @@ class _FinePlaces:
         self._product, self._fine = np.empty(PIECE), np.empty(PIECE, np.int64)
         self._flag = np.empty(PIECE, np.bool_)
 
-    def of(self, values: Array) -> IntArray:
+    def of(self, values: Array) -> Ints:
         """Return the places of at most a piece of values; they hold until the next call."""
         grid, size = self.grid, values.shape[0]
         product, fine = self._product[:size], self._fine[:size]
@@ -184,17 +181,17 @@ class _FinePlaces:
             fine[rows] = self._mended(fine[rows] >> SPARE_BITS, values[rows], slack) << SPARE_BITS
         return fine
 
-    def _mended(self, place: IntArray, values: Array, slack: int) -> IntArray:
+    def _mended(self, place: Ints, values: Array, slack: int) -> Ints:
         """Return places on the side of the nearest edge on which the values are."""
         if values.dtype not in self._edges:
             self._edges[values.dtype] = width_edges(self.grid.coarse, values.dtype)
         edges, width = self._edges[values.dtype], self.grid.shift + OFFSET_BITS
         edge = (place + slack) >> width
         lower = np.where(values < edges[edge], edge - 1, edge) << width
-        mended: IntArray = np.clip(place, lower, lower + (1 << width) - 1)
+        mended: Ints = np.clip(place, lower, lower + (1 << width) - 1)
         return mended
 
-    def steep(self, place: IntArray) -> NDArray[np.intp]:
+    def steep(self, place: Ints) -> NDArray[np.intp]:
         """Return the rows that were nearly certain and wrong.
 
         Within a block their places follow each other: the last cells of outcome 0, places that no
@@ -217,10 +214,10 @@ class _MixedSums:
         self._fullest = 0.0
         self._crowded = False
         self._totals: dict[int, CellSums] = {}
-        self._steep: list[tuple[Array, IntArray]] = []
+        self._steep: list[tuple[Array, Ints]] = []
         self._steep_rows = 0
 
-    def add(self, place: IntArray, weight: FloatArray, order: IntArray) -> None:
+    def add(self, place: Ints, weight: Floats, order: Ints) -> None:
         """Add rows; `order` gives the block of every code in their places."""
         if not self._crowded:
             mixed = _by_block(place, weight, order)
@@ -241,12 +238,12 @@ class _MixedSums:
             self._mixed[number] += part
         self._fullest += fullest
 
-    def add_single(self, rows: IntArray, order: IntArray) -> None:
+    def add_single(self, rows: Ints, order: Ints) -> None:
         """Count rows in single precision, by code."""
         for code in np.flatnonzero(rows).tolist():
             self._total(int(order[code])).single += rows[code]
 
-    def put_aside(self, values: Array, lane: IntArray, order: IntArray) -> None:
+    def put_aside(self, values: Array, lane: Ints, order: Ints) -> None:
         """Keep rows that were nearly certain and wrong; a lane is twice the code plus outcome."""
         self._steep.append((values.astype(np.float64), 2 * order[lane >> 1] + (lane & 1)))
         self._steep_rows += lane.size
@@ -272,7 +269,7 @@ class _MixedSums:
         self._mixed[:] = 0.0
         self._fullest = 0.0
 
-    def _add_sums(self, rows: Array, positions: FloatArray, order: IntArray) -> None:
+    def _add_sums(self, rows: Array, positions: Floats, order: Ints) -> None:
         for number, counted, summed in zip(order.tolist(), rows, positions, strict=True):
             total = self._total(number)
             shape = (2, 1 << CELL_BITS)
@@ -301,7 +298,7 @@ class _MixedSums:
             total.squares[outcome] += int(squares[number])
 
 
-def _by_block(place: IntArray, weight: FloatArray | None, order: IntArray) -> FloatArray:
+def _by_block(place: Ints, weight: Floats | None, order: Ints) -> Floats:
     """Return the number of rows, or the sum of their weights, a line per code."""
     found = np.bincount(place, weight, minlength=order.size * BLOCK_SIZE)
     return np.asarray(found, np.float64).reshape(order.size, BLOCK_SIZE)

@@ -7,12 +7,12 @@ with the cell's mean and variance, which n draws from a cell approach fast.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
+from calibrant.core.arrays import Floats
 
 # Counts of so many rows stay in the cache.
 BLOCK = 65_536
@@ -20,11 +20,11 @@ BLOCK = 65_536
 
 def cell_replicates(
     counts: NDArray[Any],
-    mean: FloatArray,
-    spread: FloatArray,
+    mean: Floats,
+    spread: Floats,
     resamples: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.int64], FloatArray]:
+) -> tuple[NDArray[np.int64], Floats]:
     """Return resampled counts and sums per cell, shape (resamples, cells).
 
     Parameters
@@ -43,8 +43,8 @@ def cell_replicates(
 
 
 def mean_replicates(
-    values: FloatArray, resamples: int, rng: np.random.Generator, cells: int = 64
-) -> FloatArray:
+    values: Floats, resamples: int, rng: np.random.Generator, cells: int = 64
+) -> Floats:
     """Return bootstrap replicates of a mean, from cells of similar values."""
     low, high = float(values.min()), float(values.max())
     if low == high:
@@ -84,7 +84,7 @@ def draw_counts(counts: NDArray[np.int64], draws: int, rng: np.random.Generator)
 
 def area_replicates(
     score: NDArray[Any], positive: NDArray[np.bool_], resamples: int, rng: np.random.Generator
-) -> FloatArray:
+) -> Floats:
     """Return exact bootstrap replicates of the area under the ROC curve, sorting only once.
 
     How many of the drawn rows are positive is binomial; given that, positives and negatives are

@@ -13,17 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calibrant.core.arrays import Array, Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-
-Array: TypeAlias = NDArray[Any]
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
 
 # Positions inside a cell are kept to 2^-20 of its width, about 1.6e-11 of confidence.
 OFFSET_BITS = 20
@@ -108,12 +103,12 @@ class CellSums:
     `single` counts rows in single precision: at a bin edge they are moved onto it.
     """
 
-    rows: IntArray
-    offsets: IntArray
-    loss: IntArray
-    squares: IntArray
-    certain: IntArray
-    single: IntArray
+    rows: Ints
+    offsets: Ints
+    loss: Ints
+    squares: Ints
+    certain: Ints
+    single: Ints
 
     @classmethod
     def empty(cls, grid: CellGrid) -> CellSums:
@@ -129,10 +124,10 @@ class CellSums:
     def add(self, other: CellSums) -> None:
         """Take in the sums of further rows."""
         for name in self.__slots__:
-            mine: IntArray = getattr(self, name)
+            mine: Ints = getattr(self, name)
             mine += getattr(other, name)
 
-    def confidence_sums(self, grid: CellGrid) -> FloatArray:
+    def confidence_sums(self, grid: CellGrid) -> Floats:
         """Return the sum of confidences per outcome and cell."""
         place = np.arange(grid.stride)
         return (self.rows * place + self.offsets * 2.0**-OFFSET_BITS) / grid.cells
