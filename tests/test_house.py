@@ -1,15 +1,13 @@
-"""The structure: no circles of imports, no drawer that overflows."""
+"""The structure: no circles of imports, no file or function that overflows."""
 
 import ast
 
 import grimp
-import pytest
 
 from support import ROOT
 
 SOURCE = ROOT / "src" / "calibrant"
 LONGEST_FILE = 400
-MOST_FILES = 20
 LONG_FUNCTION = 25
 
 
@@ -64,16 +62,6 @@ def test_no_file_is_longer_than_one_can_read():
         if (lines := len(path.read_text().splitlines())) > LONGEST_FILE
     }
     assert long == {}
-
-
-@pytest.mark.parametrize("place", ["src/calibrant"])
-def test_no_folder_is_a_drawer(place):
-    full = {
-        folder.relative_to(ROOT).as_posix(): count
-        for folder in [ROOT / place, *(ROOT / place).rglob("*/")]
-        if (count := len(list(folder.glob("*.py")))) > MOST_FILES
-    }
-    assert full == {}
 
 
 def function_lengths(source):
