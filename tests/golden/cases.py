@@ -4,79 +4,27 @@ Every case runs in an empty folder and names its files by relative paths, so tha
 no path of the machine.
 """
 
-import datetime as dt
-import shutil
-from pathlib import Path
-
-import numpy as np
-import polars as pl
-
 import calibrant as cal
-from calibrant.records import Study
-from support import ROOT, model_scores
+from golden.tables import (
+    benchmark,
+    csv,
+    days,
+    draws,
+    fixture,
+    jsonl,
+    multi_answer_scores,
+    parquet,
+    partly_labelled,
+    pool,
+    sampled,
+    samples_jsonl,
+    study,
+    written,
+)
+from support import model_scores
 
-FIXTURES = ROOT / "tests" / "ecosystem" / "fixtures"
 QUESTIONS = 150
 RESAMPLES = 50
-
-
-def draws(questions=40, size=8):
-    rng = np.random.default_rng(1)
-    rows = []
-    for question in range(questions):
-        weights = rng.dirichlet([3, 1, 0.5])
-        for draw, place in enumerate(rng.choice(3, size=size, p=weights)):
-            rows.append(
-                {
-                    "question_id": f"q{question:02}",
-                    "model": "small",
-                    "draw": draw,
-                    "class_id": int(place),
-                    "correct": float(place == 0),
-                    "answer": ("Paris", "Lyon", "Rome")[place],
-                }
-            )
-    return pl.DataFrame(rows)
-
-
-def study():
-    """A study folder with scores, in the present folder."""
-    made = Study(Path("study"))
-    made.path.mkdir()
-    made.config_path.write_text('name = "golden"\n')
-    made.table_path("scores").parent.mkdir(exist_ok=True)
-    made.write("scores", model_scores())
-    return "study"
-
-
-def csv():
-    model_scores().write_csv("scores.csv")
-    return "scores.csv"
-
-
-def jsonl():
-    model_scores().write_ndjson("scores.jsonl")
-    return "scores.jsonl"
-
-
-def parquet():
-    model_scores().write_parquet("scores.parquet", row_group_size=100)
-    return "scores.parquet"
-
-
-def inspect_log():
-    shutil.copy(FIXTURES / "inspect.json", "inspect.json")
-    return "inspect.json"
-
-
-def days():
-    rng = np.random.default_rng(0)
-    day = np.arange(900) // 30
-    p = rng.beta(5, 1, 900).round(3)
-    y = rng.random(900) < np.clip(p - 0.05 - np.where(day >= 20, 0.3, 0.0), 0, 1)
-    start = dt.date(2026, 1, 1)
-    when = [start + dt.timedelta(days=int(k)) for k in day]
-    return pl.DataFrame({"time": when, "confidence": p, "correct": y.astype(int)})
 
 
 def audit(data, *more, **options):
@@ -85,6 +33,17 @@ def audit(data, *more, **options):
 
 def compare(data, **options):
     return cal.compare(data, resamples=RESAMPLES, **options)
+
+
+def status():
+    path = partly_labelled()
+    cal.label_add(path, "batch.csv", who="ann")
+    return cal.label_status(path)
+
+
+def graded_study():
+    cal.grade(sampled(), out="graded")
+    return "graded"
 
 
 def arrays():
@@ -100,7 +59,7 @@ CASES = {
     "audit-dataframe": lambda: audit(model_scores(methods=("verb", "number_of_classes"))),
     "audit-pandas": lambda: audit(model_scores().to_pandas()),
     "audit-study": lambda: audit(study()),
-    "audit-inspect": lambda: audit(inspect_log()),
+    "audit-inspect": lambda: audit(fixture("inspect.json")),
     "audit-draws": lambda: audit(draws()),
     "audit-recalibrated": lambda: audit(csv(), recalibrate="platt"),
     "audit-streamed": lambda: audit(parquet(), engine="local", by=["topic"]),
@@ -111,29 +70,60 @@ CASES = {
     ),
     "compare-study": lambda: compare(study()),
     "groups-csv": lambda: cal.groups(
-        _written(model_scores(("small",), n=400), "g.csv"), features=["topic", "hard"]
+        written(model_scores(("small",), n=400), "g.csv"), features=["topic", "hard"]
     ),
     "groups-dataframe": lambda: cal.groups(
         model_scores(("small",), n=400), features=["topic", "hard"]
     ),
     "cascade-csv": lambda: cal.cascade(
-        _written(model_scores(n=400), "c.csv"),
+        written(model_scores(n=400), "c.csv"),
         features=["hard"],
         models=["small", "large"],
         price={"small": 1, "large": 8},
         random_splits=4,
     ),
+    "cascade-dataframe": lambda: cal.cascade(
+        model_scores(n=300),
+        features=["hard"],
+        models=["small", "large"],
+        price=[1, 8],
+        random_splits=2,
+        strategies=["value", "confidence"],
+        guarantee=0.1,
+    ),
     "plan-numbers": lambda: cal.plan(precision=0.05, error_rate=0.2),
     "plan-csv": lambda: cal.plan(csv(), precision=0.05, rank="accuracy"),
+    "plan-claim": lambda: cal.plan(pool()[0], claim="ece<0.1"),
+    "plan-rank": lambda: cal.plan(model_scores(("small", "middle", "large")), rank="brier"),
+    "plan-preset": lambda: cal.plan(
+        error_rate=0.1, preset="fda-samd", drift=0.01, start="2026-01-01", groups=4
+    ),
+    "monitor-dataframe": lambda: cal.monitor(days(), every=100, baseline=days()[:300]),
+    "decide-csv": lambda: cal.decide(csv(), only_model="small", max_error=0.3),
+    "decide-costs": lambda: cal.decide(
+        model_scores(("small",)), costs={"wrong": 10, "ask": 1}, features=["hard"]
+    ),
+    "decide-study": lambda: cal.decide(study(), only_model="large", max_error=0.2),
+    "label-next": lambda: cal.label_next(pool()[0], out="batch.csv", size=20, who="ann"),
+    "label-add": lambda: cal.label_add(partly_labelled(), "batch.csv", who="ann"),
+    "label-status": status,
+    "grade-jsonl": lambda: cal.grade(samples_jsonl()),
+    "grade-dataframe": lambda: cal.grade(sampled(), out="graded"),
+    "audit-samples": lambda: audit(sampled(), samples="answers", reference="gold"),
+    "bench-mace": lambda: cal.bench_mace(domains=["math", "language"], per_k=2, limit=100),
+    "bench-check": lambda: cal.bench_check(benchmark()),
+    "bench-evaluate": lambda: cal.bench_evaluate(
+        multi_answer_scores(), reference="consistency", resamples=100
+    ),
+    "import-inspect": lambda: cal.import_logs(fixture("inspect.json"), "imported"),
+    "import-csv": lambda: cal.import_logs(fixture("uqlm.csv"), "scores.csv"),
+    "import-openai": lambda: cal.import_logs(fixture("openai_evals.jsonl"), "imported.parquet"),
+    "methods-all": cal.methods,
+    "methods-study": lambda: cal.methods(graded_study()),
     "monitor-csv": lambda: cal.monitor(
-        _written(days(), "days.csv"), time="time", baseline_rows=300, precision=0.05
+        written(days(), "days.csv"), time="time", baseline_rows=300, precision=0.05
     ),
 }
 RAY_CASES = {
     "audit-streamed": lambda engine: audit(parquet(), engine=engine, by=["topic"]),
 }
-
-
-def _written(table, name):
-    table.write_csv(name)
-    return name

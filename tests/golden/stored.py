@@ -14,10 +14,14 @@ def produced(name):
     return json.loads(json.dumps(CASES[name]().to_dict()))
 
 
+def stored_path(name):
+    return FOLDER / f"{name}.json.gz"
+
+
 def stored(name):
-    return json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+    return json.loads(gzip.decompress(stored_path(name).read_bytes()))
 
 
 def store(name):
     text = json.dumps(produced(name), indent=1)
-    (FOLDER / f"{name}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    stored_path(name).write_bytes(gzip.compress(text.encode(), mtime=0))
