@@ -1,10 +1,13 @@
 """Extraction: final answers, letters, votes, stated confidences, refusals."""
 
+import polars as pl
 import pytest
 
 from calibrant.core import InputError
 from calibrant.semantics import (
     Stated,
+    StatedValue,
+    annotate,
     extract_answer,
     extract_letter,
     not_attempted,
@@ -12,6 +15,7 @@ from calibrant.semantics import (
     parse_stated,
     parse_top_k,
     parse_vote,
+    read_confidence,
 )
 
 FINAL = [
@@ -136,12 +140,57 @@ def test_attempts_are_not_taken_for_refusals(text):
         ("-0.2", None),
         ("1.7e3", None),
         ("no number here", None),
-        ("between 0.2 and 0.4", None),
+        ("between 0.2 and 0.4", 0.3),
+        ("80-90%", 0.85),
+        ("Confidence: 80% to 90%", 0.85),
+        ("Confidence: 1,238,222", None),
+        ("Confidence: 1,238", None),
+        ("High (90%)", 0.9),
+        ("Confidence: High (90%)", 0.9),
+        ("Confidence: low - 0.15", 0.15),
+        ("90% (high)", 0.9),
+        ("Confidence: I would say 85%.", 0.85),
+        ("Confidence (1-10): 8", 0.8),
+        ("Confidence (0 to 100): 8", 0.08),
+        ("8 (out of 10)", 0.8),
+        ("Konfidenz: 85,5 Prozent", 0.855),
+        ("Confianza: 90 por ciento", 0.9),
+        ("Confiance : élevée", 0.8),
+        ("置信度：95%", 0.95),
+        ("ninety-five per cent", 0.95),
         ("", None),
     ],
 )
 def test_confidence(text, value):
     assert parse_confidence(text) == (None if value is None else pytest.approx(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Confidence: 8", "8 of 10 or 8 %"),
+        ("at least 90%", "a bound, not a value"),
+        ("0.2 or 0.9", "several values"),
+        ("between 10% and 90%", "a wide range"),
+        ("Confidence: not high", "a level that is denied"),
+        ("Confidence: high or low", "several levels"),
+        ("Confidence: 1,238,222", "out of range"),
+        ("Paris", "absent"),
+    ],
+)
+def test_what_is_no_single_confidence_says_why(text, reason):
+    assert read_confidence(text) == StatedValue(None, reason)
+
+
+def test_a_small_number_is_a_percentage_beside_larger_ones():
+    draws = pl.DataFrame(
+        {
+            "question_id": ["q", "r"], "model": ["m", "m"], "draw": [0, 0],
+            "purpose": ["verb", "verb"], "text": ["Paris | 85", "Rome | 8"],
+        }
+    )  # fmt: skip
+    assert annotate(draws).draws["stated_confidence"].to_list() == [0.85, 0.08]
+    assert annotate(draws[1:]).draws["stated_confidence"].to_list() == [None]
 
 
 def test_confidence_scales_and_words_are_options():

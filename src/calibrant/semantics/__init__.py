@@ -64,7 +64,14 @@ from calibrant.semantics.same.cluster import Clusters
 from calibrant.semantics.same.pairs import CosinePairs, EntailmentPairs, PairModel
 from calibrant.semantics.same.partition import pairwise_f1, same_partition
 from calibrant.semantics.settle import Group, Settler
-from calibrant.semantics.stated import Stated, parse_confidence, parse_stated, parse_top_k
+from calibrant.semantics.stated import (
+    Stated,
+    parse_confidence,
+    parse_stated,
+    parse_top_k,
+    read_confidence,
+)
+from calibrant.semantics.stated_value import StatedValue
 from calibrant.semantics.text.normalise import STEPS, Normaliser, normalise
 
 __all__ = [
@@ -90,6 +97,7 @@ __all__ = [
     "SameQuery",
     "SimulatedJudge",
     "Stated",
+    "StatedValue",
     "WhichQuery",
     "agreement",
     "annotate",
@@ -107,6 +115,7 @@ __all__ = [
     "parse_stated",
     "parse_top_k",
     "parse_vote",
+    "read_confidence",
     "same_partition",
     "with_judge_error",
 ]

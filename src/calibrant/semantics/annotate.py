@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ from calibrant.core import InputError
 from calibrant.semantics.options import Options
 from calibrant.semantics.read import ReadDraws, purpose_role, read_draws
 from calibrant.semantics.settle import Group, Settled, Settler
+from calibrant.semantics.stated_value import scale_of_all
 
 _KEY = ["question_id", "model"]
 _NEEDED = ("question_id", "model", "purpose", "draw", "text")
@@ -162,6 +163,10 @@ def _read(
     """Read every distinct text once and spread the result over the rows."""
     by = ["text", "role", "kind", "choices"]
     distinct = work.select(by).unique(maintain_order=True)
+    told = distinct.filter(pl.col("role").is_in(["stated", "list", "probe"]))["text"]
+    # Bytes are read as they come; only texts can show on which scale the others speak.
+    texts = [text for text in told if isinstance(text, str)]
+    options = replace(options, scale=scale_of_all(texts, options.scale))
     parts = list(distinct.iter_slices(TEXTS_AT_ONCE)) or [distinct]
     found = list(mapper(partial(_read_part, options=options), parts))
     notes: Counter[str] = Counter()

@@ -63,6 +63,8 @@ def extract_answer(
     kind: str = "open",
     choices: Sequence[str] | None = None,
     stated: bool | None = None,
+    scale: str = "auto",
+    words: bool = True,
 ) -> Extraction:
     r"""Find the final answer in a reply.
 
@@ -77,6 +79,8 @@ def extract_answer(
     stated
         Whether the reply was asked to state a confidence beside the answer. By default one is
         read only where it cannot be anything else (``Paris | 0.92``, ``Confidence: 85%``).
+    scale, words
+        How a confidence is read, see `parse_confidence`.
 
     Examples
     --------
@@ -95,7 +99,7 @@ def extract_answer(
     plain = _without_thinking(plain) if "<" in plain else plain
     confidence = None
     if stated or (stated is None and _STATES.search(plain)):
-        both = parse_stated(plain)
+        both = parse_stated(plain, scale=scale, words=words)
         if stated or (both.confidence is not None and both.answer):
             confidence = both.confidence
             plain = both.answer or ""

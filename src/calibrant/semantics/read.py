@@ -104,7 +104,12 @@ def _read_one(
             return answers[0], confidences[0], answers, confidences, "attempted", "list"
         return None, None, None, None, not_attempted(plain) or "unparsed", "list"
     found = extract_answer(
-        plain, kind=kind or "open", choices=choices, stated=True if role == "stated" else None
+        plain,
+        kind=kind or "open",
+        choices=choices,
+        stated=True if role == "stated" else None,
+        scale=options.scale,
+        words=options.words,
     )
     return found.answer, found.confidence, None, None, found.status, found.rule
 

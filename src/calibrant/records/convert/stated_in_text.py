@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _STATED = re.compile(
-    r"confidence\W{0,4}\s*(?:score|level)?\W{0,4}:\W{0,4}\s*(\d{1,3}(?:\.\d+)?)\s*(%|/\s*100)?",
+    r"confidence\W{0,4}\s*(?:score|level)?\W{0,4}:\W{0,4}\s*(\d{1,3}(?:\.\d+)?)(?![\d,])\s*(%|/\s*100)?",
     re.IGNORECASE,
 )
 
@@ -22,6 +22,8 @@ def stated_percent(reply: str) -> float | None:
     (0.85, 0.4)
     >>> stated_percent("I am confident."), stated_percent("Confidence: 850%")
     (None, None)
+    >>> stated_percent("Confidence: 1,238,222") is None
+    True
     """
     found = _STATED.findall(reply)
     if not found:
