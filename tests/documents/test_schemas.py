@@ -58,7 +58,7 @@ def test_stored_documents_keep_the_schema_and_are_read_by_attribute(path):
     assert issubclass(type(result), FIELDS[result.kind])
     for name in fields_of(FIELDS[result.kind]):
         getattr(result, name)
-    assert result.results or result.sem_ece
+    assert any(document.get(key) for key in ("results", "sem_ece", "methods"))
 
 
 def small(n=240):
