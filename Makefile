@@ -1,20 +1,28 @@
-# Two commands do everything: `make demo` and `make test`. `make quick` is for every day.
+# Two commands do everything: `make demo` and `make test`. `make quick` is for every day,
+# `make test-all` for a change that lands.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
 PURELIB := -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 
-.PHONY: demo test quick lint types imports tests weights browser frameworks bench simulate studies docs dist clean
+.PHONY: demo test test-all quick lint types imports tests all-tests hidden-data growth weights browser \
+	frameworks bench simulate studies docs dist clean
 
 demo: $(VENV)/.demo
 	$(BIN)/calibrant demo --out demo
 
 # The types take a minute: they are looked at beside the tests, and told of below them.
-test: lint imports
-	@$(MAKE) --no-print-directory types > $(VENV)/types.txt 2>&1 & types=$$!; \
-	$(MAKE) --no-print-directory tests; tests=$$?; \
+BESIDE_TYPES = @$(MAKE) --no-print-directory types > $(VENV)/types.txt 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory $(1); tests=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; exit $$((tests || types))
+
+test: lint imports
+	$(call BESIDE_TYPES,tests)
+
+# What continuous integration runs: the long tests too, with the real data and without them.
+test-all: lint imports
+	$(call BESIDE_TYPES,all-tests hidden-data growth)
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,14 +51,29 @@ imports: $(VENV)/.test
 PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-tests: $(VENV)/.test weights $(if $(CI),browser) frameworks
-	@command -v chromedriver >/dev/null || echo 'No browser: tests in one are skipped (make browser)'
+HAS_BROWSER = @command -v chromedriver >/dev/null || \
+	echo 'No browser: tests in one are skipped (make browser)'
+
+tests: $(VENV)/.test
+	$(HAS_BROWSER)
+	$(PYTEST) -m 'not long'
+
+all-tests: $(VENV)/.test weights $(if $(CI),browser) frameworks
+	$(HAS_BROWSER)
 	$(PYTEST)
+
+# Tests that read the real data must skip, not fail, where there are none.
+hidden-data: $(VENV)/.test
+	CALIBRANT_DATA=/nonexistent $(PYTEST) tests -m data
+
+# Whether the work of reading a text grows with its length: measured, so no test.
+growth: $(VENV)/.test
+	$(BIN)/python -m benchmarks growth
 
 # What can be told in a minute and a half: no cluster, browser, model, framework or long test.
 quick: $(VENV)/.test
 	$(BIN)/ruff check .
-	$(PYTEST) tests -m 'not slow and not browser and not local and not data'
+	$(PYTEST) tests -m 'not slow and not long and not browser and not local and not data'
 
 # The small model and the browser make more tests run; without them those tests are skipped, loudly.
 weights: $(VENV)/.test

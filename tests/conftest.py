@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from support import ROOT, shared_data_folder
+from support import ROOT, real_data
 
 # What shares a cluster, a browser, a model or a killed process runs in one worker, one by one.
 TOGETHER = {
@@ -67,6 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         place = item.nodeid.partition("::")[0]
         if place in SLOW:
             item.add_marker(pytest.mark.slow)
+        if "shared_data" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)
         for marker in ("browser", "local"):
             if item.get_closest_marker(marker) and GROUP.get(place) != marker:
                 raise pytest.UsageError(f"{place}: add it to TOGETHER[{marker!r}] in conftest.py")
@@ -86,7 +88,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data; tests that read it are skipped, loudly, where it is absent."""
-    folder = shared_data_folder()
-    if not folder.is_dir():
-        pytest.skip(f"REAL DATA ABSENT: {folder} (set CALIBRANT_DATA to the folder that holds it)")
-    return folder
+    return real_data()

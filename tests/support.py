@@ -18,8 +18,18 @@ CALIBRANT = Path(sys.executable).parent / "calibrant"
 
 
 def shared_data_folder() -> Path:
-    """Where the real data is."""
+    """Where the real data is, or would be: tests take the fixture `shared_data` instead."""
     return Path(os.environ.get("CALIBRANT_DATA", ROOT.parent / "shared" / "data"))
+
+
+def real_data() -> Path:
+    """Return the folder of real data; skip the test, loudly, where it is absent."""
+    import pytest
+
+    folder = shared_data_folder()
+    if not folder.is_dir():
+        pytest.skip(f"REAL DATA ABSENT: {folder} (set CALIBRANT_DATA to the folder that holds it)")
+    return folder
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from support import ROOT, call, shared_data_folder
+from support import ROOT, call, real_data, shared_data_folder
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 # An example, and the output that the page shows below it, where it does.
@@ -49,7 +49,13 @@ def run_console(body: str) -> str:
     return printed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def as_case(page: Path):
+    needs_data = any(needs for _, needs, _, _ in examples(page))
+    marks = [pytest.mark.data] if needs_data else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [as_case(page) for page in PAGES])
 def test_examples_run(page, tmp_path, monkeypatch):
     runnable = examples(page)
     if not runnable:
@@ -66,7 +72,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
         # Where a line is broken is up to the page.
         assert not shown or shown.split() == printed.split(), printed
     if left_out == len(runnable):
-        pytest.skip(f"REAL DATA ABSENT: all {left_out} examples need {shared_data_folder()}")
+        real_data()
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)

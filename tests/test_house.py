@@ -64,6 +64,20 @@ def test_no_file_is_longer_than_one_can_read():
     assert long == {}
 
 
+def test_only_the_fixture_leads_to_the_real_data():
+    """Any other way would fail where they are absent, and nobody with the data would see it."""
+    ways = ("shared_data_folder", "CALIBRANT_DATA", "ROOT.parent", '/ "shared"')
+    # These say where it is, or are told to leave out what needs it.
+    allowed = {"support.py", "test_docs.py", "test_house.py", "ecosystem/table_of_logs.py"}
+    tests = ROOT / "tests"
+    found = [
+        path.relative_to(tests).as_posix()
+        for path in tests.rglob("*.py")
+        if any(way in path.read_text(encoding="utf-8") for way in ways)
+    ]
+    assert set(found) <= allowed
+
+
 def function_lengths(source):
     """Return the lines of every function without its docstring, in order."""
     found = []

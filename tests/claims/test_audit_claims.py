@@ -116,7 +116,6 @@ def test_few_values_are_said():
     assert [w["id"] for w in document["data"]["warnings"]] == ["data.few_values"]
 
 
-@pytest.mark.data
 def test_mmlu_pro_names_the_data_problems_then_the_finding(shared_data):
     document = cal.audit(
         shared_data / "scores" / "mmlu_pro_16_models.parquet",

@@ -37,7 +37,6 @@ def _pairs(scores: pl.DataFrame, method: str, recorded: pl.DataFrame, column: st
     )
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("method", EXACT)
 def test_deepseek_paper_variant_row_by_row(
     method: str, recorded: pl.DataFrame, by_authors_rule: pl.DataFrame
@@ -48,7 +47,6 @@ def test_deepseek_paper_variant_row_by_row(
     assert gap.max() < 1e-12
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("method", JUDGED)
 def test_deepseek_paper_variant_but_for_the_judge(
     method: str, recorded: pl.DataFrame, by_authors_rule: pl.DataFrame
@@ -59,7 +57,6 @@ def test_deepseek_paper_variant_but_for_the_judge(
     assert gap.mean() < 0.005
 
 
-@pytest.mark.data
 def test_deepseek_semantic_entropy_is_the_frequency_form(
     recorded: pl.DataFrame, by_default: pl.DataFrame
 ) -> None:
@@ -69,7 +66,6 @@ def test_deepseek_semantic_entropy_is_the_frequency_form(
     assert found["confidence"].max() == 1.0
 
 
-@pytest.mark.data
 def test_deepseek_default_grades_the_verb_answer_itself(
     recorded: pl.DataFrame, by_default: pl.DataFrame
 ) -> None:
@@ -81,7 +77,6 @@ def test_deepseek_default_grades_the_verb_answer_itself(
     assert (found["answer"] != found["greedy_answer"]).sum() > 50
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("ids", "column"),
     [
@@ -97,7 +92,6 @@ def test_szhou_cluster_assignment_entropy(shared_data: Path, ids: str, column: s
     )
 
 
-@pytest.mark.data
 def test_open_qa_token_probabilities(shared_data: Path) -> None:
     recorded, scores = token_scores(shared_data)
     for method, expected in (
@@ -114,7 +108,6 @@ def test_open_qa_token_probabilities(shared_data: Path) -> None:
         assert (found["confidence"] - found["expected"]).abs().max() < 1e-6
 
 
-@pytest.mark.data
 def test_local_models_lack_only_what_was_not_drawn(shared_data: Path) -> None:
     draws, questions = local_draws(shared_data)
     few = questions["question_id"].gather_every(40)

@@ -308,7 +308,6 @@ def compare(ours: pl.DataFrame, reference, units) -> int:
     return checked
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("method", list(REFERENCES))
 def test_row_by_row(method: str, scored: pl.DataFrame, units) -> None:
     ours = scored.filter(pl.col("method") == method)
@@ -316,13 +315,11 @@ def test_row_by_row(method: str, scored: pl.DataFrame, units) -> None:
     assert checked > (30 if method == "verified_mass" else 150)
 
 
-@pytest.mark.data
 def test_eigv_of_lexical_similarity_row_by_row(world, units) -> None:
     ours = score_table(*world, methods=["eigv"], similarity="lexical").scores
     assert compare(ours, ref_eigv, units) > 150
 
 
-@pytest.mark.data
 def test_panel_row_by_row(world, shared_data: Path) -> None:
     verdicts = pl.read_parquet(shared_data / "local_models" / "p_true.parquet")
     others = verdicts.filter(pl.col("judge") != pl.col("author")).with_columns(

@@ -32,7 +32,6 @@ def _draws(recorded: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@pytest.mark.data
 def test_the_sample_is_of_every_file_and_of_every_recorded_number(
     shared_data: Path, recorded: pl.DataFrame
 ) -> None:
@@ -43,7 +42,6 @@ def test_the_sample_is_of_every_file_and_of_every_recorded_number(
     assert recorded["file"].value_counts()["count"].min() >= 23
 
 
-@pytest.mark.data
 def test_every_raw_text_gives_the_recorded_confidence(recorded: pl.DataFrame) -> None:
     tables = annotate(_draws(recorded))
     scored = score_table(*tables, methods=["self_ask_cand"], variant="paper")

@@ -13,7 +13,6 @@ from calibrant.inputs.log_files import logs_in
 from calibrant.records.convert import READERS, read_log, recognise
 from calibrant.verbs.import_logs import import_logs
 from ecosystem import frameworks, table_of_logs
-from support import shared_data_folder
 
 HERE = Path(__file__).parent
 FIXTURES = HERE / "fixtures"
@@ -84,13 +83,16 @@ def test_a_file_with_the_name_of_a_part_is_read_as_what_it_is(tmp_path):
     assert cal.audit(path, resamples=20)["results"][0]["n"] == 2
 
 
+def test_the_next_step_of_a_log_without_confidence_is_to_choose_one(shared_data):
+    without = shared_data / "logs" / "inspect" / "interim_version_3.eval"
+    assert import_logs(without)["next"]["command"] == "calibrant methods"
+
+
 def test_the_next_step_of_an_import_can_be_typed(tmp_path):
     log = FIXTURES / "promptfoo.json"
     assert import_logs(log)["next"]["command"] == f"calibrant audit {log}"
     out = tmp_path / "a study"
     assert import_logs(log, out)["next"]["command"] == f"calibrant audit '{out}'"
-    without = shared_data_folder() / "logs" / "inspect" / "interim_version_3.eval"
-    assert import_logs(without)["next"]["command"] == "calibrant methods"
     table = tmp_path / "t.csv"
     table.write_text("p,ok\n0.9,1\n0.3,0\n0.8,1\n")
     found = import_logs(table, confidence="p", correct="ok")
@@ -122,16 +124,16 @@ def test_totals_without_samples_are_named():
         cal.audit(path)
 
 
-def test_the_interim_inspect_layout_is_read():
-    path = shared_data_folder() / "logs" / "inspect" / "interim_version_3.eval"
+def test_the_interim_inspect_layout_is_read(shared_data):
+    path = shared_data / "logs" / "inspect" / "interim_version_3.eval"
     log = read_log(path)
     assert log.draws.select("question_id", "answer", "correct").rows() == [("0", "done", 0.0)]
     assert (log.expected, log.notes) == (1, ())
 
 
 @frameworks.needed
-def test_the_interim_layout_is_what_inspect_reads(tmp_path):
-    path = shared_data_folder() / "logs" / "inspect" / "interim_version_3.eval"
+def test_the_interim_layout_is_what_inspect_reads(tmp_path, shared_data):
+    path = shared_data / "logs" / "inspect" / "interim_version_3.eval"
     script = HERE / "read_with_inspect.py"
     frameworks.run("python", script, path, cwd=tmp_path, home=tmp_path)
     ours = read_log(path)
@@ -154,8 +156,8 @@ def test_the_log_says_how_many_samples_its_results_have(tmp_path):
     assert told in found.notes
 
 
-def test_the_page_tells_what_each_file_gives():
-    found = table_of_logs.table(shared_data_folder())
+def test_the_page_tells_what_each_file_gives(shared_data):
+    found = table_of_logs.table(shared_data)
     assert found == table_of_logs.written()
     assert all("Traceback" not in line and len(line) < 400 for line in found)
 
@@ -169,8 +171,8 @@ def test_every_kind_has_its_row_on_the_page():
     assert [kind for kind in READERS if sum(map(bool, rows[kind].split(" | "))) != 5] == []
 
 
-def test_every_shared_file_is_read_or_refused_in_one_line():
-    logs = shared_data_folder() / "logs"
+def test_every_shared_file_is_read_or_refused_in_one_line(shared_data):
+    logs = shared_data / "logs"
     for path in sorted(logs.rglob("*")):
         try:
             cal.audit(path, resamples=20)
@@ -181,8 +183,8 @@ def test_every_shared_file_is_read_or_refused_in_one_line():
             assert "cannot be read" not in rule
 
 
-def test_every_shared_log_is_read_as_what_it_is():
-    logs = shared_data_folder() / "logs"
+def test_every_shared_log_is_read_as_what_it_is(shared_data):
+    logs = shared_data / "logs"
     for folder in sorted((logs / "helm").iterdir()):
         assert recognise(folder).kind == "helm"
         with pytest.raises(InputError, match="placeholder"):

@@ -109,7 +109,6 @@ def test_bad_input_is_refused():
         TreeGroupingLoss(recalibration="plat").fit(x, f, y)
 
 
-@pytest.mark.data
 def test_uci_adult_poor_score_has_the_larger_grouping_loss(shared_data):
     table = pl.read_parquet(shared_data / "tabular" / "uci_adult_with_probs.parquet")
     features = table.select("age", "sex", "education_num", "marital_status", "hours_per_week")

@@ -55,14 +55,12 @@ def test_smooth_ece_equals_relplot_at_every_kind_of_grid(step):
     )
 
 
-@pytest.mark.data
 def test_smooth_ece_equals_relplot_on_real_data(shared_data):
     for name, confidence, correct in real_sets(shared_data):
         value = relplot_metrics.smECE(confidence, correct)
         assert metrics.smooth_ece(confidence, correct) == pytest.approx(value, abs=1e-9), name
 
 
-@pytest.mark.data
 def test_corp_equals_isotonic_regression_on_real_data(shared_data):
     for name, confidence, correct in real_sets(shared_data):
         fit = IsotonicRegression(out_of_bounds="clip").fit(confidence, correct).predict(confidence)
@@ -108,7 +106,6 @@ def test_normal_debiasing_is_the_limit_of_the_resampled_one():
     assert exact == pytest.approx(resampled, abs=3e-4)
 
 
-@pytest.mark.data
 def test_real_data_equal_uncertainty_calibration_where_definitions_coincide(shared_data):
     for name, confidence, correct in real_sets(shared_data):
         correct = correct.astype(int)

@@ -80,7 +80,6 @@ def test_label_free_input_is_refused_with_reason_and_next_step():
         require_labels(None)
 
 
-@pytest.mark.data
 def test_mmlu_models_are_verified_as_miscalibrated(shared_data):
     frame = pl.read_parquet(shared_data / "scores" / "mcq_5_benchmarks_7_models.parquet").filter(
         (pl.col("dataset") == "mmlu") & (pl.col("prompt") == "first"),

@@ -109,7 +109,6 @@ def test_bad_input_is_refused():
         leaderboard(uneven)
 
 
-@pytest.mark.data
 def test_leaderboard_of_mmlu_pro(shared_data):
     frame = pl.read_parquet(shared_data / "scores" / "mmlu_pro_16_models.parquet")
     frame = frame.sort("question_id")

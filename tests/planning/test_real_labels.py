@@ -1,11 +1,8 @@
 """Small versions of the studies on real labels."""
 
 import numpy as np
-import pytest
 
 from calibrant.planning import judged_estimates
-
-pytestmark = pytest.mark.data
 
 
 def test_judge_and_gold_cover_the_human_value(shared_data):

@@ -16,8 +16,6 @@ from calibrant.semantics import (
     same_partition,
 )
 
-pytestmark = pytest.mark.data
-
 
 @pytest.fixture(scope="module")
 def rows(shared_data):

@@ -241,7 +241,6 @@ def test_a_wrong_layout_name_is_answered_with_the_right_one(tmp_path):
         load_questions(path, layout="popqa")
 
 
-@pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "count", "layout"),
     [

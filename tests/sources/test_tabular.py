@@ -40,7 +40,6 @@ def test_what_is_refused():
         tabular_questions(ROWS, TabularTask("income", ">50K", "?", {"income": "{value}"}))
 
 
-@pytest.mark.data
 def test_adult(shared_data):
     path = shared_data / "tabular" / "uci_adult_with_probs.parquet"
     columns = [name for name in pl.read_parquet(path, n_rows=1).columns if name not in ("y",)]

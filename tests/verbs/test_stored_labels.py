@@ -3,7 +3,6 @@
 import datetime as dt
 import json
 import sqlite3
-import time
 
 import numpy as np
 import polars as pl
@@ -277,7 +276,7 @@ def test_a_policy_for_another_model_or_without_a_promise_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("every", ["hour", "day"])
-def test_a_row_of_the_year_9999_ends_quickly(every):
+def test_a_row_of_the_year_9999_makes_no_millions_of_periods(every):
     rng = np.random.default_rng(4)
     p = rng.beta(6, 2, 400)
     times = [dt.datetime(2024, 1, 1) + dt.timedelta(hours=k // 4) for k in range(400)]
@@ -285,9 +284,8 @@ def test_a_row_of_the_year_9999_ends_quickly(every):
     table = pl.DataFrame(
         {"confidence": p, "correct": (rng.random(400) < p).astype(int), "at": times}
     )
-    start = time.process_time()
     found = cal.monitor(table, time="at", every=every)["results"][0]
-    assert time.process_time() - start < 10
+    assert len(found["history"]) <= 100
     assert found["history"][-1]["when"].startswith("9999-12-31")
 
 

@@ -1,7 +1,5 @@
 """Log-probs are believed only where their tokens spell the text of the draw."""
 
-import time
-
 import pytest
 from aiohttp import web
 
@@ -56,15 +54,9 @@ def test_a_text_may_be_cut_at_its_stop():
     assert not spells(["Paris", " and", " Rome"], "Paris", stop=("END",))
 
 
-def test_long_tokens_take_time_that_grows_with_their_length():
-
-    def seconds(size):
-        started = time.perf_counter()
-        spells(["<|a|>" * size, "x"], "y" * size)
-        return time.perf_counter() - started
-
-    seconds(1_000)
-    assert seconds(200_000) < 50e-6 * 1_000_000
+def test_long_tokens_come_to_an_end():
+    """A million characters: work that grows with the square of the length would hang here."""
+    assert not spells(["<|a|>" * 200_000, "x"], "y" * 200_000)
 
 
 def answer(tokens, text="Paris"):

@@ -1,7 +1,6 @@
 """Every fault with every adapter: the run ends, and its table is the same or the draw is named."""
 
 import asyncio
-import time
 from collections import Counter
 
 import pytest
@@ -16,7 +15,6 @@ from clients.faults import FAULTS, KEPT, KEY, NAMED, SAME, STOPS
 from clients.server import Behaviour, Endpoint
 
 QUESTIONS = 4
-BOUND_S = 60.0
 
 
 def client_of(adapter, url, timeout_s):
@@ -151,9 +149,7 @@ def test_a_fault_ends_as_it_should(endpoint, good, tmp_path, adapter, name):
     endpoint.behaviour = behaviour = Behaviour()
     strike(behaviour, fault, adapter)
     path = tmp_path / "ledger.sqlite"
-    started = time.monotonic()
     outcomes, _, late, ended = ask(adapter, endpoint.url, path, timeout_s=fault.timeout_s)
-    assert time.monotonic() - started < BOUND_S
     calls = len(endpoint.calls)
     texts = {
         tag: outcome.draws[0].completion.text
