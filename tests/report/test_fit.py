@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from calibrant.core.document import plain
 from calibrant.report import render_text
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Number
 from calibrant.report.terminal import document_blocks
 from calibrant.report.terminal._fit import _wrapped, fitted
 from documents import KINDS, document_of
@@ -40,7 +41,7 @@ def test_every_line_fits_and_every_interval_is_whole(kind, width):
     for block in document_blocks(document):
         if isinstance(block, Paragraph):
             continue
-        cells = " ".join(cell for row in block.rows for cell in row[block.labels :])
+        cells = " ".join(str(cell) for row in block.rows for cell in row[block.labels :])
         shown = drawn(block, width)
         assert sorted(INTERVAL.findall(shown)) == sorted(
             [*INTERVAL.findall(cells), *INTERVAL.findall(" ".join((block.title, block.note)))]
@@ -56,13 +57,13 @@ def test_every_cell_is_shown_at_any_width(kind, width):
         shown = re.sub(r"[\s│┃]+", "", drawn(block, width))
         for row in block.rows:
             for cell in row[block.labels :]:
-                number = cell.split(" [")[0]
+                number = cell.head if isinstance(cell, Number) else str(cell)
                 assert re.sub(r"\s+", "", number) in shown, (block.title, cell)
 
 
 WIDE = Table(
     ("model", "verdict", *(f"metric {i}" for i in range(6))),
-    (("a-long-model-name-2026", "over confident", *["0.123 [0.100, 0.150]"] * 6),),
+    (("a-long-model-name-2026", "over confident", *[Number(0.123, 0.1, 0.15)] * 6),),
     title="Title",
     note="Note.",
     labels=2,
@@ -91,7 +92,8 @@ def test_a_narrow_terminal_gets_several_tables_with_the_names_repeated():
 
 
 def test_a_suffix_stays_with_its_number():
-    table = Table(("pair", *"abcdef"), (("x", *["-0.051 [-0.054, -0.049] tie"] * 6),))
+    tie = Number(-0.051, -0.054, -0.049, mark="tie")
+    table = Table(("pair", *"abcdef"), (("x", *[tie] * 6),))
     assert "-0.051 tie" in drawn(table, 110)
 
 
@@ -121,7 +123,7 @@ def test_a_table_without_rows_or_of_words_alone_is_drawn():
 
 
 def test_a_further_table_repeats_as_many_names_as_tell_its_rows_apart():
-    cell = "0.123 [0.100, 0.146]"
+    cell = Number(0.123, 0.1, 0.146)
     rows = tuple((model, method, *[cell] * 6) for model in "ab" for method in ("verb", "sem1"))
     table = Table(("model", "method", *(f"number {i}" for i in range(6))), rows, labels=2)
     text = drawn(table, 50)

@@ -14,8 +14,9 @@ from html_tags import tags_of
 import calibrant as cal
 from calibrant.report import render_html, render_markdown
 from calibrant.report.blocks import Table
+from calibrant.report.cells import Number
 from calibrant.report.figures import figures_of, save_figure
-from calibrant.report.terminal.evidence.semantic import _notes
+from calibrant.report.tables._semantic import _notes
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_hard_questions_are_named_by_their_text_and_shown_whole_when_asked():
         "Which of the many rivers of the north " + "<b>flows</b> " * 10 + "through the most towns?"
     )
     (table,) = [block for block in _notes(_hard_block(long)) if isinstance(block, Table)]
-    name = table.rows[0][0]
+    name = table.rows[0][0].words
     assert name.startswith("Which of the many rivers of the north ")
     assert name.endswith(" ... (q7)")
     assert len(name) <= 80 + len(" (q7)")
@@ -137,7 +138,7 @@ def page_of_table(table):
 
 
 def test_long_names_break_between_their_parts_and_stay_text():
-    table = Table(("model", "n"), (("a_b-<c>/d", "0.1 [0.0, 0.2] tie"),))
+    table = Table(("model", "n"), (("a_b-<c>/d", Number(0.1, 0, 0.2, digits=1, mark="tie")),))
     page = page_of_table(table)
     assert "a_<wbr>b-<wbr>&lt;c&gt;/<wbr>d</td>" in page
     assert '0.1<span class="interval"> [0.0, 0.2]</span> tie</td>' in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import share_cell
+from calibrant.report.cells import share_cell
 
 _NAMES = {"holm": "Holm"}
 _OWN_TESTS = 2

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from calibrant.core.document import kind_of
+from calibrant.report.cells import written
 from calibrant.report.page.screen import first_screen
 from calibrant.report.pictures.svg import standalone
 from calibrant.report.terminal import document_blocks
@@ -63,7 +64,7 @@ def _table(document: Mapping[str, Any]) -> str:
         return ""
     head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(f"<td>{escape(written(cell, 'half'))}</td>" for cell in row) + "</tr>"
         for row in table.rows[:_ROWS]
     )
     cut = len(table.rows) - _ROWS

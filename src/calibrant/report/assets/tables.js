@@ -1,9 +1,8 @@
 // -- tables ----------------------------------------------------------------------------------
 
 function cellValue(row, place) {
-  const text = row.cells[place].textContent.trim();
-  const number = parseFloat(text.replace(/,/g, ""));
-  return Number.isNaN(number) ? text : number;
+  const cell = row.cells[place];
+  return cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value);
 }
 function foldRows(table) {
   [...table.tBodies[0].rows].forEach((row, place) => row.classList.toggle("beyond", place >= table.dataset.shown));
@@ -28,8 +27,8 @@ function explanation(cell) {
   if (!table || !table.tHead) return null;
   const header = table.tHead.rows[0].cells[cell.cellIndex], term = header && header.dataset.term && byId(header.dataset.term);
   if (!term) return null;
-  const found = cell.textContent.match(/^(-?[\d.,]+) \[(-?[\d.,]+), (-?[\d.,]+)\]/);
-  const reading = found ? `Here ${found[1]}; the interval says that ${found[2]} to ${found[3]} is compatible with the data.` : `Here: ${cell.textContent.trim()}.`;
+  const interval = cell.querySelector(".interval");
+  const reading = interval ? `Here ${cell.firstChild.textContent}; the data are compatible with${interval.textContent.replace(/[[\]]/g, "").replace(",", " to")}.` : `Here: ${cell.textContent.trim()}.`;
   return { term, reading, row: cell.parentElement.cells[0].textContent.trim() };
 }
 function explainCell(cell) {

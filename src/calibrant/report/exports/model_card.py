@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import estimate_cell, share_cell
+from calibrant.report.cells import estimate_cell, share_cell
 from calibrant.report.terminal import render_markdown
 
 _NAMES = {
@@ -54,7 +54,8 @@ def model_index(
             estimate = entry["metrics"].get(name)
             if estimate is None or estimate["value"] is None:
                 continue
-            interval = estimate_cell(estimate).split(" ", 1)[1]
+            ends = estimate_cell(estimate).ends
+            interval = "[no interval]" if ends is None else f"[{', '.join(ends)}]"
             label = f"{title} ({entry['method']}), n = {entry['n']}, {_level(document)} {interval}"
             lines += [
                 f"    - type: {_quoted(name)}",

@@ -9,7 +9,7 @@ from typing import Any
 from calibrant.report.figures.figure import Figure
 from calibrant.report.figures.marks import tips
 from calibrant.report.figures.theme import GREY, PALETTE, frame
-from calibrant.report.terminal.evidence.multi_answer import coverage_words
+from calibrant.report.tables.multi_answer import coverage_words
 
 _METHODS_SHOWN = 7
 _ACCURACY = "(accuracy)"

@@ -13,10 +13,12 @@ from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.report.answers import claim_tone, headline
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Cell, Name, Number, Text
 from calibrant.report.figures import Figure, figures_note, figures_of
 from calibrant.report.glossary import explain, term_of
 from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import picture_of
+from calibrant.report.tables.audit import OF_ENTRIES
 from calibrant.report.terminal import document_blocks
 
 _TITLES = {
@@ -104,15 +106,10 @@ def _blocks(
     for block in document_blocks(document):
         if isinstance(block, Paragraph) and block.text in said:
             continue
-        if isinstance(block, Table) and kind == "audit" and _in_numbers(block, document):
+        if isinstance(block, Table) and kind == "audit" and block.name in OF_ENTRIES:
             continue
         found.append(block)
     return found
-
-
-def _in_numbers(block: Table, document: Mapping[str, Any]) -> bool:
-    semantic = any(name.startswith("Sem") for name in block.columns)
-    return bool(document["results"]) and block.columns[0].startswith("model") and not semantic
 
 
 def _figures(document: Mapping[str, Any]) -> list[Figure]:
@@ -133,7 +130,6 @@ def block_of(block: Paragraph | Table, name: str) -> dict[str, Any]:
         "folded": block.folded,
         "shown": _ROWS_SHOWN if len(block.rows) > _ROWS_SHOWN + 3 else len(block.rows),
         "rows": [[_cell(cell) for cell in row] for row in _filled(block)],
-        "whole": block.whole,
         "columns": [
             {
                 "name": column,
@@ -145,13 +141,15 @@ def block_of(block: Paragraph | Table, name: str) -> dict[str, Any]:
     }
 
 
-def _cell(text: str) -> dict[str, str]:
-    """Part a number from its interval, which is shown smaller beside it."""
-    head, mark, rest = text.partition(" [")
-    interval, end, tail = rest.partition("]")
-    if not (mark and end):
-        return {"text": text, "head": text, "interval": "", "tail": ""}
-    return {"text": text, "head": head, "interval": f" [{interval}]", "tail": tail}
+def _cell(cell: Cell) -> dict[str, Any]:
+    """Return a cell as the template takes it: an interval is shown smaller beside its number."""
+    if isinstance(cell, Number):
+        ends, tail = cell.ends, cell.tail
+        value = None if cell.value is None else f"{cell.value:.6g}"
+        return {"head": cell.head, "ends": ends, "tail": tail, "value": value}
+    if isinstance(cell, Text):
+        return {"head": cell.words, "whole": cell.whole}
+    return {"head": str(cell), "key": cell.id if isinstance(cell, Name) else None}
 
 
 def soft_breaks(text: str) -> Markup:
@@ -170,9 +168,9 @@ def soft_command(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[,_/])(?=[^,_/\s])", text))
 
 
-def _filled(block: Table) -> list[list[str]]:
+def _filled(block: Table) -> list[list[Cell]]:
     """Repeat a name that a terminal leaves out below itself: here rows are sorted and filtered."""
-    rows: list[list[str]] = []
+    rows: list[list[Cell]] = []
     for row in block.rows:
         cells = list(row)
         if rows and not cells[0] and block.labels > 1:

@@ -15,7 +15,9 @@ from rich.text import Text
 from calibrant.core.document import kind_of
 from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
+from calibrant.report import tables
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import written
 from calibrant.report.terminal._fit import fitted, safe_text
 from calibrant.report.terminal.compact import LISTS, MORE, compact_lines
 
@@ -27,9 +29,6 @@ __all__ = [
     "render_text",
     "terminal_blocks",
 ]
-
-
-_TOPICS = ("evidence", "planning", "collection")
 
 
 def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -53,10 +52,9 @@ LEAST_WIDTH = 20
 def kinds() -> dict[str, str]:
     """Return the kinds of documents that have tables, with the module of each."""
     return {
-        entry.name: f"{__name__}.{topic}.{entry.name}"
-        for topic in _TOPICS
-        for entry in pkgutil.iter_modules([f"{__path__[0]}/{topic}"])
-        if entry.name != "semantic" and not entry.name.startswith("_")
+        entry.name: f"{tables.__name__}.{entry.name}"
+        for entry in pkgutil.iter_modules(tables.__path__)
+        if not entry.name.startswith("_")
     }
 
 
@@ -142,7 +140,9 @@ def _markdown(block: Paragraph | Table) -> str:
     lines.append("| " + " | ".join(_escape(name) for name in block.columns) + " |")
     rule = ["---"] * block.labels + ["---:"] * (len(block.columns) - block.labels)
     lines.append("| " + " | ".join(rule) + " |")
-    lines.extend("| " + " | ".join(_escape(cell) for cell in row) + " |" for row in block.rows)
+    lines.extend(
+        "| " + " | ".join(_escape(written(cell)) for cell in row) + " |" for row in block.rows
+    )
     if block.note:
         lines.extend(["", _escape(block.note)])
     return "\n".join(lines)

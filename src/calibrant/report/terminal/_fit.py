@@ -14,10 +14,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from calibrant.report.blocks import Table
+from calibrant.report.cells import Form, written
 
 # What a terminal would obey instead of showing: control characters and turned directions.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_ESTIMATE = re.compile(r"(\S+) (\[[^\]]*\])(.*)", re.DOTALL)
 _PARTS = re.compile(r"[^/_\-]*[/_\-]+|[^/_\-]+")
 # Widths that the names of rows get before numbers are stacked.
 _NAME_WIDTH, _TEXT_WIDTH = 34, 26
@@ -57,31 +57,35 @@ def fitted(table: Table, width: int) -> list[RenderableType]:
     where that is still too wide, columns move to a further table.
     """
     look = _NARROW_LOOK if width < _NARROW else _WIDE_LOOK
-    rows = tuple(tuple(safe_text(cell) for cell in row) for row in table.rows)
-    table = replace(table, rows=rows, columns=tuple(map(safe_text, table.columns)))
-    for candidate in (table, _stacked(table)):
+    stacked = _written(table, "stacked")
+    for candidate in (_written(table, "whole"), stacked):
         widths = _widths(candidate, width, look)
         if widths is not None:
             return _drawn(candidate, _with_heads(candidate, widths, width, look), look)
     looks = dict.fromkeys((look, _NARROW_LOOK))
-    split = {look: _parts(_stacked(table), width, look) for look in looks}
+    split = {look: _parts(stacked, width, look) for look in looks}
     best = min(split, key=lambda look: len(split[look]))
     return [block for part in split[best] for block in _drawn(*part, best)]
 
 
-def _stacked(table: Table) -> Table:
-    """Put every interval below its number."""
-    rows = tuple(
-        tuple(
-            cell if place < table.labels else _ESTIMATE.sub(r"\1\3\n\2", cell)
-            for place, cell in enumerate(row)
-        )
-        for row in table.rows
-    )
-    return replace(table, rows=rows)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A table whose cells are spelled: widths are those of letters."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str
+    note: str
+    labels: int
 
 
-def _widths(table: Table, width: int, look: _Look) -> list[int] | None:
+def _written(table: Table, form: Form) -> _Written:
+    rows = tuple(tuple(safe_text(written(cell, form)) for cell in row) for row in table.rows)
+    columns = tuple(map(safe_text, table.columns))
+    return _Written(columns, rows, table.title, table.note, table.labels)
+
+
+def _widths(table: _Written, width: int, look: _Look) -> list[int] | None:
     """Return the width of every column, or None where they do not fit."""
     room = width - look.edge - look.between * len(table.columns)
     natural = [_widest(table, place) for place in range(len(table.columns))]
@@ -99,7 +103,7 @@ def _widths(table: Table, width: int, look: _Look) -> list[int] | None:
     ]
 
 
-def _with_heads(table: Table, widths: list[int], width: int, look: _Look) -> list[int]:
+def _with_heads(table: _Written, widths: list[int], width: int, look: _Look) -> list[int]:
     """Use what room is left for headers on one line."""
     spare = width - look.edge - look.between * len(widths) - sum(widths)
     for place, name in enumerate(table.columns):
@@ -110,7 +114,7 @@ def _with_heads(table: Table, widths: list[int], width: int, look: _Look) -> lis
     return widths
 
 
-def _least(table: Table, place: int) -> int:
+def _least(table: _Written, place: int) -> int:
     """Return the width below which the words of a column would be hard to read."""
     natural = _widest(table, place)
     if place == 0:
@@ -136,7 +140,7 @@ def shared_out(natural: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _by_length(table: Table, natural: Sequence[int], room: int) -> list[int]:
+def _by_length(table: _Written, natural: Sequence[int], room: int) -> list[int]:
     """Share the room out among words: the longest word of each column, the rest by length."""
     places = range(len(natural))
     given = [min(_longest_word(table, place), room // len(natural)) for place in places]
@@ -152,19 +156,19 @@ def _by_length(table: Table, natural: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _longest_word(table: Table, place: int) -> int:
+def _longest_word(table: _Written, place: int) -> int:
     words = [word for row in table.rows for word in row[place].split()]
     return max(map(cell_len, [*words, *table.columns[place].split()]), default=1)
 
 
-def _widest(table: Table, place: int) -> int:
+def _widest(table: _Written, place: int) -> int:
     """Return the width that a column takes: names on one line, headers broken between words."""
     cells = [line for row in table.rows for line in row[place].split("\n")]
     head = table.columns[place].split(" ")
     return max(map(cell_len, [*cells, *head]), default=1)
 
 
-def _parts(table: Table, width: int, look: _Look) -> list[tuple[Table, list[int]]]:
+def _parts(table: _Written, width: int, look: _Look) -> list[tuple[_Written, list[int]]]:
     """Share the columns out over several tables, each with the names of the rows."""
     natural = _widest(table, 0)
     tried = [_groups(table, min(natural, name), width, look) for name in _NAMES_IN_PARTS]
@@ -175,7 +179,7 @@ def _parts(table: Table, width: int, look: _Look) -> list[tuple[Table, list[int]
     ]
 
 
-def _groups(table: Table, name: int, width: int, look: _Look) -> list[list[int]]:
+def _groups(table: _Written, name: int, width: int, look: _Look) -> list[list[int]]:
     """Return which columns go together beside names of this width."""
     groups: list[list[int]] = [[]]
     keys = _keys(table)
@@ -192,7 +196,7 @@ def _groups(table: Table, name: int, width: int, look: _Look) -> list[list[int]]
     return groups
 
 
-def _keys(table: Table) -> int:
+def _keys(table: _Written) -> int:
     """Return how many of the first columns it takes to tell the rows apart."""
     for count in range(1, table.labels):
         if len({row[:count] for row in table.rows}) == len(table.rows):
@@ -200,14 +204,14 @@ def _keys(table: Table) -> int:
     return max(min(table.labels, len(table.columns) - 1), 1)
 
 
-def _own(table: Table, place: int, width: int) -> int:
+def _own(table: _Written, place: int, width: int) -> int:
     need = _least(table, place) if place < table.labels else _widest(table, place)
     return min(need, width // 2)
 
 
 def _part(
-    table: Table, places: Sequence[int], of: tuple[int, int], width: int, look: _Look
-) -> tuple[Table, list[int]]:
+    table: _Written, places: Sequence[int], of: tuple[int, int], width: int, look: _Look
+) -> tuple[_Written, list[int]]:
     number, parts = of
     chosen = [*range(_keys(table)), *places]
     made = replace(
@@ -223,7 +227,7 @@ def _part(
     return made, [max(min(_widest(made, 0), room), 1), *own]
 
 
-def _drawn(table: Table, widths: Sequence[int], look: _Look) -> list[RenderableType]:
+def _drawn(table: _Written, widths: Sequence[int], look: _Look) -> list[RenderableType]:
     """Return the table below a free line and its title, above its note, both in full width."""
     drawn = RichTable(
         box=look.box,

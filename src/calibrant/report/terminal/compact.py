@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +16,11 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.next_step import broken_command, next_step
+from calibrant.report.tables.audit import NAMED_METRICS
 from calibrant.report.terminal._fit import safe_text
-from calibrant.report.terminal.evidence.audit import NAMED_TITLE
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
 
@@ -34,7 +34,6 @@ _NEXT = "Next:  "
 _SENTENCES, _WARNINGS, _ROWS = 5, 2, 16
 _SENTENCES_OF_MANY = 3
 _NOTE = 3
-_ESTIMATE = re.compile(r"^(\S+)( %)? \[([^,\]]+), ([^\]]+)\](.*)$", re.DOTALL)
 _NAME_LEAST, _NAME_MOST = 12, 44
 
 
@@ -128,7 +127,6 @@ def _table(
     table = short_table(document, blocks)
     if table is None:
         return []
-    table = replace(table, rows=tuple(tuple(map(safe_text, row)) for row in table.rows))
     if sort is not None:
         table = _sorted(table, sort)
     cut = len(table.rows) - top
@@ -146,9 +144,8 @@ def _asked(
     if not any(entry.get("named_metrics") for entry in document["results"]):
         return []
     tables = (block for block in blocks if isinstance(block, Table))
-    table = next(block for block in tables if block.title == NAMED_TITLE)
-    rows = tuple(tuple(map(safe_text, row)) for row in table.rows[:_ROWS])
-    return [Text(), *_fitted(replace(table, rows=rows), width)]
+    table = next(block for block in tables if block.name == NAMED_METRICS)
+    return [Text(), *_fitted(replace(table, rows=table.rows[:_ROWS]), width)]
 
 
 def short_table(document: Mapping[str, Any], blocks: Sequence[Paragraph | Table]) -> Table | None:
@@ -166,49 +163,24 @@ def _sorted(table: Table, sort: str) -> Table:
         raise InputError(f"the table has no column {sort!r} to sort by", hint=hint)
     place = names.index(sort.lower())
 
-    def value(row: tuple[str, ...]) -> tuple[bool, float, str]:
-        found = re.match(r"[-+−]?[\d.,]+", row[place])
-        number = found and found[0].replace(",", "").replace("−", "-")
-        try:
-            return (False, float(number or "x"), "")
-        except ValueError:
-            return (True, 0.0, row[place])
+    def value(row: tuple[Cell, ...]) -> tuple[bool, float, str]:
+        cell = row[place]
+        if isinstance(cell, Number) and cell.value is not None:
+            return (False, cell.value, "")
+        return (True, 0.0, written(cell))
 
     return replace(table, rows=tuple(sorted(table.rows, key=value)))
 
 
 def _fitted(table: Table, width: int) -> list[Text]:
     """Draw the table in the richest form that fits: intervals, half-widths, or numbers alone."""
-    for form in (_whole, _half, _bare):
-        rows = [
-            [cell if place < table.labels else form(cell) for place, cell in enumerate(row)]
-            for row in table.rows
-        ]
+    forms: tuple[Form, ...] = ("whole", "half", "bare")
+    for form in forms:
+        rows = [[safe_text(written(cell, form)) for cell in row] for row in table.rows]
         widths = _widths(table.columns, rows, table.labels)
-        if sum(widths) + 2 * len(widths) <= width or form is _bare:
+        if sum(widths) + 2 * len(widths) <= width or form == forms[-1]:
             return _drawn(table.columns, rows, table.labels, width)
     return []
-
-
-def _whole(cell: str) -> str:
-    return cell
-
-
-def _half(cell: str) -> str:
-    found = _ESTIMATE.match(cell)
-    if not found:
-        return cell
-    try:
-        low, high = (float(found[end].replace(",", "")) for end in (3, 4))
-    except ValueError:
-        return cell
-    digits = len(found[1].partition(".")[2])
-    return f"{found[1]} ± {(high - low) / 2:.{digits}f}{found[2] or ''}{found[5]}"
-
-
-def _bare(cell: str) -> str:
-    found = _ESTIMATE.match(cell)
-    return cell if not found else f"{found[1]}{found[2] or ''}{found[5]}"
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> list[int]:

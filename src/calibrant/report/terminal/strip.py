@@ -13,8 +13,9 @@ from rich.text import Text
 from calibrant.core.errors import InputError
 from calibrant.core.method_words import method_legend
 from calibrant.core.registry import did_you_mean
-from calibrant.report.answers import claims_by_entry, claims_of, entry_tone, told
+from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, told
 from calibrant.report.blocks import Table
+from calibrant.report.cells import Cell, Name, Number
 from calibrant.report.names import cut_cells, short_names, told_apart
 from calibrant.report.terminal._fit import safe_text, shared_out
 
@@ -82,18 +83,27 @@ def audit_table(document: Mapping[str, Any]) -> Table:
     """Return the same rows without the strip, best first."""
     entries = _sorted(document, None)
     several = {name: len({str(e[name]) for e in entries}) > 1 for name in ("model", "method")}
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            _SLASH.join(_name(entry, several)),
-            _percent(_value(entry, "accuracy")),
-            _percent(_value(entry, "mean_confidence")),
-            _gap(entry),
-            _metric(entry, "ece"),
-            _metric(entry, "auroc"),
+            Name(entry_key(entry), _SLASH.join(_name(entry, several))),
+            *(
+                Number(_value(entry, name), unit="share", digits=0, missing="–")
+                for name in ("accuracy", "mean_confidence")
+            ),
+            _gap_cell(entry),
+            Number(_value(entry, "ece"), unit="points", digits=1, missing="–"),
+            Number(_value(entry, "auroc"), digits=2, missing="–"),
         )
         for entry in entries
     )
     return Table(("", "right", "says", "gap, points", "ECE, points", "AUROC"), rows)
+
+
+def _gap_cell(entry: Mapping[str, Any]) -> Number:
+    found = entry["metrics"].get("confidence_gap") or {}
+    ends = (found.get("low"), found.get("high"))
+    value = _value(entry, "confidence_gap")
+    return Number(value, *ends, unit="points", digits=1, signed=True, missing="–")
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from calibrant.claims.sem_ece import judge_limit_warning, sample_warnings
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell
 
 _ROLES = {
     "samples": "sampled answers",
@@ -59,14 +60,14 @@ def _grades(document: Mapping[str, Any]) -> Table:
     rows = tuple(
         (
             entry["model"],
-            f"{entry['questions']:,}",
-            f"{entry['draws']:,}",
-            f"{entry['classes']:,}",
-            f"{entry['right']:,}",
-            f"{entry['wrong']:,}",
-            f"{entry['ungraded']:,}",
-            f"{sum(entry['without_answer'].values()):,}",
-            f"{entry['several_right']:,}",
+            number_cell(entry["questions"]),
+            number_cell(entry["draws"]),
+            number_cell(entry["classes"]),
+            number_cell(entry["right"]),
+            number_cell(entry["wrong"]),
+            number_cell(entry["ungraded"]),
+            number_cell(sum(entry["without_answer"].values())),
+            number_cell(entry["several_right"]),
         )
         for entry in document["results"]
     )

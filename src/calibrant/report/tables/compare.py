@@ -7,7 +7,16 @@ from typing import Any
 
 from calibrant.core.method_words import method_name
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import (
+    Cell,
+    Number,
+    estimate_cell,
+    number_cell,
+    rank_cell,
+    said_cell,
+    share_cell,
+)
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import pairs_rule
 from calibrant.report.titles import named_table
@@ -76,11 +85,11 @@ def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
     rows = tuple(
         (
             str(entry["model"]),
-            str(entry["tier"]),
-            _ranks(entry["rank"]),
+            number_cell(entry["tier"]),
+            rank_cell(entry["rank"]["low"], entry["rank"]["high"]),
             estimate_cell(entry["score"]),
             share_cell(entry["accuracy"]),
-            f"{len(entry['beats'])}",
+            number_cell(len(entry["beats"])),
         )
         for entry in league["entries"]
     )
@@ -93,10 +102,6 @@ def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
         "1. Tiers, ranks and 'beats' rest on the scores over questions that two models share.",
         main=True,
     )
-
-
-def _ranks(rank: Mapping[str, int]) -> str:
-    return str(rank["low"]) if rank["low"] == rank["high"] else f"{rank['low']} to {rank['high']}"
 
 
 def _league(document: Mapping[str, Any]) -> Table:
@@ -131,7 +136,7 @@ def _league(document: Mapping[str, Any]) -> Table:
     )
 
 
-def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> str:
+def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> Number:
     """Return how many models are neither shown to be better nor worse calibrated than this one."""
     ties, others = 0, 0
     for pair in pairs:
@@ -139,7 +144,7 @@ def _tied_with(entry: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> 
         if same and entry["model"] in (pair["a"], pair["b"]):
             others += 1
             ties += pair["tie"]
-    return f"{ties} of {others}"
+    return said_cell(ties, f"{ties} of {others}")
 
 
 def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
@@ -180,25 +185,24 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-def _gap(pair: Mapping[str, Any], view: str) -> str:
-    cell = estimate_cell(pair["gaps"][view]["ece"])
-    if pair["better"][view] is not None:
-        return cell
-    return f"{cell} tie" if pair["ties"][view]["ece"] else f"{cell} alone"
+def _gap(pair: Mapping[str, Any], view: str) -> Number:
+    mark = "tie" if pair["ties"][view]["ece"] else "alone"
+    shown = pair["better"][view] is not None
+    return estimate_cell(pair["gaps"][view]["ece"], mark="" if shown else mark)
 
 
-def _equal_accuracy(pair: Mapping[str, Any]) -> str:
+def _equal_accuracy(pair: Mapping[str, Any]) -> Cell:
     gap = pair["gaps"].get("os_mean")
     return "" if gap is None else estimate_cell(gap["ece"])
 
 
 def _turns(part: Mapping[str, Any]) -> Table:
     summary = part["summary"]
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             f"turned round by {view.upper()}",
             estimate_cell(rate),
-            str(summary["resolved_reversals"][view]),
+            number_cell(summary["resolved_reversals"][view]),
         )
         for view, rate in summary["rates"].items()
     ]

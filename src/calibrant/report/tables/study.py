@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, number_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import money_cell, number_cell
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -16,7 +17,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     if document["prompts"]:
         parts.append(_prompts(document["prompts"]))
     if document["graders"]:
-        rows = tuple((name, f"{count:,}") for name, count in document["graders"].items())
+        rows = tuple((name, number_cell(count)) for name, count in document["graders"].items())
         parts.append(Table(("grader", "answers"), rows, title="Who graded"))
     versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
     parts.append(Paragraph(f"Made with {versions}."))
@@ -45,11 +46,11 @@ def _asked(entries: Sequence[Mapping[str, Any]]) -> Table:
         (
             str(entry["model"]),
             str(entry["purpose"]),
-            f"{entry['draws']:,}",
+            number_cell(entry["draws"]),
             number_cell(entry.get("prompt_tokens")),
             number_cell(entry.get("completion_tokens")),
             number_cell(entry.get("cut_off")),
-            "unknown" if entry.get("cost") is None else f"${entry['cost']:,.2f}",
+            money_cell(entry.get("cost")),
         )
         for entry in entries
     )
@@ -70,8 +71,8 @@ def _prompts(entries: Sequence[Mapping[str, Any]]) -> Table:
             ", ".join(entry["models"]),
             entry["system"],
             entry["user"],
-            str(entry["examples"]),
-            str(entry["max_tokens"]),
+            number_cell(entry["examples"]),
+            number_cell(entry["max_tokens"]),
         )
         for entry in entries
     )

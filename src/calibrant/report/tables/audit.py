@@ -6,13 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.answers import claims_of, headline, told
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, p_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import correction_sentence
-from calibrant.report.terminal.evidence.semantic import semantic_tables
+from calibrant.report.tables._semantic import semantic_tables
 from calibrant.report.titles import named_table
 
-NAMED_TITLE = "Metrics asked for by name"
+NAMED_METRICS = "named metrics"
+"""The name of the table of metrics that were asked for: the short view shows it too."""
+OF_ENTRIES = frozenset({"calibration", "scores", "ranking", "verification"})
+"""Names of tables with a row per audited confidence: a page has all of them in one of its own."""
 
 _CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
 _SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
@@ -78,7 +82,7 @@ def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any
         (
             _place(entry),
             _WORDS.get(entry["verdict"]["calibration"], entry["verdict"]["calibration"]),
-            f"{entry['n']:,}",
+            number_cell(entry["n"]),
             *(_metric(entry, name) for name in ("accuracy", "mean_confidence")),
             *(_metric(entry, name) for name, _ in _CALIBRATION),
         )
@@ -89,6 +93,7 @@ def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any
         (_subject(document), "verdict", "n", "accuracy", "confidence", *titles),
         rows,
         title=named_table("Audit", document),
+        name="calibration",
         note=f"{share_cell(document['level'])} intervals, {document['bins']} bins, "
         f"seed {document['seed']}",
         labels=2,
@@ -103,6 +108,7 @@ def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -
         (_subject(document), *(title for _, title in _SCORES)),
         rows,
         title="Scores and ranking",
+        name="scores",
         note="Brier, log loss and AURC: lower is better. AUROC: higher is better, 0.5 is chance.",
     )
 
@@ -113,7 +119,7 @@ def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, A
             _place(entry),
             name,
             *(
-                "-" if found[key] is None else number_cell(found[key])
+                number_cell(found[key], missing="-")
                 for key in ("value", "calibrated_mean", "calibrated_high")
             ),
         )
@@ -123,7 +129,8 @@ def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, A
     return Table(
         (_subject(document), "metric", "value", "if calibrated", "at most"),
         rows,
-        title=NAMED_TITLE,
+        title="Metrics asked for by name",
+        name=NAMED_METRICS,
         note="If calibrated: mean, and upper end, of what a calibrated model shows on these rows.",
         labels=2,
     )
@@ -132,13 +139,14 @@ def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, A
 def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     names = ("accuracy", "auroc", "aurc")
     rows = tuple(
-        (_place(entry), f"{entry['n']:,}", *(_metric(entry, name) for name in names))
+        (_place(entry), number_cell(entry["n"]), *(_metric(entry, name) for name in names))
         for entry in entries
     )
     return Table(
         (_subject(document), "n", "accuracy", "AUROC", "AURC"),
         rows,
         title="Scores that are not probabilities",
+        name="ranking",
         note="They rank answers; a calibration error exists only after --recalibrate.",
     )
 
@@ -150,7 +158,7 @@ def _subject(document: Mapping[str, Any]) -> str:
     return "model" + (" / method" if several else "") + (" / group" if grouped else "")
 
 
-def _metric(entry: Mapping[str, Any], name: str) -> str:
+def _metric(entry: Mapping[str, Any], name: str) -> Cell:
     if name not in entry["metrics"]:
         return "not a probability"
     return estimate_cell(entry["metrics"][name])
@@ -158,7 +166,7 @@ def _metric(entry: Mapping[str, Any], name: str) -> str:
 
 def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Table:
     several = any((entry.get("significance") or {}).get("tests", 0) > 2 for entry in results)
-    rows = tuple(
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             _place(entry),
             _cell(entry["verification"]["error_rate"]),
@@ -182,6 +190,7 @@ def _verification(document: Mapping[str, Any], results: Sequence[Mapping[str, An
         ),
         rows,
         title="What these labels can show",
+        name="verification",
         note=" ".join([_FLOORS, *dict.fromkeys(_steepness_notes(results))]),
     )
 
@@ -192,11 +201,11 @@ def _steepness_notes(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         f"L is undefined where {block['lipschitz_note']}."
         for block in blocks
-        if _cell(block["lipschitz"]) == "undefined" and block.get("lipschitz_note")
+        if _cell(block["lipschitz"]).value is None and block.get("lipschitz_note")
     ]
 
 
-def _p_values(entry: Mapping[str, Any], *, several: bool) -> tuple[str, ...]:
+def _p_values(entry: Mapping[str, Any], *, several: bool) -> tuple[Number, ...]:
     """Return p of perfect calibration, and its value corrected where there are several tests."""
     own = p_cell(entry["calibration_test"]["p_value"])
     if not several:
@@ -205,7 +214,7 @@ def _p_values(entry: Mapping[str, Any], *, several: bool) -> tuple[str, ...]:
     return own, p_cell(None if test is None else test["p_adjusted"])
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any) -> Number:
     return estimate_cell(value) if isinstance(value, Mapping) else number_cell(value)
 
 

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.words import count, percent, subject_name
-from calibrant.report.blocks import (
-    Paragraph,
-    Table,
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import (
+    Cell,
+    Number,
     estimate_cell,
+    number_cell,
     percent_cell,
     points_cell,
+    said_cell,
     share_cell,
 )
 from calibrant.report.left_out import rows_left_out
@@ -74,7 +77,7 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
     rows = tuple(
         (
             f"{entry['model']} / {entry['method']}" if several else entry["model"],
-            f"{entry['labelled']:,} of {entry['n']:,}",
+            said_cell(entry["labelled"], f"{entry['labelled']:,} of {entry['n']:,}"),
             percent_cell(entry["accuracy"]),
             share_cell(entry["mean_confidence"]),
             points_cell(entry["ece"], sign=False),
@@ -91,8 +94,9 @@ def _state(entries: list[dict[str, Any]], target: str) -> Table:
     )
 
 
-def _range(estimate: Mapping[str, Any]) -> str:
-    return f"{100 * estimate['low']:.1f} to {100 * estimate['high']:.1f}"
+def _range(estimate: Mapping[str, Any]) -> Number:
+    low, high = estimate["low"], estimate["high"]
+    return said_cell(high, f"{100 * low:.1f} to {100 * high:.1f}")
 
 
 def _judge(entry: Mapping[str, Any]) -> Table:
@@ -113,11 +117,11 @@ def _judge(entry: Mapping[str, Any]) -> Table:
     )
 
 
-def _judged_row(name: str, value: Mapping[str, Any]) -> tuple[str, ...]:
+def _judged_row(name: str, value: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         name,
         estimate_cell(value["combined"]),
         estimate_cell(value["gold_only"]),
-        f"{value['judge_only']:.3f}",
-        f"{value['gold_saved']:,}",
+        Number(value["judge_only"]),
+        number_cell(value["gold_saved"]),
     )

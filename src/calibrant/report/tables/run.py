@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.words import count as counted
-from calibrant.report.blocks import Paragraph, Table, estimate_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import estimate_cell, money_cell, number_cell
 
 _FAILURES_SHOWN = 5
 
@@ -61,12 +62,12 @@ def _plan(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         (
             row["model"],
             row["probe"],
-            f"{row['draws_wanted']:,}",
-            f"{row['draws_held']:,}",
-            f"{row['calls']:,}",
-            f"{row['prompt_tokens']:,}",
-            f"{row['completion_tokens']:,}",
-            _money(row["cost"]),
+            number_cell(row["draws_wanted"]),
+            number_cell(row["draws_held"]),
+            number_cell(row["calls"]),
+            number_cell(row["prompt_tokens"]),
+            number_cell(row["completion_tokens"]),
+            money_cell(row["cost"]),
         )
         for row in document["plan"]["rows"]
     ]
@@ -112,7 +113,7 @@ def _got(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         draws = entry["draws_new"] + entry["draws_cached"]
         tokens = entry["prompt_tokens"] + entry["completion_tokens"]
         priced = next(m["priced"] for m in document["models"] if m["model"] == entry["model"])
-        price = _money(entry["cost"]) if priced else "unknown cost"
+        price = money_cell(entry["cost"]) if priced else "unknown cost"
         parts.append(
             Paragraph(
                 f"{entry['model']}: {draws:,} draws, {entry['draws_cached']:,} from the ledger; "
@@ -157,7 +158,9 @@ def _failures(failures: Mapping[str, Any]) -> list[Paragraph | Table]:
     if not failures["count"]:
         return []
     reasons = Counter(entry["reason"] for entry in failures["shown"])
-    rows = tuple((reason, f"{count:,}") for reason, count in reasons.most_common(_FAILURES_SHOWN))
+    rows = tuple(
+        (reason, number_cell(count)) for reason, count in reasons.most_common(_FAILURES_SHOWN)
+    )
     title = f"{failures['count']:,} requests were set aside"
     return [Table(("reason", "times"), rows, title=title)]
 
@@ -170,7 +173,7 @@ def _scores(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         (
             entry["model"],
             entry["method"],
-            f"{entry['n']:,}",
+            number_cell(entry["n"]),
             estimate_cell(entry.get("accuracy"), digits=2),
             estimate_cell(entry.get("mean_confidence"), digits=2) if entry["probability"] else "-",
             estimate_cell(entry.get("ece"), digits=2) if entry["probability"] else "-",
@@ -198,11 +201,5 @@ def _not_scored(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return [Table(("model", "method", "because"), rows, title=title, labels=3, folded=True)]
 
 
-def _money(cost: float | None) -> str:
-    if cost is None:
-        return "unknown"
-    return f"${cost:,.2f}" if cost >= 0.01 or cost == 0 else f"${cost:.4f}"
-
-
 def _cost(cost: float | None) -> str:
-    return "at a cost that is unknown" if cost is None else f"for at most {_money(cost)}"
+    return "at a cost that is unknown" if cost is None else f"for at most {money_cell(cost)}"

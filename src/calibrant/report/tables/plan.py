@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.words import count, percent, points
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell
-from calibrant.report.terminal.evidence.leaderboard import blocks as leaderboard_blocks
-from calibrant.report.terminal.planning._theory import is_asked, theory_tables
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Number, estimate_cell, number_cell, said_cell
+from calibrant.report.tables._theory import is_asked, theory_tables
+from calibrant.report.tables.leaderboard import blocks as leaderboard_blocks
 
 _ALPHA = 0.05
 
@@ -64,7 +65,7 @@ def _labels_for_claim(plans: list[dict[str, Any]], entry: Mapping[str, Any]) -> 
             rows.append(
                 (
                     _named(plan, plans),
-                    points(error) if error else "calibrated",
+                    said_cell(error, points(error) if error else "calibrated"),
                     _labels(labels["one_look"]),
                     _labels(labels["all_looks"]),
                     _labels(labels["mean_used"]),
@@ -106,8 +107,8 @@ def _shown_by_labels(plans: list[dict[str, Any]]) -> Table:
     )
 
 
-def _below(value: float | None) -> str:
-    return "nothing" if value is None else f"below {points(value)}"
+def _below(value: float | None) -> Number:
+    return said_cell(value, "nothing" if value is None else f"below {points(value)}")
 
 
 def _named(plan: Mapping[str, Any], plans: list[dict[str, Any]]) -> str:
@@ -116,8 +117,8 @@ def _named(plan: Mapping[str, Any], plans: list[dict[str, Any]]) -> str:
     return " / ".join(str(plan[key]) for key in keys if plan.get(key) is not None)
 
 
-def _labels(value: int | None) -> str:
-    return "more than there are" if value is None else f"{value:,}"
+def _labels(value: int | None) -> Number:
+    return number_cell(value, missing="more than there are")
 
 
 def _headline(entry: Mapping[str, Any]) -> str:
@@ -157,8 +158,8 @@ def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) ->
     return Table(("what is checked", *fields), cells, title=title, note=note)
 
 
-def _cell(value: float | int | None) -> str:
-    return "impossible" if value is None else number_cell(value, digits=4)
+def _cell(value: float | None) -> Number:
+    return number_cell(value, digits=4, missing="impossible")
 
 
 def _preset(preset: Mapping[str, Any]) -> str:
@@ -195,7 +196,7 @@ def _measured(blocks: list[dict[str, Any]]) -> Table:
                 estimate_cell(found["error_rate"], digits=2),
                 estimate_cell(found["lipschitz"], digits=1),
                 estimate_cell(found["passive_floor"], digits=2),
-                f"{found['resolution']['half_width']:.3f}",
+                Number(found["resolution"]["half_width"]),
                 _shown(block),
             )
         )

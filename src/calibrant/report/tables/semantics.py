@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell, share_cell
 
 _EXAMPLES = 5
 _LETTERS = 60
@@ -53,7 +54,7 @@ def _judge(document: Mapping[str, Any]) -> Paragraph:
 def _counts(title: str, first: str, counts: Mapping[str, int]) -> Table:
     total = sum(counts.values())
     rows = tuple(
-        (str(name), f"{n:,}", share_cell(n / total, digits=1)) for name, n in counts.items()
+        (str(name), number_cell(n), share_cell(n / total, digits=1)) for name, n in counts.items()
     )
     return Table((first, "answers", "share"), rows, title=title)
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, percent_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import (
+    Number,
+    estimate_cell,
+    number_cell,
+    percent_cell,
+    rank_cell,
+    share_cell,
+)
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -15,9 +23,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     rows = tuple(
         (
             entry["model"],
-            str(entry["rank"]),
-            _ranks(entry),
-            str(entry["group"]),
+            number_cell(entry["rank"]),
+            rank_cell(entry["rank_low"], entry["rank_high"]),
+            number_cell(entry["group"]),
             _measured(entry[metric], metric),
             share_cell(unstable["models"][entry["model"]]),
         )
@@ -45,10 +53,5 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     ]
 
 
-def _measured(estimate: Mapping[str, Any], metric: str) -> str:
+def _measured(estimate: Mapping[str, Any], metric: str) -> Number:
     return percent_cell(estimate) if metric == "accuracy" else estimate_cell(estimate)
-
-
-def _ranks(entry: Mapping[str, Any]) -> str:
-    low, high = entry["rank_low"], entry["rank_high"]
-    return str(low) if low == high else f"{low} to {high}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import said_cell
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -14,7 +15,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         (
             entry["name"],
             "yes" if entry["fetched"] else "no",
-            f"{entry['bytes'] / 1e6:.0f} MB",
+            said_cell(entry["bytes"], f"{entry['bytes'] / 1e6:.0f} MB"),
             entry["licence"],
             entry["about"],
         )

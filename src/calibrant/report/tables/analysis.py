@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.terminal.collection._parts import part_name, reason_text
+from calibrant.report.tables._parts import part_name, reason_text
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:

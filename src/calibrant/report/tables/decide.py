@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, number_cell, percent_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell, percent_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 
 _SHOWN = 10
@@ -34,7 +35,7 @@ def _overview(entries: Sequence[Mapping[str, Any]]) -> Table:
     rows = [
         (
             " / ".join(str(entry[key]) for key in keys),
-            "never" if entry["threshold"] is None else number_cell(entry["threshold"]),
+            number_cell(entry["threshold"], missing="never"),
             share_cell(_share(entry)),
             percent_cell(entry["error"]) if _share(entry) else "",
         )
@@ -74,10 +75,7 @@ def _curve(entry: Mapping[str, Any]) -> Table:
 
 def _more(entry: Mapping[str, Any]) -> Table:
     rows = [
-        (
-            "no limit" if point["labels"] is None else f"{point['labels']:,}",
-            share_cell(point["share"]),
-        )
+        (number_cell(point["labels"], missing="no limit"), share_cell(point["share"]))
         for point in entry["more_labels"]
     ]
     return Table(("labels", "answered"), tuple(rows), "What more labels would likely allow")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, percent_cell, points_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell, percent_cell, points_cell, said_cell
 from calibrant.report.left_out import rows_left_out
 
 _LAST = 12
@@ -55,11 +56,11 @@ def _history(entry: Mapping[str, Any], *, named: bool, main: bool) -> Table:
     rows = tuple(
         (
             row["when"] + (" ALARM" if row["alarm"] else ""),
-            f"{row['n']:,}",
+            number_cell(row["n"]),
             percent_cell(row["accuracy"]),
             percent_cell(row["mean_confidence"]),
             points_cell(row["gap"]),
-            f"{row['capital']:.3g}" if row["capital"] < 1e6 else "> 1e6",
+            said_cell(row["capital"], f"{row['capital']:.3g}" if row["capital"] < 1e6 else "> 1e6"),
         )
         for row in entry["history"][-_LAST:]
     )

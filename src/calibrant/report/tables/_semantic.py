@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, cut_text, estimate_cell, number_cell
+from calibrant.report.blocks import Paragraph, Table, cut_text
+from calibrant.report.cells import Cell, Number, Text, estimate_cell, number_cell, said_cell
 
 _HARD_SHOWN = 5
 _LETTERS_OF_ANSWER = 40
@@ -18,7 +19,7 @@ def semantic_tables(blocks: Sequence[Mapping[str, Any]]) -> list[Paragraph | Tab
     rows = tuple(
         (
             _name(block),
-            f"{block['questions']:,} x {block['draws']}",
+            said_cell(block["questions"], f"{block['questions']:,} x {block['draws']}"),
             estimate_cell(block["accuracy"]),
             estimate_cell(block["sem1"]),
             estimate_cell(block["sem2"]),
@@ -61,9 +62,9 @@ def _name(block: Mapping[str, Any]) -> str:
     return ", ".join([str(block["model"]), *groups])
 
 
-def _floor(block: Mapping[str, Any]) -> str:
-    found = (block.get("noise_floor") or {}).get("sem2")
-    return "not tested" if found is None else number_cell(found["floor"])
+def _floor(block: Mapping[str, Any]) -> Number:
+    found = (block.get("noise_floor") or {}).get("sem2") or {"floor": None}
+    return number_cell(found["floor"], missing="not tested")
 
 
 def _notes(block: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -103,15 +104,9 @@ def _clustering(block: Mapping[str, Any]) -> list[str]:
 
 def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
     """Return the questions by their text, with their id; ids alone where there is no text."""
-    names = [_question(row) for row in hard]
-    whole = {
-        name: f"{row['question_id']}: {row['text'][:_LETTERS_KEPT]}"
-        for name, row in zip(names, hard, strict=True)
-        if row.get("text") and len(row["text"]) > _LETTERS_OF_QUESTION
-    }
     rows = tuple(
         (
-            name,
+            _question(row),
             "; ".join(
                 f"{cut_text(a['answer'], _LETTERS_OF_ANSWER)} ({a['draws']})"
                 for a in row.get("answers", [])
@@ -121,18 +116,21 @@ def _hardest(model: str, hard: Sequence[Mapping[str, Any]]) -> Table:
             number_cell(row["margin"]),
             row["regime"],
         )
-        for name, row in zip(names, hard, strict=True)
+        for row in hard
     )
     return Table(
         ("question", "answers (draws)", "Sem1", "Sem2", "margin", "regime"),
         rows,
         title=f"{model}: where the mode is least settled",
         labels=2,
-        whole=whole,
     )
 
 
-def _question(row: Mapping[str, Any]) -> str:
-    if not row.get("text"):
-        return str(row["question_id"])
-    return f"{cut_text(row['text'], _LETTERS_OF_QUESTION)} ({row['question_id']})"
+def _question(row: Mapping[str, Any]) -> Cell:
+    text, name = row.get("text"), str(row["question_id"])
+    if not text:
+        return name
+    words = f"{cut_text(text, _LETTERS_OF_QUESTION)} ({name})"
+    if len(text) <= _LETTERS_OF_QUESTION:
+        return words
+    return Text(words, f"{name}: {text[:_LETTERS_KEPT]}")

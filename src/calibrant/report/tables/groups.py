@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import (
-    Paragraph,
-    Table,
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import (
+    Number,
     estimate_cell,
     number_cell,
     points_cell,
+    said_cell,
     share_cell,
 )
 from calibrant.report.left_out import rows_left_out
@@ -47,9 +48,9 @@ def _across(rows: list[Mapping[str, Any]]) -> Table:
         tuple(
             (
                 row["rule"],
-                f"{len(row['models'])} of {row['of']}",
-                f"{row['over_confident']}",
-                f"{100 * row['mean_gap']:+.1f}",
+                said_cell(len(row["models"]), f"{len(row['models'])} of {row['of']}"),
+                number_cell(row["over_confident"]),
+                _points(row["mean_gap"]),
             )
             for row in rows[:_ROWS]
         ),
@@ -86,10 +87,10 @@ def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
     rows = [
         (
             group["rule"],
-            f"{group['n']:,}",
+            number_cell(group["n"]),
             share_cell(group["mean_confidence"]),
             share_cell(group["rate"]),
-            f"{100 * group['gap']:+.1f}",
+            _points(group["gap"]),
             points_cell(group["beyond"]),
             _mark(group),
             *([group.get("echo_of") or ""] if echoes else []),
@@ -116,6 +117,10 @@ def _groups(entry: Mapping[str, Any], *, named: bool) -> Table:
         note=note,
         main=True,
     )
+
+
+def _points(gap: float) -> Number:
+    return Number(gap, unit="points", digits=1, signed=True)
 
 
 def _mark(group: Mapping[str, Any]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from calibrant.claims.words import count, points, points_range
 from calibrant.report.blocks import Table
+from calibrant.report.cells import Cell, Number, number_cell, said_cell
 
-Row = tuple[str, ...]
+Row = tuple[Cell, ...]
 
 
 def is_asked(found: Mapping[str, Any]) -> bool:
@@ -44,17 +45,12 @@ def theory_tables(found: Mapping[str, Any]) -> list[Table]:
 
 
 def _horizon(found: Mapping[str, Any]) -> Iterator[Row]:
-    asked = "largest size still verified"
-    yield (asked, f"{found['passive']:,.3g}", f"{found['active']:,.3g}")
+    sizes = (said_cell(found[kind], f"{found[kind]:,.3g}") for kind in ("passive", "active"))
+    yield ("largest size still verified", *sizes)
 
 
 def _scaling(found: Mapping[str, Any]) -> Iterator[Row]:
-    labels = f"{found['labels']:,.0f}"
-    yield (
-        f"labels at size {found['size']:,.3g}",
-        "",
-        labels,
-    )
+    yield (f"labels at size {found['size']:,.3g}", "", Number(found["labels"], unit="count"))
 
 
 def _dynamics(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -74,13 +70,13 @@ def _dynamics(found: Mapping[str, Any]) -> Iterator[Row]:
 def _transfer(found: Mapping[str, Any]) -> Iterator[Row]:
     yield (
         f"labels for a shift of {points(found['shift'])}",
-        f"{found['labels']:,}",
+        number_cell(found["labels"]),
         "",
     )
 
 
 def _effective(found: float) -> Iterator[Row]:
-    yield ("worth, in independent labels", f"{found:,.0f}", "")
+    yield ("worth, in independent labels", Number(found, unit="count"), "")
 
 
 def _robustness(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -101,7 +97,7 @@ def _published(found: Mapping[str, Any]) -> Iterator[Row]:
     told = f"{100 * gap['value']:+.1f} ({points_range(gap['low'], gap['high'])}) points"
     yield ("difference of the scores, 95 % interval", told)
     if found["labels_needed"] is not None:
-        yield ("questions to tell it from 0", f"{found['labels_needed']:,}")
+        yield ("questions to tell it from 0", number_cell(found["labels_needed"]))
 
 
 def _temperature(found: list[Mapping[str, Any]]) -> Iterator[Row]:

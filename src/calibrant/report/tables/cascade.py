@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, percent_cell, points_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Number, percent_cell, points_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 
 _NOTE = (
@@ -88,7 +89,7 @@ def _points(entry: Mapping[str, Any]) -> Table:
     )
 
 
-def _cost(found: Mapping[str, Any], point: str) -> str:
+def _cost(found: Mapping[str, Any], point: str) -> Number:
     if point.startswith("budget"):
         return share_cell(found["relative_cost"]["value"])
     return percent_cell(found["relative_cost"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, number_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell, share_cell
 
 _SHOWN = 10
 
@@ -56,7 +57,7 @@ def _second_look(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 
 def _agreement(both: Mapping[str, Any]) -> Table:
-    kappa = "undefined: nobody varies" if both["kappa"] is None else f"{both['kappa']:.2f}"
+    kappa = number_cell(both["kappa"], digits=2, missing="undefined: nobody varies")
     row = (number_cell(both["questions"]), share_cell(both["equal"]), kappa)
     return Table(("judged by two people", "equal verdicts", "kappa"), (row,), labels=0)
 

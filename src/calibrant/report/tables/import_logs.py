@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from calibrant.report.blocks import Paragraph, Table, number_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Cell, Number, number_cell
 
 _PROBLEMS_SHOWN = 20
 _LOGS_SIDE_BY_SIDE = 3
@@ -57,24 +59,25 @@ def _logs(results: Sequence[Mapping[str, Any]]) -> Table:
     return Table(("log", *kept), rows, title="Logs", labels=3)
 
 
-def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:
+def _cells(entry: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         entry["kind"],
         ", ".join(str(name or "not named") for name in entry["models"]),
         ", ".join(map(str, entry["tasks"])),
-        f"{entry['questions']:,}",
-        f"{entry['draws']:,}",
+        number_cell(entry["questions"]),
+        number_cell(entry["draws"]),
         _expected(entry),
-        f"{sum(entry['ungraded'].values()):,}",
-        f"{entry['unreadable']:,}",
+        number_cell(sum(entry["ungraded"].values())),
+        number_cell(entry["unreadable"]),
     )
 
 
-def _expected(entry: Mapping[str, Any]) -> str:
+def _expected(entry: Mapping[str, Any]) -> Number:
     """Return how much the log says it holds, with its unit: a question may have many draws."""
-    if entry["expected"] is None:
-        return "not stated"
-    return f"{number_cell(entry['expected'])} {entry.get('expected_unit', '')}".strip()
+    return replace(
+        number_cell(entry["expected"], missing="not stated"),
+        mark="" if entry["expected"] is None else entry.get("expected_unit", ""),
+    )
 
 
 def _short_names(sources: Sequence[str]) -> list[str]:
@@ -89,8 +92,8 @@ def _scores(scores: Sequence[Mapping[str, Any]]) -> Table:
             str(entry["model"] or "not named"),
             str(entry["method"]),
             "a probability" if entry["probability"] else "ranks only",
-            f"{entry['n']:,}",
-            f"{entry['graded']:,}",
+            number_cell(entry["n"]),
+            number_cell(entry["graded"]),
         )
         for entry in scores
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Cell, said_cell
 
 _ABOUT = {
     "modal": "most frequent answer",
@@ -74,12 +75,12 @@ def _for_study(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 
 def _usable(results: Sequence[Mapping[str, Any]], models: list[str]) -> Table:
-    cells: dict[str, dict[str, str]] = {}
+    cells: dict[str, dict[str, Cell]] = {}
     for entry in results:
         if entry["available"]:
             ready = entry["questions"] - entry["missing"]
-            text = f"{ready:,} of {entry['questions']:,}"
-            cells.setdefault(entry["method"], {})[entry["model"]] = text
+            cell = said_cell(ready, f"{ready:,} of {entry['questions']:,}")
+            cells.setdefault(entry["method"], {})[entry["model"]] = cell
     rows = tuple(
         (method, *(ours.get(model, "not available") for model in models))
         for method, ours in cells.items()

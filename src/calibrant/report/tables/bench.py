@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.bench import fewer_questions
-from calibrant.report.blocks import Paragraph, Table, number_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -46,7 +47,9 @@ def _filters(filters: list[Mapping[str, Any]]) -> Table:
         stages = " > ".join(f"{number:,}" for number in entry["subjects"].values())
         first = (entry["domain"], entry["relation"], stages)
         reasons = [(item["reason"], number_cell(item["number"])) for item in entry["dropped"]]
-        for position, (reason, number) in enumerate(reasons or [("nothing dropped", "0")]):
+        for position, (reason, number) in enumerate(
+            reasons or [("nothing dropped", number_cell(0))]
+        ):
             rows.append((*(first if position == 0 else ("", "", "")), reason, number))
     return Table(
         ("domain", "relation", "subjects", "dropped because", "number"),

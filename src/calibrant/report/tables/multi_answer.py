@@ -9,7 +9,8 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.blocks import Paragraph, Table, estimate_cell, number_cell, share_cell
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import Cell, estimate_cell, number_cell, share_cell
 from calibrant.report.left_out import rows_left_out
 from calibrant.report.multiplicity import UNCORRECTED
 
@@ -91,8 +92,8 @@ def _mixes(model: str, entries: Sequence[Mapping[str, Any]], document: Mapping[s
         cells = []
         for part in entry["mixes"]:
             test = tests.get(tuple(part["mix"]))
-            mark = " *" if test is not None and _sure(test, document) else ""
-            cells.append(estimate_cell(part["auroc"], digits=2) + mark)
+            mark = "*" if test is not None and _sure(test, document) else ""
+            cells.append(estimate_cell(part["auroc"], digits=2, mark=mark))
         ece = entry["mixes"][-1]["ece"]
         rows.append((entry["method"], *cells, _error(ece)))
     left_out = sorted({name for e in entries for part in e["mixes"] for name in part["left_out"]})
@@ -110,15 +111,19 @@ def _mixes(model: str, entries: Sequence[Mapping[str, Any]], document: Mapping[s
     )
 
 
-def _error(ece: Mapping[str, Any] | None) -> str:
+def _error(ece: Mapping[str, Any] | None) -> Cell:
     return "no probability" if ece is None else estimate_cell(ece, digits=2)
 
 
 def _coverage(document: Mapping[str, Any]) -> Table:
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for entry in document["coverage"]:
         counts = entry.get("questions") or []
-        cells = (str(entry["model"]), str(entry["k"]), estimate_cell(entry["coverage"], digits=2))
+        cells = (
+            str(entry["model"]),
+            number_cell(entry["k"]),
+            estimate_cell(entry["coverage"], digits=2),
+        )
         rows.append((*cells, *(number_cell(count) for count in counts)))
     counted = [f"{n}{' or more' if n == _MANY else ''}" for n in range(_MANY + 1)]
     columns = ("model", "k", "known answers", *counted)
@@ -193,7 +198,7 @@ def coverage_words(rule: Mapping[str, Any]) -> str:
 
 
 def _tuning(tuning: Sequence[Mapping[str, Any]]) -> Table:
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     reasons: dict[str, int] = {}
     for entry in tuning:
         if entry["threshold"] is None:

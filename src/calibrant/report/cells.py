@@ -1,0 +1,228 @@
+"""What a table holds: numbers with their intervals, names and words, each writer spells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+# The least p-value that the law of the error tells apart.
+_LEAST_P = 1e-10
+
+Unit = Literal["share", "points", "probability", "p", "count", "money", "seconds"]
+Form = Literal["whole", "stacked", "half", "bare"]
+"""An interval beside its number, below it, as half its width, or left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, the ends of its interval, and what it counts.
+
+    `mark`: a word or sign that belongs to it (``tie``). `missing`: what is said without a value.
+    `words`: how it is said where digits alone would not do (``3 of 12``).
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    unit: Unit = "probability"
+    digits: int = 3
+    signed: bool = False
+    mark: str = ""
+    missing: str = "undefined"
+    words: str = ""
+
+    @property
+    def head(self) -> str:
+        """Return the number alone, with its unit."""
+        if self.value is None:
+            return self.missing
+        return self.words or self._signed(self.value) + self._percent
+
+    @property
+    def ends(self) -> tuple[str, str] | None:
+        """Return the ends of the interval as they are written; None where one is not known."""
+        if self.value is None or self.low is None or self.high is None:
+            return None
+        return self._plain(self.low), self._plain(self.high)
+
+    @property
+    def tail(self) -> str:
+        """Return its mark, parted from what stands before it."""
+        return f" {self.mark}" if self.mark else ""
+
+    def write(self, form: Form = "whole") -> str:
+        """Return the number in one of the forms that differ by their width.
+
+        Examples
+        --------
+        >>> number = Number(0.731, 0.68, 0.77, "share", digits=1)
+        >>> [number.write(form) for form in ("whole", "half", "bare")]
+        ['73.1 % [68.0, 77.0]', '73.1 ± 4.5 %', '73.1 %']
+        """
+        ends = self.ends
+        if ends is None or form == "bare":
+            return self.head + self.tail
+        if form == "half":
+            half = self._plain(((self.high or 0.0) - (self.low or 0.0)) / 2)
+            return f"{self._signed(self.value or 0.0)} ± {half}{self._percent}{self.tail}"
+        interval = f"[{', '.join(ends)}]"
+        if form == "stacked":
+            return f"{self.head}{self.tail}\n{interval}"
+        return f"{self.head} {interval}{self.tail}"
+
+    def __str__(self) -> str:
+        return self.write()
+
+    @property
+    def _percent(self) -> str:
+        return " %" if self.unit == "share" else ""
+
+    def _signed(self, value: float) -> str:
+        return self._plain(value, sign="+" if self.signed else "")
+
+    def _plain(self, value: float, sign: str = "") -> str:
+        if self.unit in ("share", "points"):
+            return f"{100 * value:{sign}.{self.digits}f}"
+        if self.unit == "p":
+            return _p_words(value)
+        if self.unit == "money":
+            return f"${value:,.2f}" if value >= 0.01 or value == 0 else f"${value:.4f}"
+        if self.unit == "seconds":
+            return f"{value:.{self.digits}f} s"
+        if self.unit == "count":
+            return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
+        return f"{value:{sign}.{self.digits}f}"
+
+
+def _p_words(value: float) -> str:
+    if value <= _LEAST_P:
+        return "<1e-10"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What a row or column is about: its id in the document, and the words that are shown."""
+
+    id: str
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Words that were cut to fit a line, and the whole of them, which a page shows when asked."""
+
+    words: str
+    whole: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+Cell = str | Number | Name | Text
+
+
+def written(cell: Cell, form: Form = "whole") -> str:
+    """Return a cell as text."""
+    return cell.write(form) if isinstance(cell, Number) else str(cell)
+
+
+def number_cell(value: float | None, *, digits: int = 3, missing: str = "undefined") -> Number:
+    """Return a number without an interval: a whole one is a count.
+
+    Examples
+    --------
+    >>> str(number_cell(None)), str(number_cell(0.12345)), str(number_cell(1200))
+    ('undefined', '0.123', '1,200')
+    """
+    unit: Unit = "count" if isinstance(value, int) else "probability"
+    return Number(value, unit=unit, digits=digits, missing=missing)
+
+
+def estimate_cell(estimate: Mapping[str, Any] | None, *, digits: int = 3, mark: str = "") -> Number:
+    """Return an estimate with its interval; that it has none is said.
+
+    Examples
+    --------
+    >>> str(estimate_cell({"value": 0.1, "low": 0.08, "high": 0.13}))
+    '0.100 [0.080, 0.130]'
+    """
+    found = _of(estimate, Number(None, digits=digits, mark=mark))
+    if found.value is None or found.ends is not None:
+        return found
+    return replace(found, low=None, high=None, mark=f"[no interval]{found.tail}")
+
+
+def share_cell(share: float | None, *, digits: int = 0) -> Number:
+    """Return a share in percent.
+
+    Examples
+    --------
+    >>> str(share_cell(0.731)), str(share_cell(0.00412, digits=1)), str(share_cell(None))
+    ('73 %', '0.4 %', 'undefined')
+    """
+    return Number(share, unit="share", digits=digits)
+
+
+def percent_cell(estimate: Mapping[str, Any] | None) -> Number:
+    """Return an estimated share in percent, with its interval."""
+    return _of(estimate, Number(None, unit="share", digits=1))
+
+
+def points_cell(estimate: Mapping[str, Any] | None, *, sign: bool = True) -> Number:
+    """Return an estimated difference of shares in points, with its interval.
+
+    Examples
+    --------
+    >>> str(points_cell({"value": 0.0312, "low": -0.01, "high": 0.08}))
+    '+3.1 [-1.0, 8.0]'
+    """
+    return _of(estimate, Number(None, unit="points", digits=1, signed=sign))
+
+
+def p_cell(p_value: float | None) -> Number:
+    """Return a p-value: small ones by their size, the least one as a bound.
+
+    Examples
+    --------
+    >>> [str(p_cell(p)) for p in (0.0312, 0.00004, 1e-10, None)]
+    ['0.031', '4e-05', '<1e-10', 'none']
+    """
+    return Number(p_value, unit="p", missing="none")
+
+
+def money_cell(cost: float | None) -> Number:
+    """Return a sum of dollars.
+
+    Examples
+    --------
+    >>> str(money_cell(12.5)), str(money_cell(0.0004)), str(money_cell(None))
+    ('$12.50', '$0.0004', 'unknown')
+    """
+    return Number(cost, unit="money", missing="unknown")
+
+
+def said_cell(value: float | None, words: str) -> Number:
+    """Return a number that is sorted by its value and said in words.
+
+    Examples
+    --------
+    >>> str(said_cell(2, "2 to 4"))
+    '2 to 4'
+    """
+    return Number(value, words=words, missing=words)
+
+
+def rank_cell(low: int, high: int) -> Number:
+    """Return a rank, or the ranks that the data leave open."""
+    return said_cell(low, str(low) if low == high else f"{low} to {high}")
+
+
+def _of(estimate: Mapping[str, Any] | None, form: Number) -> Number:
+    if estimate is None:
+        return form
+    return replace(form, **{name: estimate[name] for name in ("value", "low", "high")})

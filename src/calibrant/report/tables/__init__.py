@@ -1,0 +1,1 @@
+"""Tables and sentences of every kind of document: a module per kind gives neutral blocks."""

@@ -1,1 +1,0 @@
-"""Tables of where data comes from: questions, answers, meanings, methods."""

@@ -1,1 +1,0 @@
-"""Tables of what the labels show: audits, comparisons, groups, cascades."""

@@ -1,1 +1,0 @@
-"""Tables of labelling: plans, labels so far, monitoring."""
