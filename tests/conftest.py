@@ -29,6 +29,12 @@ TOGETHER = {
     ),
 }
 GROUP = {place: name for name, places in TOGETHER.items() for place in places}
+# What `make test` leaves to `make test-all`: files, functions, or (`*`) all cases but the first.
+LONG = [
+    line
+    for line in (ROOT / "tests" / "long.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
 # Whole files that `make quick` leaves out, and their seconds: see tests/slow.py.
 SLOW = {
     name: int(seconds)
@@ -52,8 +58,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduler(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
+def mark_long(items: list[pytest.Item]) -> None:
+    """Mark what only `make test-all` runs: the lines of tests/long.txt, and the local model."""
+    whole = {line for line in LONG if not line.endswith("*")}
+    seen = dict.fromkeys((line[:-1] for line in LONG if line.endswith("*")), False)
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        listed = {function, function.partition("::")[0]} & whole or seen.get(function)
+        if listed or item.get_closest_marker("local"):
+            item.add_marker(pytest.mark.long)
+        elif function in seen:
+            seen[function] = True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow, and begin with the longest: it would keep one worker busy alone."""
+    mark_long(items)
     taken: dict[str, int] = {}
     for place, seconds in SLOW.items():
         group = GROUP.get(place, place)

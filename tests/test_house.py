@@ -78,6 +78,13 @@ def test_only_the_fixture_leads_to_the_real_data():
     assert set(found) <= allowed
 
 
+def test_what_only_the_long_run_tests_exists():
+    for line in (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines():
+        path, _, name = line.removesuffix("*").partition("::")
+        if line and not line.startswith("#"):
+            assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), line
+
+
 def function_lengths(source):
     """Return the lines of every function without its docstring, in order."""
     found = []

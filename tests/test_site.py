@@ -40,7 +40,6 @@ def page(site: Path, source: str) -> str:
     return (site / place / "index.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_every_fence_is_a_block_of_code(site):
     for source in SOURCES:
         name = str(source.relative_to(ROOT / "docs"))
@@ -54,7 +53,6 @@ def test_every_fence_is_a_block_of_code(site):
         assert "```" not in prose, f"{name}: a fence is shown as text"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", mkdocs_hooks.PACKAGES)
 def test_every_public_name_is_in_the_reference(site, package):
     shown = html.unescape(page(site, f"{mkdocs_hooks.FOLDER}/{package}.md"))

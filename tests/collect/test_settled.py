@@ -9,7 +9,6 @@ from calibrant.collect.settled import StopRule, mode_settled
 from calibrant.core.errors import InputError
 
 
-@pytest.mark.slow
 def test_false_modes_stay_below_the_promised_chance():
     for name, runs, share in false_modes(runs=150, most=60, chance=0.2):
         # 0.2 promised; three standard errors of 150 runs are 0.1.

@@ -19,7 +19,6 @@ WRONG = {
 BIN = Path(sys.executable).parent
 
 
-@pytest.mark.slow
 def test_mypy_strict_finds_what_is_wrong_and_nothing_else():
     # With the cache of the project: the first check of all packages takes a minute.
     words = ["--strict", "--output", "json", str(CALLS)]
@@ -36,7 +35,6 @@ def test_mypy_strict_finds_what_is_wrong_and_nothing_else():
     assert {entry["file"] for entry in errors} == {str(CALLS.relative_to(ROOT))}
 
 
-@pytest.mark.slow
 def test_pyright_finds_what_is_wrong_and_nothing_else(tmp_path):
     checker = next((name for name in ("pyright", "basedpyright") if (BIN / name).exists()), None)
     if checker is None:

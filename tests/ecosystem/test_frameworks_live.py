@@ -15,7 +15,7 @@ from ecosystem.chat_server import serving
 from ecosystem.lm_eval_tasks import write_tasks
 from ecosystem.raw_logs import auroc_by_pairs, binned_error, inspect_samples, modal
 
-pytestmark = [frameworks.needed, pytest.mark.slow]
+pytestmark = frameworks.needed
 HERE = frameworks.HERE
 
 

@@ -42,7 +42,6 @@ def test_scikit_learns_checks_of_a_calibrator(kind):
     assert [check["status"] for check in found] == ["passed"]
 
 
-@pytest.mark.slow
 def test_scikit_learns_checks_of_the_classifier_have_no_exception():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -53,7 +53,6 @@ def viewing(path):
         loop.close()
 
 
-@pytest.mark.slow
 def test_a_run_is_followed_to_its_result(browser, tmp_path):
     with Oracle(latency_s=0.4) as oracle:
         folder = write_study(

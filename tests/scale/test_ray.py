@@ -19,7 +19,6 @@ import pytest
 pytest.importorskip("pyarrow")
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'calibrant[ray]'")
 
-pytestmark = pytest.mark.slow
 BIN = Path(sys.executable).parent
 FILES = 40
 ROWS = 100_000

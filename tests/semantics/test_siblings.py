@@ -120,7 +120,6 @@ def test_siblings_and_right_answers_stay_apart_in_classes():
     assert [grade.correct for grade in settled.grades] == [False, True]
 
 
-@pytest.mark.slow
 def test_two_hundred_alike_names_of_one_kind(shared_data):
     pairs = chosen(alike_pairs(shared_data, least=0.7))
     assert len(pairs) == 200

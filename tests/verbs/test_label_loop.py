@@ -13,7 +13,7 @@ import pytest
 from browser import opened_browser
 from support import call
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = pytest.mark.browser
 
 MODEL = "gpt-4o-2024-08-06"
 HOSTILE = (

@@ -59,7 +59,6 @@ def test_an_audit_finds_the_labels_beside_the_pool(tmp_path, kind):
     assert path.read_bytes() == before
 
 
-@pytest.mark.slow
 def test_uneven_labels_are_weighted_back(tmp_path):
     """Items drawn with larger chances where outcomes are unsure: the plain mean is off."""
     plain, weighted, whole = [], [], []
@@ -289,7 +288,6 @@ def test_a_row_of_the_year_9999_makes_no_millions_of_periods(every):
     assert found["history"][-1]["when"].startswith("9999-12-31")
 
 
-@pytest.mark.slow
 def test_plan_label_and_audit_agree_on_the_number_of_labels(tmp_path):
     """A plan for 80 %: with that many labels, label and audit show the claim about as often."""
     threshold, shown = 0.12, {"label": 0, "audit": 0}

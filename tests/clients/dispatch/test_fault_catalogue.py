@@ -140,7 +140,10 @@ def test_there_are_at_least_seventy_faults():
     assert set(Counter(fault.end for fault in FAULTS.values())) == {SAME, KEPT, NAMED, STOPS}
 
 
-@pytest.mark.parametrize("adapter", ["openai", "anthropic", "gemini"])
+@pytest.mark.parametrize(
+    "adapter",
+    ["openai", *(pytest.param(name, marks=pytest.mark.long) for name in ("anthropic", "gemini"))],
+)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_ends_as_it_should(endpoint, good, tmp_path, adapter, name):
     fault = FAULTS[name]
