@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from calibrant.core.errors import SchemaError as SchemaError
     from calibrant.core.estimate import Estimate as Estimate
     from calibrant.epistemic import load_policy as load_policy
+    from calibrant.mending import Mend as Mend
+    from calibrant.mending import load_mend as load_mend
     from calibrant.report.result import Result as Result
     from calibrant.verbs.audit import audit as audit
     from calibrant.verbs.bench import bench_check as bench_check
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from calibrant.verbs.label import label_next as label_next
     from calibrant.verbs.label import label_serve as label_serve
     from calibrant.verbs.label import label_status as label_status
+    from calibrant.verbs.mend import mend as mend
     from calibrant.verbs.methods import methods as methods
     from calibrant.verbs.monitor import monitor as monitor
     from calibrant.verbs.plan import plan as plan
@@ -65,6 +68,7 @@ else:
             ),
             ".core.estimate": ("Estimate",),
             ".epistemic": ("load_policy",),
+            ".mending": ("Mend", "load_mend"),
             ".report.result": ("Result",),
             ".verbs.audit": ("audit",),
             ".verbs.bench": ("bench_check", "bench_mace"),
@@ -82,6 +86,7 @@ else:
                 "label_serve",
                 "label_status",
             ),
+            ".verbs.mend": ("mend",),
             ".verbs.methods": ("methods",),
             ".verbs.monitor": ("monitor",),
             ".verbs.plan": ("plan",),
@@ -108,6 +113,7 @@ __all__ = [
     "ClaimFailed",
     "Estimate",
     "InputError",
+    "Mend",
     "MissingDependencyError",
     "Result",
     "SchemaError",
@@ -134,7 +140,9 @@ __all__ = [
     "label_next",
     "label_serve",
     "label_status",
+    "load_mend",
     "load_policy",
+    "mend",
     "methods",
     "metrics",
     "monitor",

@@ -99,6 +99,7 @@ CASES = {
         error_rate=0.1, preset="fda-samd", drift=0.01, start="2026-01-01", groups=4
     ),
     "monitor-dataframe": lambda: cal.monitor(days(), every=100, baseline=days()[:300]),
+    "mend-csv": lambda: cal.mend(csv()),
     "decide-csv": lambda: cal.decide(csv(), only_model="small", max_error=0.3),
     "decide-costs": lambda: cal.decide(
         model_scores(("small",)), costs={"wrong": 10, "ask": 1}, features=["hard"]

@@ -45,6 +45,7 @@ VERBS: dict[str, Entry] = {
         "calibrant.verbs.decide:decide",
         "Above which confidence may the model answer alone?",
     ),
+    "mend": Entry("calibrant.verbs.mend:mend", "What does a stated confidence mean here?"),
     "cascade": Entry(
         "calibrant.verbs.cascade:cascade",
         "When to ask a larger model, and what it costs.",

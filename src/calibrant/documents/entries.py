@@ -155,6 +155,54 @@ class PlanEntry(Part, frozen=True, kw_only=True):
     notes: list[str] = msgspec.field(default_factory=list)
 
 
+class MendEntry(Part, frozen=True, kw_only=True):
+    """What the confidence of one model and method means."""
+
+    model: str
+    method: str
+    n: int
+    verdict: str
+    rising: bool
+    deviance: float
+    map: MendCurve
+    promise: MendPromise
+    reference: list[float]
+    columns: list[dict[str, Any]]
+    offset: float
+    fitted_on: dict[str, Any]
+    table: list[MendMeaning]
+    path: str | None
+
+
+class MendCurve(Part, frozen=True, kw_only=True):
+    """A map at its knots, in log odds."""
+
+    knots: list[float]
+    log_odds: list[float]
+    low: list[float]
+    high: list[float]
+
+
+class MendPromise(Part, frozen=True, kw_only=True):
+    """How far off a map is on average at most, and what it gains."""
+
+    off_by: float | None
+    certainty: float
+    gain: float
+    gain_low: float | None
+
+
+class MendMeaning(Part, frozen=True, kw_only=True):
+    """A stated value, and what it means."""
+
+    says: float
+    means: float
+    low: float
+    high: float
+    n: int
+    right: float
+
+
 class MonitorEntry(Part, frozen=True, kw_only=True):
     """One model and method that is watched."""
 

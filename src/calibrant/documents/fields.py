@@ -13,6 +13,7 @@ from calibrant.documents.entries import (
     CompareEntry,
     GroupEntry,
     GroupsEntry,
+    MendEntry,
     MonitorEntry,
     PairEntry,
     PlanEntry,
@@ -91,6 +92,13 @@ class DecideFields(_Head):
 
     dropped: dict[str, Any]
     results: Entries
+
+
+class MendFields(_Head):
+    """Document ``calibrant.mend/1``."""
+
+    dropped: dict[str, Any]
+    results: list[MendEntry]
 
 
 class PlanFields(_Head):
@@ -286,6 +294,7 @@ FIELDS: dict[str, type[Fields]] = {
     "groups": GroupsFields,
     "cascade": CascadeFields,
     "decide": DecideFields,
+    "mend": MendFields,
     "plan": PlanFields,
     "label": LabelFields,
     "monitor": MonitorFields,

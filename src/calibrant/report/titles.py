@@ -18,6 +18,7 @@ _TITLES = {
     "groups": "Groups",
     "cascade": "Cascade",
     "decide": "Threshold",
+    "mend": "Mending",
     "plan": "Plan",
     "multi_answer": "Several right answers",
     "methods": "Confidence methods",

@@ -18,6 +18,7 @@ from calibrant.documents.fields import (
     InitFields,
     LabelFields,
     LeaderboardFields,
+    MendFields,
     MethodsFields,
     ModelsFields,
     MonitorFields,
@@ -50,6 +51,10 @@ class CascadeResult(Result, CascadeFields, kind="cascade"):
 
 class DecideResult(Result, DecideFields, kind="decide"):
     """What `decide` returns."""
+
+
+class MendResult(Result, MendFields, kind="mend"):
+    """What `mend` returns."""
 
 
 class PlanResult(Result, PlanFields, kind="plan"):

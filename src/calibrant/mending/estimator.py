@@ -1,0 +1,146 @@
+"""Mend in the manners of scikit-learn: constructor stores, `fit` computes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibrant.core.arrays import Floats
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.mending.fit import Labels, crossfitted, fit_curve, gain
+from calibrant.mending.mend_map import MendMap
+
+CERTAINTY = 0.95
+_REFERENCE = 201
+
+
+def fit_map(labels: Labels, *, seed: int = 0, **about: Any) -> MendMap:
+    """Return the map of labelled confidences; `about` are model, method and `fitted_on`."""
+    curve = fit_curve(labels, named_stream(seed, "mend", "promise"))
+    won = gain(labels, crossfitted(labels, named_stream(seed, "mend", "folds")))
+    n = len(labels.correct)
+    verdict = won.verdict(n)
+    return MendMap(
+        knots=_rounded(curve.grid.knots),
+        log_odds=_rounded(curve.log_odds),
+        low=_rounded(curve.low),
+        high=_rounded(curve.high),
+        verdict=verdict,
+        rising=curve.rising,
+        deviance=curve.deviance,
+        n=n,
+        promise={
+            "off_by": curve.off_by if verdict == "mended" else None,
+            "certainty": CERTAINTY,
+            "gain": won.value,
+            "gain_low": won.low if np.isfinite(won.low) else None,
+        },
+        reference=_rounded(
+            np.quantile(labels.confidence, np.linspace(0, 1, _REFERENCE), method="nearest")
+        ),
+        made=dt.datetime.now(dt.UTC).date().isoformat(),
+        **about,
+    )
+
+
+def _rounded(values: Floats) -> tuple[float, ...]:
+    """Return values with the digits that a file needs; distinct knots stay distinct."""
+    return tuple(float(f"{value:.12g}") for value in values)
+
+
+class Mend:
+    """Learn what stated confidences mean.
+
+    Parameters
+    ----------
+    seed
+        Seed of the folds and of the draws behind the promise.
+
+    Attributes
+    ----------
+    map_
+        The fitted `MendMap`: `probability`, `interval`, `apply`, `update`, `check`, `save`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.choice([0.8, 0.9, 0.95], 600)
+    >>> right = rng.random(600) < said - 0.25
+    >>> mend = Mend().fit(said, right)
+    >>> mend.map_.verdict, round(mend.map_.probability(0.9), 1)
+    ('mended', 0.6)
+    >>> mend.predict_proba([0.9]).shape
+    (1, 2)
+    """
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the settings, as scikit-learn asks for them."""
+        del deep
+        return {"seed": self.seed}
+
+    def set_params(self, **settings: Any) -> Mend:
+        """Change settings, as scikit-learn does when it copies an estimator."""
+        for name, value in settings.items():
+            if name not in self.get_params():
+                raise InputError(f"Mend has no setting {name!r}")
+            setattr(self, name, value)
+        return self
+
+    def fit(
+        self,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        *,
+        weights: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> Mend:
+        """Fit the map; rows without a confidence or an outcome are left out.
+
+        Parameters
+        ----------
+        confidence, correct
+            Confidences in [0, 1] and outcomes in [0, 1], one per row.
+        weights
+            A weight per row.
+        groups
+            What was sampled independently, one value per row: the question, topic or user.
+        about
+            Model, method and source, for the saved file.
+        """
+        c = np.asarray(confidence, dtype=np.float64).reshape(-1)
+        y = np.asarray(correct, dtype=np.float64).reshape(-1)
+        if c.shape != y.shape:
+            raise InputError(f"{len(c)} confidences and {len(y)} outcomes")
+        known = np.isfinite(c) & np.isfinite(y)
+        for name, values in (("confidence", c[known]), ("outcome", y[known])):
+            if ((values < 0) | (values > 1)).any():
+                bad = values[(values < 0) | (values > 1)][0]
+                raise InputError(f"each {name} must be between 0 and 1, got {bad!r}")
+        if not known.any():
+            raise InputError("no row has a confidence and an outcome")
+        w = None if weights is None else np.asarray(weights, dtype=np.float64)[known]
+        units = (
+            None if groups is None else np.unique(np.asarray(groups)[known], return_inverse=True)[1]
+        )
+        self.classes_ = np.array([0, 1])
+        labels = Labels.of(c[known], y[known], w, units)
+        self.map_ = fit_map(labels, seed=self.seed, **(about or {}))
+        return self
+
+    def predict(self, confidence: ArrayLike) -> Floats:
+        """Return the chance of being right for each confidence."""
+        return self.map_.probabilities(np.asarray(confidence, dtype=np.float64).reshape(-1))
+
+    def predict_proba(self, confidence: ArrayLike) -> Floats:
+        """Return the chances of being wrong and of being right, shape (n, 2)."""
+        right = self.predict(confidence)
+        return np.column_stack([1 - right, right])

@@ -1,0 +1,330 @@
+"""A saved map: what a stated confidence means, in plain data and the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from calibrant.core.errors import InputError, SchemaError
+from calibrant.core.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from calibrant.core.arrays import Floats
+
+SCHEMA = "calibrant.mend/1"
+MENDED = "mended"
+# How far new labels may move all log odds together, before they are seen.
+_OFFSET_SD = 0.25
+_SHIFT_LEVEL = 0.01
+
+
+class ShiftCheck(NamedTuple):
+    """Whether new confidences are like those of the labels."""
+
+    shifted: bool
+    p: float
+    n: int
+
+    @property
+    def text(self) -> str:
+        """The finding as a sentence."""
+        if self.shifted:
+            return (
+                f"New confidences differ from those of the labels (p={self.p:.2g}): the promise "
+                "does not hold for them. Label 100."
+            )
+        return f"No difference to the confidences of the labels is shown (p={self.p:.2g})."
+
+
+@dataclass(frozen=True, slots=True)
+class MendMap:
+    """What a confidence of one model means.
+
+    Parameters
+    ----------
+    knots
+        Confidences at which the map has a value; between them log odds are linear.
+    log_odds, low, high
+        Value and 95 % interval at each knot, in log odds.
+    verdict
+        ``mended``; ``not worth it`` or ``too few``, and then a confidence is left as it is.
+    rising, deviance
+        Whether more confidence means more often right, and how much the labels object.
+    n
+        Labels behind it.
+    promise
+        ``off_by``: the mean distance to the truth is at most this (``certainty``); ``gain`` and
+        ``gain_low``: how much the map lowers the Brier score, and at least how much.
+    reference
+        Quantiles of the labelled confidences, for the test of a shift.
+    offset
+        Log odds by which new labels have moved the map.
+    made, model, method, fitted_on
+        When, and from what.
+
+    Examples
+    --------
+    >>> fitted = MendMap((0.5, 1.0), (-1.0, 1.0), (-1.5, 0.5), (-0.5, 1.5))
+    >>> fitted.probability(0.75)
+    0.5
+    >>> [round(end, 2) for end in fitted.interval(0.75)]
+    [0.38, 0.62]
+    """
+
+    knots: tuple[float, ...]
+    log_odds: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    verdict: str = MENDED
+    rising: bool = True
+    deviance: float = 0.0
+    n: int = 0
+    promise: Mapping[str, float | None] = field(default_factory=dict)
+    reference: tuple[float, ...] = ()
+    offset: float = 0.0
+    made: str = ""
+    model: str = ""
+    method: str = ""
+    fitted_on: Mapping[str, Any] = field(default_factory=dict)
+
+    def probability(self, confidence: float) -> float:
+        """Return the chance that an answer with this confidence is right."""
+        if not 0.0 <= confidence <= 1.0:
+            _refuse(confidence)
+        if self.verdict != MENDED:
+            return confidence
+        return _chance(self._at(confidence, self.log_odds) + self.offset)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the 95 % interval of that chance."""
+        value = self.probability(confidence)
+        low = _chance(self._at(confidence, self.low) + self.offset)
+        high = _chance(self._at(confidence, self.high) + self.offset)
+        return min(low, value), max(high, value)
+
+    def _at(self, confidence: float, values: Sequence[float]) -> float:
+        knots = self.knots
+        right = bisect_right(knots, confidence)
+        if right == 0 or right == len(knots):
+            return values[0] if right == 0 else values[-1]
+        start = knots[right - 1]
+        share = (confidence - start) / (knots[right] - start)
+        return values[right - 1] + share * (values[right] - values[right - 1])
+
+    def probabilities(self, confidence: ArrayLike) -> Floats:
+        """Return the chances of many confidences; what is missing stays missing."""
+        # Loaded here: one probability needs the standard library alone.
+        import numpy as np
+
+        given = np.asarray(confidence, dtype=np.float64)
+        if ((given < 0) | (given > 1)).any():
+            _refuse(float(given[(given < 0) | (given > 1)][0]))
+        if self.verdict != MENDED:
+            return given.copy()
+        odds = np.interp(given, self.knots, self.log_odds) + self.offset
+        return np.asarray(1 / (1 + np.exp(-odds)))
+
+    def apply(self, table: Any, *, confidence: str = "confidence") -> Any:
+        """Return the table with columns ``mended``, ``mended_low`` and ``mended_high``.
+
+        Parameters
+        ----------
+        table
+            A dataframe of any kind, or the path of a table; a file itself is left as it is.
+        confidence
+            Its column of confidences, as fractions.
+        """
+        import narwhals as nw
+        import numpy as np
+
+        if isinstance(table, str | Path):
+            from calibrant.records.tables import read_table
+
+            table = read_table(table)
+        frame = nw.from_native(table, eager_only=True)
+        if confidence not in frame.columns:
+            raise InputError(
+                f"there is no column {confidence!r}", hint=did_you_mean(confidence, frame.columns)
+            )
+        given = np.asarray(frame[confidence].cast(nw.Float64).to_numpy(), dtype=np.float64)
+        values = self.probabilities(given)
+        added = {
+            "mended": values,
+            "mended_low": np.fmin(self._band(given, self.low), values),
+            "mended_high": np.fmax(self._band(given, self.high), values),
+        }
+        new = [
+            nw.new_series(name, column, nw.Float64, backend=nw.get_native_namespace(frame))
+            for name, column in added.items()
+        ]
+        known = ~nw.col(confidence).is_null()
+        return (
+            frame.with_columns(*new)
+            # What is missing stays missing: not every kind of table takes NaN for it.
+            .with_columns(*(nw.when(known).then(nw.col(name)).alias(name) for name in added))
+            .to_native()
+        )
+
+    def _band(self, confidence: Floats, ends: Sequence[float]) -> Floats:
+        import numpy as np
+
+        return np.asarray(1 / (1 + np.exp(-np.interp(confidence, self.knots, ends) - self.offset)))
+
+    def update(self, confidence: Sequence[float], correct: Sequence[float]) -> MendMap:
+        """Return a map moved by new labels; what was promised of the old one is not promised of it.
+
+        One number moves all log odds: 30 to 100 labels are too few for a map of their own.
+        """
+        if self.verdict != MENDED:
+            raise InputError("nothing was mended, so there is nothing to update")
+        before = [self._at(_check(float(c)), self.log_odds) + self.offset for c in confidence]
+        outcomes = [float(y) for y in correct]
+        if len(before) != len(outcomes) or not before:
+            raise InputError(f"{len(before)} confidences and {len(outcomes)} outcomes")
+        moved = 0.0
+        for _ in range(50):
+            rates = [_chance(odds + moved) for odds in before]
+            slope = sum(outcomes) - sum(rates) - moved / _OFFSET_SD**2
+            step = slope / (sum(rate * (1 - rate) for rate in rates) + 1 / _OFFSET_SD**2)
+            moved += step
+            if abs(step) < 1e-10:
+                break
+        promise = dict(self.promise) | {"off_by": None}
+        return replace(self, offset=self.offset + moved, promise=promise)
+
+    def check(self, confidences: Sequence[float]) -> ShiftCheck:
+        """Test whether new confidences differ from those of the labels, by ranks; no label needed.
+
+        It tells that they differ, not that the map is worse there.
+        """
+        reference = sorted(self.reference)
+        given = [_check(float(c)) for c in confidences if c is not None and c == c]
+        if not reference or not given:
+            raise InputError("a check needs confidences, and a map with its reference")
+        own = [_mid_rank(reference, c) for c in reference]
+        mean = sum(own) / len(own)
+        spread = sum((rank - mean) ** 2 for rank in own) / len(own)
+        if spread == 0:
+            same = all(c == reference[0] for c in given)
+            return ShiftCheck(not same, 1.0 if same else 0.0, len(given))
+        ranks = [_mid_rank(reference, c) for c in given]
+        error = math.sqrt(spread * (1 / len(given) + 1 / max(self.n, 1)))
+        p = math.erfc(abs(sum(ranks) / len(ranks) - mean) / error / math.sqrt(2))
+        return ShiftCheck(p < _SHIFT_LEVEL, p, len(given))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain data."""
+        return {
+            "model": self.model,
+            "method": self.method,
+            "made": self.made,
+            "n": self.n,
+            "verdict": self.verdict,
+            "rising": self.rising,
+            "deviance": self.deviance,
+            "map": {
+                "knots": list(self.knots),
+                "log_odds": list(self.log_odds),
+                "low": list(self.low),
+                "high": list(self.high),
+            },
+            "promise": dict(self.promise),
+            "reference": list(self.reference),
+            "columns": [],
+            "offset": self.offset,
+            "fitted_on": dict(self.fitted_on),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MendMap:
+        """Return the map that `to_dict` described."""
+        parts = {name: tuple(map(float, data["map"][name])) for name in _CURVES}
+        if len({len(part) for part in parts.values()}) != 1 or not parts["knots"]:
+            raise ValueError("its curves are of unequal length")
+        return cls(
+            **parts,
+            verdict=str(data["verdict"]),
+            rising=bool(data["rising"]),
+            deviance=float(data["deviance"]),
+            n=int(data["n"]),
+            promise=data["promise"],
+            reference=tuple(map(float, data["reference"])),
+            offset=float(data["offset"]),
+            made=str(data.get("made", "")),
+            model=str(data.get("model", "")),
+            method=str(data.get("method", "")),
+            fitted_on=data.get("fitted_on", {}),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the map as JSON; `calibrant.load_mend` reads it."""
+        save_maps([self], path)
+
+
+_CURVES = ("knots", "log_odds", "low", "high")
+
+
+def _refuse(confidence: float) -> NoReturn:
+    raise InputError(f"a confidence must be between 0 and 1, got {confidence!r}")
+
+
+def _check(confidence: float) -> float:
+    if not 0.0 <= confidence <= 1.0:
+        _refuse(confidence)
+    return confidence
+
+
+def _chance(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
+
+
+def _mid_rank(ordered: Sequence[float], value: float) -> float:
+    return (bisect_left(ordered, value) + bisect_right(ordered, value)) / (2 * len(ordered))
+
+
+def save_maps(maps: Sequence[MendMap], path: str | Path) -> None:
+    """Write one map as it is, or several as a list."""
+    described = [fitted.to_dict() for fitted in maps]
+    body = described[0] if len(described) == 1 else {"results": described}
+    Path(path).write_text(json.dumps({"schema": SCHEMA, **body}, allow_nan=False) + "\n")
+
+
+def load_mend(path: str | Path, *, model: str | None = None, method: str | None = None) -> MendMap:
+    """Read a saved map, or a document of `mend`; `model` and `method` choose among several.
+
+    Nothing in the file is run: it holds numbers and names.
+    """
+    source = str(path)
+    try:
+        data = json.loads(Path(path).read_text())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=source) from None
+    except ValueError:
+        raise SchemaError("is no JSON", source=source) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise SchemaError(f"a map has the schema {SCHEMA}", source=source)
+    try:
+        maps = [MendMap.from_dict(entry) for entry in data.get("results", [data])]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SchemaError(f"the map is damaged: {error}", source=source) from None
+    return _chosen(maps, model, method, source)
+
+
+def _chosen(maps: Sequence[MendMap], model: str | None, method: str | None, source: str) -> MendMap:
+    fitting = [
+        fitted
+        for fitted in maps
+        if (model is None or fitted.model == model) and (method is None or fitted.method == method)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(f"{fitted.model} ({fitted.method})" for fitted in maps)
+    found = "no map fits" if not fitting else f"{len(fitting)} maps fit"
+    raise InputError(f"{found}; the file has {names}", source=source, hint="name model and method")

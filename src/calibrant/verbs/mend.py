@@ -1,0 +1,151 @@
+"""`mend`: what does a stated confidence mean here?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+
+from calibrant.claims.data import kept_shares, resting
+from calibrant.claims.mend import mend_claims
+from calibrant.core.error_source import error_source
+from calibrant.core.output import writing
+from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.inputs.coverage import row_coverage
+from calibrant.inputs.features import scores_source
+from calibrant.inputs.provenance import document_head
+from calibrant.inputs.settings import table_settings
+from calibrant.mending import Mend, MendMap
+from calibrant.mending.mend_map import save_maps
+from calibrant.records import ScoreBlock, load_scores
+from calibrant.report.typed import MendResult
+from calibrant.verbs._options import (
+    ConfidenceColumn,
+    CorrectColumn,
+    MethodColumn,
+    ModelColumn,
+    OnInvalid,
+    QuestionColumn,
+    ScoresData,
+    Seed,
+)
+
+_VALUES = 12
+
+
+@verb(example="calibrant mend scores.csv --save mend.json")
+def mend(
+    data: ScoresData,
+    *,
+    confidence: ConfidenceColumn = None,
+    correct: CorrectColumn = None,
+    model: ModelColumn = None,
+    method: MethodColumn = None,
+    question: QuestionColumn = None,
+    on_invalid: OnInvalid = "error",
+    save: Annotated[
+        str | Path | None,
+        Option("Write the map as JSON.", metavar="PATH", group=OUTPUT, place="write"),
+    ] = None,
+    seed: Seed = 0,
+) -> MendResult:
+    """Learn what stated confidences mean, and promise how far off that is.
+
+    Parameters
+    ----------
+    data
+        Path, study folder or dataframe with graded answers.
+    confidence, correct, model, method, question
+        Column names, as for `audit`. Rows of one question count as one label as far as they are
+        right and wrong together.
+    on_invalid
+        ``"error"``, or ``"drop"`` to leave out rows that break a rule.
+    save
+        Where to write the map; `calibrant.load_mend` reads it.
+    seed
+        Seed of the folds and of the draws behind the promise.
+
+    Returns
+    -------
+    MendResult
+        A document ``calibrant.mend/1`` with one entry per model and method in ``results``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.choice([0.8, 0.9, 0.95], 600)
+    >>> right = (rng.random(600) < said - 0.25).astype(int)
+    >>> found = mend({"confidence": said, "correct": right})
+    >>> found["results"][0]["verdict"], found["claims"][1]["outcome"]
+    ('mended', 'shown')
+    """
+    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
+    columns |= {"method": method, "question": question}
+    settings = table_settings({"on_invalid": on_invalid, **columns})
+    head = document_head("mend", data, seed=seed, settings=settings)
+    with error_source(head["source"]):
+        scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid)
+        blocks = list(scores.blocks())
+        maps = [_fitted(block, head, seed) for block in blocks]
+    if save is not None:
+        with writing(save):
+            save_maps(maps, save)
+    results = [_entry(fitted, block, save) for fitted, block in zip(maps, blocks, strict=True)]
+    covered = row_coverage(scores)
+    kept = kept_shares(covered["models"])
+    claims = [
+        resting(claim, kept).to_dict()
+        for entry in results
+        for claim in mend_claims(entry, named=len(results) > 1)
+    ]
+    return MendResult(
+        {
+            **head,
+            "dropped": dict(scores.dropped),
+            "data": covered,
+            "results": results,
+            "claims": claims,
+        }
+    )
+
+
+def _fitted(block: ScoreBlock, head: Mapping[str, Any], seed: int) -> MendMap:
+    about = {
+        "model": block.keys["model"],
+        "method": block.keys["method"],
+        "fitted_on": {key: head[key] for key in ("source", "input", "version")},
+    }
+    return (
+        Mend(seed=seed).fit(block.confidence, block.correct, groups=block.units, about=about).map_
+    )
+
+
+def _entry(fitted: MendMap, block: ScoreBlock, save: str | Path | None) -> dict[str, Any]:
+    entry = fitted.to_dict()
+    # The same input gives the same document on any day; the file says when it was made.
+    del entry["made"]
+    return {**entry, "table": _table(fitted, block), "path": None if save is None else str(save)}
+
+
+def _table(fitted: MendMap, block: ScoreBlock) -> list[dict[str, Any]]:
+    """Return what stated values mean: all where they are few, else at even ranks."""
+    stated = np.unique(block.confidence)
+    if len(stated) > _VALUES:
+        ranks = np.linspace(0.02, 0.98, _VALUES)
+        stated = np.unique(np.quantile(block.confidence, ranks, method="nearest"))
+    nearest = np.abs(block.confidence[:, None] - stated).argmin(axis=1)
+    rows = np.bincount(nearest, minlength=len(stated))
+    right = np.bincount(nearest, block.correct, len(stated))
+    return [
+        {
+            "says": float(said),
+            "means": fitted.probability(float(said)),
+            "low": fitted.interval(float(said))[0],
+            "high": fitted.interval(float(said))[1],
+            "n": int(count),
+            "right": float(hits / count),
+        }
+        for said, count, hits in zip(stated, rows, right, strict=True)
+    ]
