@@ -1,50 +1,67 @@
-"""The one command that comes next, and why; a call in Python where the data were never a file."""
+"""What comes next, by kind of document: one call with the reader's own data, and why."""
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from calibrant.claims.claim import Claim
-from calibrant.core.document import given_places
+from calibrant.core.calls import TABLE, Call, declared_options
+from calibrant.core.document import given_places, kind_of
 
-_COMMON = frozenset({"confidence", "correct", "model", "method", "question"})
-COLUMNS: dict[str, frozenset[str]] = {
-    "audit": _COMMON | {"answer", "weights"},
-    "cascade": _COMMON,
-    "compare": _COMMON | {"answer"},
-    "decide": _COMMON,
-    "label add": _COMMON | {"answer"},
-    "label export": _COMMON | {"answer"},
-    "label next": _COMMON | {"answer"},
-    "monitor": _COMMON,
-    "plan": _COMMON,
-}
-"""Roles of columns that a verb can be told, for each verb that may come next."""
+Document = Mapping[str, Any]
 
-READINGS: dict[str, frozenset[str]] = {
-    "audit": frozenset({"scale", "graded", "repeats", "recalibrate"}),
-    "compare": frozenset({"scale", "graded"}),
-}
-"""Ways to read a table that a verb can be told; the others take it as it is."""
-
+_ALONE = "Choose when it may answer alone"
+_TRUST = "See how far the confidence can be trusted"
+_LIMIT_STEP = 0.05
+# A limit this many times the one asked for, or of half the answers, is no help: labels are.
+_FAR, _HALF = 2.0, 0.5
+_FEWEST_SEEN = 25
+# What a cascade may be asked to reach.
+_TARGETS = ("budget", "accuracy", "guarantee")
+# Verbs that find a column of weights by its name.
 _FINDS_WEIGHTS = frozenset({"audit", "plan"})
-_LISTS = frozenset({"features", "models", "price"})
-TABLE = "TABLE"
-"""Stands in a command for data that lie in memory."""
 
 
-def next_step(
-    verb: str, head: Mapping[str, Any], claims: Sequence[Claim], *, weighted: bool = False
-) -> dict[str, str]:
-    """Return a command to copy, and the reason for it.
+class Step(NamedTuple):
+    """What to do next: why, and what to type."""
+
+    why: str
+    command: str
+
+
+def next_step(document: Document, beside: Sequence[Document] = ()) -> Step | None:
+    """Return the next step: the document's own where it names one.
 
     Parameters
     ----------
-    verb
-        What was done.
+    document
+        What was found.
+    beside
+        Documents that the reader has already: no step leads to one of them.
+
+    Examples
+    --------
+    >>> next_step({"schema": "calibrant.audit/1", "source": "runs/my scores.csv"}).command
+    "calibrant decide 'runs/my scores.csv' --max-error 0.10"
+    """
+    step = _own_step(document)
+    done = {kind_of(other): other for other in beside}
+    if step is not None and _verb(step.command) in done:
+        # Comparing or choosing is done: what was chosen is taken from there.
+        step = _own_step(done["decide"]) if "decide" in done else _choose(document)
+    return step
+
+
+def step_of_audit(
+    head: Document, claims: Sequence[Claim], *, weighted: bool = False
+) -> dict[str, str]:
+    """Return what to do after an audit, as its document keeps it.
+
+    Parameters
+    ----------
     head
         Head of the document: its input and its columns.
     claims
@@ -54,175 +71,90 @@ def next_step(
 
     Examples
     --------
-    >>> next_step("audit", {"source": "s.csv", "input": [{"path": "s.csv"}]}, [])["command"]
+    >>> step_of_audit({"source": "s.csv", "input": [{"path": "s.csv"}]}, [])["command"]
     "calibrant plan s.csv --claim 'ece<0.05'"
     """
-    columns = (head.get("samples") or {}).get("columns")
-    if columns:
-        command, why = _graded(head, columns)
-    else:
-        following, goal, why = _step(verb, claims)
-        settings = head.get("settings") or {}
-        if not can_read(settings, following):
-            following, goal, why = "audit", " --html audit.html", "See all of it on a page"
-        read = read_as(settings, following)
-        command = f"calibrant {following} {input_words(head)}{read}{goal}"
-        named = bool((settings.get("columns") or {}).get("weights"))
-        # A verb that cannot be told their column may still find one that is called so.
-        lost = named or (weighted and following not in _FINDS_WEIGHTS)
-        why += _without_weights(following) if lost else ""
-    return {"command": as_call(command), "why": why}
+    if (head.get("samples") or {}).get("columns"):
+        return step_of_grades(head, None)
+    verb, goal, why = _after_audit(claims)
+    settings = head.get("settings") or {}
+    if not _can_read(settings, verb):
+        verb, goal, why = "audit", {"html": "audit.html"}, "See all of it on a page"
+    named = bool((settings.get("columns") or {}).get("weights"))
+    # A verb that cannot be told their column may still find one that is called so.
+    lost = named or (weighted and verb not in _FINDS_WEIGHTS)
+    if lost and "weights" not in declared_options(verb):
+        why += f" (`{verb}` has no weights: every row counts once)"
+    return {"command": _following(head, verb, **goal).text(), "why": why}
 
 
-def graded_step(head: Mapping[str, Any], out: Any) -> dict[str, str]:
+def step_of_grades(head: Document, out: Any) -> dict[str, str]:
     """Return what to do with graded answers: audit the study, or write one first.
 
     Examples
     --------
     >>> samples = {"columns": {}, "references_file": "gold.csv"}
     >>> head = {"source": "s.csv", "input": [{"path": "s.csv"}], "samples": samples}
-    >>> graded_step(head, "my study")["command"]
+    >>> step_of_grades(head, "my study")["command"]
     "calibrant audit 'my study'"
-    >>> graded_step(head, None)["command"]
+    >>> step_of_grades(head, None)["command"]
     'calibrant grade s.csv --references gold.csv --out study'
     """
     if out is not None:
-        command = f"calibrant audit {shlex.quote(str(out))}"
-        return {"command": command, "why": "See how far the confidence can be trusted"}
-    command, why = _graded(head, head["samples"]["columns"])
-    return {"command": as_call(command), "why": why}
-
-
-def _graded(head: Mapping[str, Any], columns: Mapping[str, str]) -> tuple[str, str]:
-    """Return how sampled answers become a study, which every other verb reads."""
+        return {"command": Call("audit", out).text(), "why": _TRUST}
+    samples = head["samples"]
     # Samples or references are named in any case: they say that answers are to be graded.
-    guessed = {*head["samples"].get("guessed", ())} - {"samples", "reference"}
-    named = [
-        f"--{role} {shlex.quote(columns[role])}"
+    guessed = {*samples.get("guessed", ())} - {"samples", "reference"}
+    named = {
+        role: samples["columns"][role]
         for role in ("samples", "reference", "correct", "question", "model")
-        if role in columns and role not in guessed
-    ]
-    beside = head["samples"].get("references_file")
-    named += [f"--references {shlex.quote(beside)}"] if beside else []
-    command = " ".join(["calibrant grade", input_words(head), *named, "--out study"])
-    return command, "Keep the grades: decide, compare and groups read them"
+        if role in samples["columns"] and role not in guessed
+    }
+    beside = samples.get("references_file") or None
+    call = Call("grade", *_places(head), **named, references=beside, out="study")
+    return {"command": call.text(), "why": "Keep the grades: decide, compare and groups read them"}
 
 
-def _step(verb: str, claims: Sequence[Claim]) -> tuple[str, str, str]:
+def _after_audit(claims: Sequence[Claim]) -> tuple[str, dict[str, Any], str]:
     """Return the next verb, its own options and the reason."""
-    if verb == "audit" and any(claim.outcome == "shown" for claim in claims):
-        models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
-        if len(models) > 1:
-            return "compare", "", "Is one model better calibrated, or only more accurate?"
-        return "decide", " --max-error 0.10", "Where may it answer alone?"
-    return "plan", " --claim 'ece<0.05'", "How many labels would decide it?"
+    if not any(claim.outcome == "shown" for claim in claims):
+        return "plan", {"claim": "ece<0.05"}, "How many labels would decide it?"
+    models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
+    if len(models) > 1:
+        return "compare", {}, "Is one model better calibrated, or only more accurate?"
+    return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
 
 
-def _without_weights(verb: str) -> str:
-    """Return what a reader should know whose weights the next verb cannot be told."""
-    lost = "weights" not in COLUMNS[verb]
-    return f" (`{verb}` has no weights: every row counts once)" if lost else ""
+# -- the same data, read as they were read -----------------------------------------------------
 
 
-def as_call(command: str) -> str:
-    """Return a command about data in memory as the call in Python; any other as it is.
-
-    Examples
-    --------
-    >>> as_call("calibrant decide TABLE --confidence p --max-error 0.10")
-    'calibrant.decide(table, confidence="p", max_error=0.10)'
-    >>> as_call("calibrant label next TABLE --out batch.csv")
-    'calibrant.label_next(table, out="batch.csv")'
-    >>> as_call("calibrant decide TABLE --costs wrong=10,ask=1 --features topic")
-    'calibrant.decide(table, costs={"wrong": 10, "ask": 1}, features=["topic"])'
-    >>> as_call("calibrant audit TABLE --confidence verbal,logit")
-    'calibrant.audit(table, confidence="verbal,logit")'
-    >>> as_call("calibrant audit TABLE --graded --html audit.html")
-    'calibrant.audit(table, graded=True).to_html("audit.html")'
-    >>> as_call("calibrant decide scores.csv --max-error 0.10")
-    'calibrant decide scores.csv --max-error 0.10'
-    """
-    words = shlex.split(command)
-    if TABLE not in words:
-        return command
-    place = words.index(TABLE)
-    options: list[str] = []
-    for word in words[place + 1 :]:
-        if word.startswith("--"):
-            options.append(f"{word.removeprefix('--').replace('-', '_')}=True")
-        else:
-            name = options.pop().removesuffix("=True")
-            options.append(f"{name}={_literal(word, several=name in _LISTS)}")
-    page = "".join(f".to_html({part[5:]})" for part in options if part.startswith("html="))
-    options = [part for part in options if not part.startswith("html=")]
-    return f"calibrant.{'_'.join(words[1:place])}({', '.join(['table', *options])}){page}"
+def _places(document: Document) -> list[str]:
+    return given_places(document) or [TABLE]
 
 
-def _literal(text: str, *, several: bool) -> str:
-    """Return a value of the command line as Python writes it: a number, a text, a list, a dict."""
-    pairs = [part.split("=") for part in text.split(",")]
-    if all(len(pair) == 2 for pair in pairs):
-        inside = (f"{json.dumps(key)}: {_literal(value, several=False)}" for key, value in pairs)
-        return "{" + ", ".join(inside) + "}"
-    if several:
-        return f"[{', '.join(_literal(part, several=False) for part in text.split(','))}]"
-    return text if _is_number(text) else json.dumps(text, ensure_ascii=False)
+def _following(document: Document, verb: str, *more: str, **settings: Any) -> Call:
+    """Return a verb on the same data, told how they were read as far as it can be told."""
+    read = _reading(document.get("settings") or {}, verb)
+    return Call(verb, *_places(document), *more, **{**read, **settings})
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def read_as(settings: Mapping[str, Any], verb: str) -> str:
-    """Return how the input was read, as options that the next command takes.
-
-    Parameters
-    ----------
-    settings
-        How the input was read.
-    verb
-        What comes next: a column that it cannot be told is left out.
-
-    Examples
-    --------
-    >>> read_as({"columns": {"confidence": "p", "weights": "w"}, "on_invalid": "drop"}, "decide")
-    ' --confidence p --on-invalid drop'
-    """
+def _reading(settings: Document, verb: str) -> dict[str, Any]:
+    """Return how the input was read, in the options that the next verb has."""
     columns = (settings.get("columns") or {}).items()
-    given = "".join(
-        f" --{role} {shlex.quote(str(name))}"
-        for role, name in columns
-        if name and role in COLUMNS[verb]
-    )
-    # What had to be dropped here would stop the next command too.
-    given += " --on-invalid drop" if settings.get("on_invalid") == "drop" else ""
-    told = {name: value for name, value in _readings(settings).items() if name in _takes(verb)}
-    return given + "".join(
-        f" --{name}" if value is True else f" --{name} {shlex.quote(str(value))}"
-        for name, value in told.items()
-    )
+    found = {role: str(name) for role, name in columns if name}
+    if settings.get("on_invalid") == "drop":
+        # What had to be dropped here would stop the next verb too.
+        found["on_invalid"] = "drop"
+    known = declared_options(verb)
+    return {name: value for name, value in (found | _ways(settings)).items() if name in known}
 
 
-def can_read(settings: Mapping[str, Any], verb: str) -> bool:
-    """Return whether a verb can read the table as it was read here.
-
-    Examples
-    --------
-    >>> can_read({"scale": "percent"}, "compare"), can_read({"scale": "percent"}, "decide")
-    (True, False)
-    """
-    return _readings(settings).keys() <= _takes(verb)
+def _can_read(settings: Document, verb: str) -> bool:
+    """Return whether a verb can read the table as it was read here."""
+    return _ways(settings).keys() <= declared_options(verb).keys()
 
 
-def _takes(verb: str) -> frozenset[str]:
-    return READINGS.get(verb, frozenset())
-
-
-def _readings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _ways(settings: Document) -> dict[str, Any]:
     """Return how a table was read, other than by default; a study or a log has its own rules."""
     if settings.get("whole_record"):
         return {}
@@ -232,13 +164,215 @@ def _readings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def input_words(head: Mapping[str, Any]) -> str:
-    """Return the input as a command takes it: each place that was given, quoted.
+def _again(settings: Document, verb: str, *names: str) -> dict[str, Any]:
+    """Return recorded settings that are not what the verb takes by itself."""
+    known = declared_options(verb)
+    return {
+        name: settings[name]
+        for name in names
+        if settings.get(name) and settings[name] != known[name].default
+    }
 
-    Examples
-    --------
-    >>> files = [{"path": "runs/a.csv"}, {"path": "runs/my b.csv"}]
-    >>> input_words({"source": "runs/a.csv, runs/my b.csv", "input": files})
-    "runs/a.csv 'runs/my b.csv'"
-    """
-    return shlex.join(given_places(head)) or TABLE
+
+# -- steps by kind of document -----------------------------------------------------------------
+
+
+def _own_step(document: Document) -> Step | None:
+    own, kind = document.get("next"), kind_of(document)
+    if kind == "label" and _may_stop(document):
+        words = "Take the labels out, with their weights"
+        return Step(words, _following(document, "label export", out="labels.csv").text())
+    if kind == "label" and document.get("batch"):
+        call = _following(document, "label add", str(document["batch"]["path"]))
+        return Step("Take it back when it is filled in", call.text())
+    if isinstance(own, Mapping):
+        return Step(str(own["why"]), str(own["command"]))
+    if own:
+        return Step("Look closer", str(own[0]))
+    decided = _DECIDED.get(kind)
+    if decided is not None and document.get("results"):
+        return decided(document, document["results"])
+    step = _STEPS.get(kind)
+    return None if step is None else step(document)
+
+
+def _verb(command: str) -> str:
+    """Return the verb of a command or a call."""
+    found = re.match(r"calibrant[ .](\w+)", command)
+    return found[1] if found else ""
+
+
+def _choose(document: Document) -> Step:
+    return Step(_ALONE, _following(document, "decide", max_error="0.10").text())
+
+
+def _trust(document: Document) -> Step:
+    """Return an audit of a study or a log, which is read as it is."""
+    return Step(_TRUST, Call("audit", *_places(document)).text())
+
+
+def _planned(document: Document) -> Step | None:
+    if not document.get("source"):
+        # A plan by formula is about no answers that could be labelled.
+        return None
+    if any(block["verification"]["labels"] for block in document.get("measured") or ()):
+        words = "See what the labels at hand show already"
+        return Step(words, _following(document, "audit").text())
+    call = _following(document, "label next", out="batch.csv")
+    return Step("Choose which answers to label first", call.text())
+
+
+def _labelled(document: Document) -> Step:
+    # A batch that was given out may still be open: the next one has a name of its own.
+    number = len(document.get("waves") or ())
+    batch = f"batch{number + 1}.csv" if number else "batch.csv"
+    return Step("Label the next batch", _following(document, "label next", out=batch).text())
+
+
+def _may_stop(document: Document) -> bool:
+    entries = document.get("results") or ()
+    return bool(entries) and all((entry.get("stop") or {}).get("stop") for entry in entries)
+
+
+_STEPS: dict[str, Callable[[Document], Step | None]] = {
+    "audit": _choose,
+    "groups": _choose,
+    "leaderboard": lambda document: Step(
+        "See whether the order holds at equal accuracy", _following(document, "compare").text()
+    ),
+    "multi_answer": lambda document: Step(
+        "See which confidence is calibrated", Call("audit", *_places(document)).text()
+    ),
+    "plan": _planned,
+    "label": _labelled,
+    "monitor": lambda document: Step("Audit the latest rows", _following(document, "audit").text()),
+    "methods": lambda _: Step("Ask a model and compute them", Call("run", "STUDY").text()),
+    **dict.fromkeys(("semantics", "grade", "study", "run", "import_logs"), _trust),
+}
+
+
+# -- after decide, cascade and compare: what was found and saved -------------------------------
+
+
+def _decided(document: Document, entries: Sequence[Document]) -> Step:
+    settings = document.get("settings") or {}
+    goal, chosen = _goal(settings), _again(settings, "decide", "features")
+    missed = settings.get("max_error") is not None
+    if len(entries) > 1:
+        best = max(entries, key=lambda entry: (bool(entry["certified"]), _answered(entry)))
+        keys = [k for k in ("model", "method") if len({entry[k] for entry in entries}) > 1]
+        chosen |= {f"only_{key}": best[key] for key in keys} | goal
+        if missed and not best["certified"]:
+            return _decide("See what one of them allows", document, chosen)
+        return _decide("Save the policy of one", document, chosen, save="policy.json")
+    (entry,) = entries
+    if len(document.get("input") or ()) > 1:
+        # A study holds several models and methods; the decision is about one of them.
+        chosen |= {"only_model": entry["model"], "only_method": entry["method"]}
+    else:
+        chosen |= _again(settings, "decide", "only_model", "only_method")
+    if missed and not entry["certified"]:
+        return _uncertified(document, entry, chosen)
+    if entry.get("path"):
+        return _saved(document, entry, chosen)
+    words = "Save this threshold for your program"
+    return _decide(words, document, chosen | goal, save="policy.json")
+
+
+def _decide(words: str, document: Document, chosen: Document, **settings: Any) -> Step:
+    return Step(words, _following(document, "decide", **chosen, **settings).text())
+
+
+def _uncertified(document: Document, entry: Document, chosen: Document) -> Step:
+    """Return a limit that can be reached; where it is far off, what labels would do."""
+    settings = document.get("settings") or {}
+    asked = settings["max_error"]
+    limit = _reachable(entry, asked)
+    # The claim asks for labels where they would help; see `calibrant.claims.decide`.
+    seen = any(point["error"]["n"] >= _FEWEST_SEEN for point in entry.get("curve") or ())
+    helped = entry.get("labels_needed") is not None or not seen
+    if helped and limit > min(_FAR * asked, _HALF) + 1e-9:
+        call = _following(document, "plan", claim="ece<0.05")
+        return Step("See how many labels its confidence needs", call.text())
+    if limit > _HALF:
+        return Step(_TRUST, _following(document, "audit").text())
+    goal = {"max_error": f"{limit:.2f}", **_again(settings, "decide", "delta")}
+    return _decide("See what a higher limit allows", document, {**chosen, **goal})
+
+
+def _saved(document: Document, entry: Document, chosen: Document) -> Step:
+    """Return how a saved promise is watched; a policy by costs alone has none yet."""
+    settings = document.get("settings") or {}
+    if settings.get("max_error") is not None:
+        call = _following(document, "monitor", policy=str(entry["path"]))
+        return Step("Watch whether the promise still holds", call.text())
+    seen = (entry.get("error") or {}).get("high")
+    if not _answered(entry) or seen is None or seen >= 1:
+        return Step(_TRUST, _following(document, "audit").text())
+    goal = {"max_error": f"{_in_steps(seen):.2f}", **_goal(settings)}
+    return _decide("Promise an error too", document, {**chosen, **goal})
+
+
+def _answered(entry: Document) -> float:
+    return float((entry.get("answered") or {}).get("value") or 0.0)
+
+
+def _goal(settings: Document) -> dict[str, Any]:
+    """Return what was asked of a decision: a limit with its certainty, costs."""
+    costs = {"costs": settings["costs"]} if settings.get("costs") else {}
+    if settings.get("max_error") is None:
+        return costs
+    return {"max_error": settings["max_error"], **_again(settings, "decide", "delta"), **costs}
+
+
+def _reachable(entry: Document, limit: float) -> float:
+    """Return the next limit, in steps of 5 points, that the labels at hand do not exclude."""
+    seen = [point["error"]["high"] for point in entry.get("curve") or () if point["error"]["n"]]
+    return _in_steps(max(min(seen, default=limit), limit + 1e-9))
+
+
+def _in_steps(error: float) -> float:
+    return min(math.ceil(error / _LIMIT_STEP - 1e-9) * _LIMIT_STEP, 0.95)
+
+
+def _cascaded(document: Document, entries: Sequence[Document]) -> Step:
+    settings, policy = document.get("settings") or {}, entries[0].get("policy") or {}
+    models = list(settings.get("models") or ())
+    if policy.get("path"):
+        call = Call("serve", policy["path"], endpoint=[f"{model}=URL" for model in models])
+        return Step("Put it in front of the models", call.text())
+    if policy.get("rule", "") is None:
+        # Too few questions to choose a policy: one cannot be saved either.
+        return Step(_TRUST, _following(document, "audit").text())
+    price = settings.get("price") or {}
+    chosen: dict[str, Any] = {"models": models}
+    chosen |= {"price": [float(price[model]) for model in models]} if price else {}
+    chosen |= _again(settings, "cascade", "cost", "features", "only_model", "only_method")
+    asked = _again(settings, "cascade", *_TARGETS)
+    words = "Save this policy for your program"
+    if not asked:
+        asked, words = {"budget": 0.5}, "Save the policy for half of the largest model's cost"
+    if "guarantee" in asked:
+        asked |= _again(settings, "cascade", "delta")
+    call = _following(document, "cascade", **chosen, **asked, save="policy.json")
+    return Step(words, call.text())
+
+
+def _compared(document: Document, entries: Sequence[Document]) -> Step | None:
+    """Return a cascade of the least and the most accurate; prices are the reader's."""
+    if not _can_read(document.get("settings") or {}, "cascade"):
+        return None
+    known = [entry for entry in entries if (entry.get("accuracy") or {}).get("value") is not None]
+    methods = list(dict.fromkeys(entry["method"] for entry in known))
+    known = [e for e in known if e["method"] in methods[:1] and e.get("group") is None]
+    if len(known) < 2:
+        return None
+    order = sorted(known, key=lambda entry: entry["accuracy"]["value"])
+    chosen: dict[str, Any] = {"models": [order[0]["model"], order[-1]["model"]], "price": [1, 10]}
+    if len(methods) > 1:
+        chosen["only_method"] = methods[0]
+    call = _following(document, "cascade", **chosen)
+    return Step("Let the cheaper model answer first (with your prices)", call.text())
+
+
+_DECIDED = {"decide": _decided, "cascade": _cascaded, "compare": _compared}

@@ -1,13 +1,14 @@
 """Write the reference pages of the commands, the schemas of their options, and the stored help.
 
-``python -m calibrant.cli.reference`` writes ``docs/reference/cli`` and ``cli/help.json``; a test
-holds them current.
+``python -m calibrant.cli.reference`` writes ``docs/reference/cli``, ``cli/help.json`` and
+``core/verbs.json``; a test holds them current.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
@@ -22,8 +23,13 @@ from calibrant.core.verb_schema import options_schema
 HELP_FILE = Path(__file__).with_name("help.json")
 """Where the help of all verbs is kept for `StoredHelp`."""
 
+VERBS_FILE = HELP_FILE.parent.parent / "core" / "verbs.json"
+"""Where a `Call` finds the options of all verbs without loading one."""
+
 _HEAD = "<!-- Written by `python -m calibrant.cli.reference`; change the verb's signature. -->\n\n"
 _ROW = "| {} | {} | {} |\n"
+# Outputs that a result can write in Python too.
+_WRITTEN = ("html", "json")
 
 
 def reference_files() -> dict[str, str]:
@@ -55,6 +61,33 @@ def stored_help() -> str:
             "example": command.verb.example,
         }
     return orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def stored_verbs() -> str:
+    """Return the options of every verb as a `Call` needs them: flag, what it takes, default."""
+    lines = []
+    for words in VERBS:
+        verb = declaration(verb_function(words))
+        options = {
+            parameter.name: (parameter.word, _takes(parameter), _stored(parameter.default))
+            for parameter in verb.parameters.values()
+            if not parameter.option.argument
+        }
+        options |= {name: (name, "output", None) for name in verb.outputs if name in _WRITTEN}
+        lines.append(f"{orjson.dumps(words).decode()}: {orjson.dumps(options).decode()}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _takes(parameter: Parameter) -> str:
+    """Return the kind of an option's values, in one word."""
+    if parameter.type is bool:
+        return "flag"
+    return parameter.option.kind or ("number" if parameter.type in (int, float) else "text")
+
+
+def _stored(default: Any) -> Any:
+    """Return a default as JSON has it; none for what is required."""
+    return default if isinstance(default, str | int | float | bool) else None
 
 
 def write_reference(folder: Path) -> list[Path]:
@@ -119,3 +152,4 @@ if __name__ == "__main__":
     given = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/reference/cli")
     write_reference(given)
     HELP_FILE.write_text(stored_help(), encoding="utf-8")
+    VERBS_FILE.write_text(stored_verbs(), encoding="utf-8")

@@ -7,47 +7,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Functions that are not called like their verb: a verb may be a word of Python.
-_FUNCTIONS = {"import": "import_logs", "report": "write_report"}
+from calibrant.core.calls import Call
+
 _NAMED = re.compile(r"\{(\w+)\}")
-
-
-class Call:
-    """A call of a verb, for a message that says what to do next.
-
-    Parameters
-    ----------
-    verb
-        The verb's words, such as ``label next``.
-    data
-        What is given to it.
-    options
-        Its options.
-
-    Examples
-    --------
-    >>> call = Call("label next", "TABLE", out="batch.csv")
-    >>> call.python()
-    'calibrant.label_next(TABLE, out="batch.csv")'
-    >>> call.shell({})
-    'calibrant label next TABLE --out batch.csv'
-    """
-
-    def __init__(self, verb: str, *data: object, **options: Any) -> None:
-        self.verb = verb
-        self.data = tuple(str(part) for part in data)
-        self.options = options
-
-    def python(self) -> str:
-        """Return the call as Python."""
-        words = [*self.data, *(_argument(name, value) for name, value in self.options.items())]
-        name = _FUNCTIONS.get(self.verb, self.verb.replace(" ", "_"))
-        return f"calibrant.{name}({', '.join(words)})"
-
-    def shell(self, names: Mapping[str, str]) -> str:
-        """Return the call as a command."""
-        words = [*self.data, *(_flag(name, value, names) for name, value in self.options.items())]
-        return " ".join(["calibrant", self.verb, *words])
 
 
 class Hint(str):
@@ -73,10 +35,10 @@ class Hint(str):
     '--level lies between 0 and 1, got 7'
     >>> (Hint("use {by}") + " or " + Hint("{seed}, got {0}", 3)).shell()
     'use --by or --seed, got 3'
-    >>> Hint("see {call}", call=Call("groups", "T", graded=True)).shell()
-    'see calibrant groups T --graded'
-    >>> print(Hint("see {0}", Call("groups", "T", graded=True)))
-    see calibrant.groups(T, graded=True)
+    >>> Hint("see {call}", call=Call("audit", "T", graded=True)).shell()
+    'see calibrant audit T --graded'
+    >>> print(Hint("see {0}", Call("audit", "T", graded=True)))
+    see calibrant.audit(T, graded=True)
     """
 
     template: str
@@ -133,7 +95,7 @@ def _filled(
         if name.isdigit():
             value = data[int(name)] if int(name) < len(data) else match[0]
         if isinstance(value, Call):
-            return value.python() if names is None else value.shell(names)
+            return value.python() if names is None else value.shell()
         if name.isdigit():
             return str(value)
         return _argument(name, value) if names is None else _flag(name, value, names)

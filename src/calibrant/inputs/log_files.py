@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.records.convert.recognise import recognise
 from calibrant.records.formats import is_study
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import UnavailableError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 
 NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
 # Names under which tables hold several sampled answers to a question.

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from calibrant.core.hints import Call, Hint
+from calibrant.core.calls import Call
+from calibrant.core.hints import Hint
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from calibrant.claims.audit import audit_claims, calibration_word, nothing_claimed
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import unequal_note, unequal_warnings
-from calibrant.claims.next_step import next_step
+from calibrant.claims.next_step import step_of_audit
 from calibrant.claims.significance import adjust_p_values, block_tests
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
@@ -63,7 +63,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "reading": source.reading,
         "data": data,
         "claims": [claim.to_dict() for claim in claims],
-        "next": next_step("audit", source.head, claims, weighted=_weighted(entries)),
+        "next": step_of_audit(source.head, claims, weighted=_weighted(entries)),
         "multiplicity": multiplicity,
         "dropped": dict(source.dropped),
         "dropped_rows": dict(source.dropped_rows),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from calibrant.claims.bench import question_claims
+from calibrant.core.calls import Call
 from calibrant.core.document import plain
 from calibrant.core.errors import InputError
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
@@ -199,11 +200,8 @@ def _check_step(
     out: str | Path, triples: Sequence[str | Path], domain_files: Sequence[str | Path]
 ) -> dict[str, str]:
     """Return the command that looks at the questions again, with the facts behind them."""
-    given = [("--triples", path) for path in triples]
-    given += [("--domain-file", path) for path in domain_files]
-    options = "".join(f" {name} {shlex.quote(str(path))}" for name, path in given)
-    command = f"calibrant bench check {shlex.quote(str(out))}{options}"
-    return {"why": "Check every question again, with a second source", "command": command}
+    call = Call("bench check", out, triples=list(triples), domain_files=list(domain_files))
+    return {"why": "Check every question again, with a second source", "command": call.text()}
 
 
 def _broken(document: Mapping[str, Any]) -> str | None:
@@ -296,11 +294,10 @@ def _ask_step(questions: Any, *, ok: bool) -> dict[str, str] | None:
         return None
     file, folder = shlex.quote(str(questions)), Path(questions).parent
     if not ok:
-        command = f"calibrant bench check {file} --json problems.json"
-        return {"why": "List every problem", "command": command}
+        call = Call("bench check", questions, json="problems.json")
+        return {"why": "List every problem", "command": call.text()}
     if Study(folder).config_path.is_file():
-        command = f"calibrant run {shlex.quote(str(folder))}"
-        return {"why": "Ask a model these questions", "command": command}
+        return {"why": "Ask a model these questions", "command": Call("run", folder).text()}
     copied = f" && cp {file} study/questions.jsonl" if file.endswith(".jsonl") else ""
     command = f"calibrant init study{copied}"
     return {"why": "Put the questions into a study, to ask a model", "command": command}

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from calibrant.claims.next_step import graded_step
+from calibrant.claims.next_step import step_of_grades
 from calibrant.core.errors import InputError
 from calibrant.core.output import check_output_folder
 from calibrant.core.verb import OUTPUT, Option, verb
@@ -117,7 +117,7 @@ def grade(
             ],
             "methods": _methods(graded),
             "written": [] if out is None else [str(path) for path in _written(graded, Study(out))],
-            "next": graded_step({**head, "samples": graded.how}, out),
+            "next": step_of_grades({**head, "samples": graded.how}, out),
         }
     )
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.core.output import check_output, check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
 from calibrant.inputs.log_files import logs_in
@@ -156,9 +156,8 @@ def _next_step(
     if not has_confidence:
         why = "Without a confidence there is nothing to audit: see what each one needs"
         return {"why": why, "command": "calibrant methods"}
-    places = [shlex.quote(str(place)) for place in ([out] if out is not None else given)]
-    call = Call("audit", *places, **(columns if out is None else {}))
-    return {"why": "See how far the confidence can be trusted", "command": call.shell({})}
+    call = Call("audit", *given, **columns) if out is None else Call("audit", out)
+    return {"why": "See how far the confidence can be trusted", "command": call.shell()}
 
 
 def _require_use_of_filter(name: str | None, read: Sequence[ForeignLog]) -> None:

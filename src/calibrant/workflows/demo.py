@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import polars as pl
 
 from calibrant.collect import ProgressWatch
+from calibrant.core.calls import Call
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
@@ -129,9 +130,9 @@ def demo(
             "done": main["done"],
             "left_out": main["left_out"],
             "next": [
-                f"calibrant audit {main['study']} --by domain",
-                f"calibrant decide {main['study']} --only-method p_true_prob --max-error 0.3",
-                f"calibrant view {main['study']}",
+                Call("audit", main["study"], by=["domain"]).text(),
+                Call("decide", main["study"], only_method="p_true_prob", max_error=0.3).text(),
+                Call("view", main["study"]).text(),
             ],
         }
     )

@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, verb
@@ -15,10 +16,6 @@ from calibrant.inputs.provenance import document_head
 from calibrant.report.typed import InitResult
 
 _EXAMPLES = "calibrant.workflows.examples"
-_BENCHMARK = (
-    "calibrant bench mace --domain-file {folder}/borders.toml --k 2,4,6 --per-k 8 "
-    "--out {folder}/questions.jsonl"
-)
 
 
 @verb(example="calibrant init my-study", outputs=("json",))
@@ -77,15 +74,16 @@ def init(
         target.mkdir(parents=True, exist_ok=True)
         for name in names:
             _copy(chosen / name, target / name)
-    next_step = f"calibrant audit {target}/inspect.eval" if logs else f"calibrant run {target}"
+    following = Call("audit", target / "inspect.eval") if logs else Call("run", target)
     if domain:
-        next_step = _BENCHMARK.format(folder=target)
+        facts, questions = target / "borders.toml", target / "questions.jsonl"
+        following = Call("bench mace", domain_files=[facts], k=[2, 4, 6], per_k=8, out=questions)
     return InitResult(
         {
             **document_head("init", None),
             "folder": str(target),
             "files": [str(target / name) for name in names],
-            "next": [next_step],
+            "next": [following.text()],
         }
     )
 

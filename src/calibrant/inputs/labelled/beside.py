@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.records.formats import store_path
 from calibrant.records.tables import collect, column_names, scan_table
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
 from calibrant.metrics.row_block import RowBlock
 from calibrant.planning.labelling.session import WHOLE

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.inputs.labelled.drawn import (
     equal_chances,
     refuse_incomplete,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)

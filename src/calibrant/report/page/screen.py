@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.claims.next_step import Step, next_step
 from calibrant.core.document import kind_of
 from calibrant.report.answers import (
     Badge,
@@ -15,9 +16,9 @@ from calibrant.report.answers import (
     warnings_of,
 )
 from calibrant.report.findings import Finding, findings
-from calibrant.report.next_step import Step, next_step, without_folders
 from calibrant.report.page.opening import said_first
 from calibrant.report.pictures import Picture, picture_of
+from calibrant.report.shown_command import without_folders
 from calibrant.report.titles import title_line
 
 # The first of these that a page holds answers the reader's question.
@@ -100,10 +101,10 @@ def _step(document: Mapping[str, Any], beside: Sequence[Mapping[str, Any]]) -> S
     found = next_step(document, beside)
     if found is None:
         return None
-    command = found[1]
+    command = found.command
     for other in (document, *beside):
         command = without_folders(command, other)
-    return found[0], command
+    return Step(found.why, command)
 
 
 def _fitting(warnings: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.core.hints import Hint
 from calibrant.report.answers import claims_of, headline, told
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
@@ -147,7 +148,9 @@ def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) 
         rows,
         title="Scores that are not probabilities",
         name="ranking",
-        note="They rank answers; a calibration error exists only after --recalibrate.",
+        note=Hint(
+            "They rank answers; a calibration error exists only after {recalibrate}."
+        ).shell(),
     )
 
 

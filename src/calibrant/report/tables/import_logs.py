@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.hints import Hint
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Number, number_cell
 
@@ -110,7 +111,7 @@ def _problems(results: Sequence[Mapping[str, Any]]) -> Table:
     ]
     total = sum(entry["unreadable"] for entry in results)
     shown = min(len(lines), _PROBLEMS_SHOWN)
-    note = f"{shown} of {total:,}; --out writes all of them to unreadable.csv"
+    note = Hint("{0}; {out} writes all of them to unreadable.csv", f"{shown} of {total:,}").shell()
     return Table(
         ("log", "part", "why"),
         tuple(lines[:_PROBLEMS_SHOWN]),

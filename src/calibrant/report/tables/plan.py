@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.words import count, percent, points
+from calibrant.core.hints import Hint
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Number, estimate_cell, number_cell, said_cell
 from calibrant.report.tables._theory import is_asked, theory_tables
@@ -154,7 +155,9 @@ _PRECISION = {
 
 def _steps(rows: list[dict[str, Any]], title: str, fields: Mapping[str, str]) -> Table:
     cells = tuple((row["step"], *(_cell(row[name]) for name in fields.values())) for row in rows)
-    note = "Rates of the worst case. What these answers need: --claim 'ece<0.05'."
+    note = Hint(
+        "Rates of the worst case. What these answers need: {claim}.", claim="'ece<0.05'"
+    ).shell()
     return Table(("what is checked", *fields), cells, title=title, note=note)
 
 

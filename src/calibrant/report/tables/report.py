@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from calibrant.core.hints import Hint
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.figures import FORMATS
 
-_PLACES = "A page, Markdown or figures: --html, --markdown or --figures."
+_PLACES = Hint("A page, Markdown or figures: {html}, {markdown} or {figures}.").shell()
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.claims.words import count as counted
+from calibrant.core.hints import Hint
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import estimate_cell, money_cell, number_cell
 
@@ -185,7 +186,9 @@ def _scores(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     note = "n counts scored and graded questions. '-': the score is no probability."
     lacking = {entry["method"] for entry in document["methods"] if not entry["available"]}
     if lacking:
-        note += f" {counted(len(lacking), 'method')} without inputs: --full says why."
+        note += Hint(
+            " {0} without inputs: {full} says why.", counted(len(lacking), "method")
+        ).shell()
     return [Table(columns, rows, title="What came of it", note=note, labels=2)]
 
 

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from calibrant.core.hints import Hint
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Form, written
 
@@ -273,3 +274,14 @@ def _wrapped_line(line: str, width: int) -> str:
             else:
                 lines[-1] += gap + part
     return "\n".join(lines)
+
+
+def more_rows(left_out: int, all_rows: int) -> str:
+    """Return the line that stands for rows left out, and how to see them.
+
+    Examples
+    --------
+    >>> more_rows(8, 12)
+    ' … 8 more (--top 12)'
+    """
+    return Hint(" … {0} more ({top})", f"{left_out:,}", top=all_rows).shell()

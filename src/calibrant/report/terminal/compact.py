@@ -10,24 +10,26 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
+from calibrant.claims.next_step import next_step
 from calibrant.claims.words import count as counted
 from calibrant.core.document import kind_of
 from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
-from calibrant.report.next_step import broken_command, next_step
+from calibrant.report.shown_command import broken_command
 from calibrant.report.tables.audit import NAMED_METRICS
-from calibrant.report.terminal._fit import safe_text
+from calibrant.report.terminal._fit import more_rows, safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
 
 LISTS = frozenset({"analysis", "demo", "init", "methods", "models", "report", "serve"})
 """Kinds that are a list themselves: they are shown whole."""
 
-MORE = "--full   --html page.html   --json out.json"
+MORE = Hint("{full}   {html}   {json}", html="page.html", json="out.json").shell()
 """How a command shows more."""
 
 _NEXT = "Next:  "
@@ -66,7 +68,7 @@ def compact_lines(
     hidden = len(warnings) - _WARNINGS
     for text in [
         *warnings[:_WARNINGS],
-        *([f"{counted(hidden, 'more warning')} (--full)"] if hidden > 0 else []),
+        *([Hint("{0} ({full})", counted(hidden, "more warning")).shell()] if hidden > 0 else []),
     ]:
         hung = textwrap.wrap(text, width, initial_indent="  !  ", subsequent_indent="     ")
         lines += [Text(line, style="yellow") for line in hung]
@@ -132,7 +134,7 @@ def _table(
     cut = len(table.rows) - top
     drawn = _fitted(replace(table, rows=table.rows[:top]), width)
     if cut > 0:
-        drawn.append(Text(f" … {cut:,} more (--top {len(table.rows)})", style="dim"))
+        drawn.append(Text(more_rows(cut, len(table.rows)), style="dim"))
     note = textwrap.wrap(safe_text(table.note), width - 2, max_lines=_NOTE, placeholder=" …")
     return [*drawn, *(Text(f" {line}", style="dim") for line in note)]
 
@@ -209,7 +211,7 @@ def _drawn(
     lines += [Text(_line(row, widths[:kept], labels)) for row in rows]
     if kept < len(columns):
         more = counted(len(columns) - kept, "more column")
-        words = f" {more} with --full: {', '.join(columns[kept:])}"
+        words = Hint(" {0} with {full}: {1}", more, ", ".join(columns[kept:])).shell()
         lines.append(Text(words[:width], style="dim"))
     return lines
 

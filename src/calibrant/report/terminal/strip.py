@@ -17,7 +17,7 @@ from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entr
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Cell, Name, Number
 from calibrant.report.names import cut_cells, short_names, told_apart
-from calibrant.report.terminal._fit import safe_text, shared_out
+from calibrant.report.terminal._fit import more_rows, safe_text, shared_out
 
 STYLES = {
     "over_confident": "bold red",
@@ -69,7 +69,7 @@ def audit_lines(
     lines = [_head(name, strip, column, gap)]
     for entry in shown:
         if entry is None:
-            cut = f" … {len(entries) - top:,} more (--top {len(entries)})"
+            cut = more_rows(len(entries) - top, len(entries))
             lines.append(Text(cut, style="dim"))
         else:
             tone = entry_tone(entry, claims)

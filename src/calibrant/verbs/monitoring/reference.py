@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
 from calibrant.inputs.labelled.beside import labels_of

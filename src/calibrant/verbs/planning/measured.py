@@ -11,8 +11,9 @@ import polars as pl
 
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, UndefinedMetricWarning
-from calibrant.core.hints import Call, Hint
+from calibrant.core.hints import Hint
 from calibrant.core.rng import as_generator
 from calibrant.inputs.labelled.drawn import block_of
 from calibrant.inputs.labelled.opened import OpenLabels

@@ -1,7 +1,5 @@
 """The step after a decision is one that can be taken."""
 
-import inspect
-import re
 import shlex
 
 import numpy as np
@@ -9,13 +7,9 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.claims.next_step import COLUMNS
-from calibrant.cli.catalog import verb_function
+from calibrant.claims.next_step import next_step
 from calibrant.cli.main import app
-from calibrant.core.verb import declaration
-from calibrant.report import next_decision as decisions
-from calibrant.report import next_step as steps
-from calibrant.report.next_step import next_step, without_folders
+from calibrant.report.shown_command import without_folders
 from calibrant.verbs.audit import audit
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
@@ -122,19 +116,6 @@ def test_weights_are_left_out_where_the_next_verb_takes_none(scores, monkeypatch
     command = taken(found, scores.parent, monkeypatch)
     assert command.startswith("calibrant decide ")
     assert "--weights" not in command
-
-
-def test_columns_are_named_only_to_verbs_that_take_them():
-    roles = set().union(*COLUMNS.values())
-    for words, known in COLUMNS.items():
-        declared = declaration(verb_function(words)).parameters
-        assert known == {role for role in roles if role in declared}, words
-        assert "on_invalid" in declared, words
-    named = re.findall(
-        r"calibrant ((?:label )?[a-z]+) \{", inspect.getsource(steps) + inspect.getsource(decisions)
-    )
-    assert set(named) >= {"decide", "monitor", "label next"}
-    assert set(named) - {"serve"} <= set(COLUMNS)
 
 
 def test_several_models_lead_to_the_one_that_answers_most(scores, monkeypatch):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.report.next_step import next_step
+from calibrant.claims.next_step import next_step
 from calibrant.report.terminal import render_text
 from calibrant.workflows.init import init
 
