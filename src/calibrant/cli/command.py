@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -123,17 +124,27 @@ class VerbCommand(click.Command):
         from calibrant.cli.cluster_output import cluster_speaks_on_stderr
 
         quiet = quiet or bool(given.get("dry_run"))
+        if hasattr(signal, "siginterrupt"):
+            # Polars, imported with the verb, lets reads and waits go on after Ctrl-C.
+            signal.siginterrupt(signal.SIGINT, True)
         with _supplied(self.verb, quiet=quiet) as more, cluster_speaks_on_stderr():
             try:
                 return self.function(**given, **more)
             except KeyboardInterrupt:
                 if not self.verb.resumable:
                     raise
-                first = next(iter(given.values()), "")
-                raise Interrupted(
-                    "stopped; every answer that had arrived is kept\n"
-                    f"  -> `calibrant {self.words} {first}` goes on"
-                ) from None
+                raise Interrupted(_kept(self.words, given, more)) from None
+
+
+def _kept(words: str, given: Mapping[str, Any], supplied: Mapping[str, Any]) -> str:
+    """Say what is kept of work that was stopped, and how to go on."""
+    counts = [getattr(item, "arrived", None) for item in supplied.values()]
+    arrived = next((count for count in counts if count is not None), None)
+    first = next(iter(given.values()), "")
+    kept = "stopped before anything was sent"
+    if arrived is not None:
+        kept = f"stopped; the {arrived:,} answers that had arrived are kept in the ledger"
+    return f"{kept}\n  -> `calibrant {words} {first}` goes on"
 
 
 def verb_command(words: str, function: Callable[..., Any]) -> VerbCommand:

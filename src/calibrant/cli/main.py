@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 from typing import Any
 
@@ -101,6 +102,8 @@ def _say_version(ctx: click.Context) -> None:
 def main() -> None:
     """Run the command line; errors of the data end with one message and exit code 2."""
     _prepare_output()
+    # Whoever ends a command from outside (a supervisor, `timeout`) is obeyed as Ctrl-C is.
+    signal.signal(signal.SIGTERM, _stop)
     try:
         sys.exit(app.main(prog_name="calibrant", standalone_mode=False) or 0)
     except CalibrantError as error:
@@ -122,6 +125,13 @@ def main() -> None:
         _end(f"calibrant: the output cannot be written: {error.strerror}", InputError.exit_code)
 
 
+def _stop(*_: object) -> None:
+    """Stop as Ctrl-C does, also where a shell has the command ignore that (`calibrant run &`)."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
+
+
 def _prepare_output() -> None:
     """Make both streams take any letter, and take nothing where they are closed (`>&-`)."""
     for name in ("stdout", "stderr"):
@@ -139,4 +149,9 @@ def _drop_output() -> None:
 
 def _end(message: str, code: int) -> None:
     sys.stderr.write(printable(message) + "\n")
+    if code == _INTERRUPTED:
+        # Python would wait for threads first: of a model that computes, of an address looked up.
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
     sys.exit(code)

@@ -11,7 +11,11 @@ from calibrant.core.errors import printable
 
 
 class ProgressBar:
-    """A progress bar on standard error: draws, rate, cost, time left."""
+    """A progress bar on standard error: draws, rate, cost, time left.
+
+    It is drawn from the first model on: until then the terminal belongs to what is asked and said
+    before anything is sent.
+    """
 
     def __init__(self, *, enabled: bool) -> None:
         console = Console(stderr=True)
@@ -28,9 +32,14 @@ class ProgressBar:
         )
         self._task: Any = None
         self._priced = False
+        self._arrived: dict[Any, int] = {}
+
+    @property
+    def arrived(self) -> int | None:
+        """How many answers there are by now; None before any model was asked."""
+        return sum(self._arrived.values()) if self._arrived else None
 
     def __enter__(self) -> ProgressBar:
-        self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -38,8 +47,10 @@ class ProgressBar:
 
     def start(self, model: str, draws: int, *, priced: bool) -> None:
         """Begin a line for a model."""
+        self._progress.start()
         self._priced = priced
         self._task = self._progress.add_task(printable(model), total=draws, rate="", cost="")
+        self._arrived[self._task] = 0
 
     def update(self, progress: Any) -> None:
         """Show the counts."""
@@ -47,9 +58,10 @@ class ProgressBar:
         rate = f"{progress.draws_new / seconds:.1f} draws/s"
         if progress.retries:
             rate += f", {progress.retries:,} retries"
+        self._arrived[self._task] = progress.draws_new + progress.draws_cached
         self._progress.update(
             self._task,
-            completed=progress.draws_new + progress.draws_cached,
+            completed=self._arrived[self._task],
             rate=rate,
             cost=f"${progress.cost:.4f}" if self._priced else "price unknown",
         )

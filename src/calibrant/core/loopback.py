@@ -57,6 +57,8 @@ class Loopback:
         How a refusal or an error is written.
     error_status
         Status of an error that the user can mend.
+    drain_s
+        Seconds that requests under way get when the server is stopped.
     """
 
     token: str
@@ -66,6 +68,7 @@ class Loopback:
     also: Callable[[web.Request], str | None] = _nothing
     say: Callable[[int, str], web.Response] = said
     error_status: int = 400
+    drain_s: float = 0.5
     hosts: frozenset[str] = frozenset()
     runner: web.AppRunner | None = None
 
@@ -77,7 +80,7 @@ class Loopback:
         self, app: web.Application, ports: Sequence[int] = (0,), *, host: str = LOOPBACK
     ) -> int:
         """Listen on the first port that is free, and return it; 0 stands for any."""
-        self.runner = web.AppRunner(app, access_log=None)
+        self.runner = web.AppRunner(app, access_log=None, shutdown_timeout=self.drain_s)
         await self.runner.setup()
         for port in ports:
             try:

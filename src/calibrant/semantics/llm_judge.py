@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Coroutine, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from calibrant.clients.capabilities import check_request
 from calibrant.clients.dispatch.dispatcher import Dispatcher
 from calibrant.clients.protocol import Capabilities, Client, Message, Request
 from calibrant.core.errors import BudgetError, ClientError
+from calibrant.core.event_loop import OwnLoop
 from calibrant.semantics.judging.judge import (
     GRADES,
     GradeQuery,
@@ -321,7 +321,7 @@ class LLMJudge:
 
     asker: Asker
     model: str
-    _runner: asyncio.Runner | None = field(default=None, repr=False)
+    _loop: OwnLoop = field(default_factory=OwnLoop, repr=False)
 
     @property
     def name(self) -> str:
@@ -371,16 +371,8 @@ class LLMJudge:
 
         The client's connections live on this loop: ``judge.run(client.close())`` ends them.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            self._runner = self._runner or asyncio.Runner()
-            return self._runner.run(work)
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(asyncio.run, work).result()
+        return self._loop.run(work)
 
     def close(self) -> None:
         """End the judge's event loop."""
-        if self._runner is not None:
-            self._runner.close()
-            self._runner = None
+        self._loop.close()

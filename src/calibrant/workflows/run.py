@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,6 +37,7 @@ from calibrant.collect import (
 )
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
+from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import INPUT, Option, Supplied, verb
@@ -51,7 +52,6 @@ from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
-from calibrant.workflows.event_loop import run_to_end
 from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
 from calibrant.workflows.spending import check_consent, paid_models, spending_question
 from calibrant.workflows.study_page import write_study_page
@@ -137,15 +137,13 @@ def run(
     prepared = _prepare(config, questions, clients)
     repaired = repair_ledger(folder.ledger_path) if repair else None
     with _ledger(folder, dry_run=dry_run) as ledger:
-        expected, collected = run_to_end(
-            _ask(
-                prepared,
-                ledger,
-                dry_run=dry_run,
-                retry_failures=retry_failures,
-                watch=watch,
-                confirm=None if yes else confirm,
-            )
+        expected, collected = _ask(
+            prepared,
+            ledger,
+            dry_run=dry_run,
+            retry_failures=retry_failures,
+            watch=watch,
+            confirm=None if yes else confirm,
         )
     document = _document(prepared, expected, dry_run=dry_run)
     if repaired is not None:
@@ -236,7 +234,7 @@ def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
             yield ledger
 
 
-async def _ask(
+def _ask(
     prepared: _Prepared,
     ledger: Ledger,
     *,
@@ -245,33 +243,38 @@ async def _ask(
     watch: ProgressWatch | None,
     confirm: Callable[[str], bool] | None,
 ) -> tuple[Forecast | None, Collected | None]:
+    """Forecast, ask for consent, and only then begin: no display covers the question."""
     study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
-    budget = prepared.config.budget
-    try:
-        expected = None
-        if dry_run or budget.capped:
-            expected = forecast(*study, extract=_extract, prices=prepared.prices)
-        if dry_run:
-            return expected, None
-        if expected is not None:
-            check_budget(prepared.config, expected, ledger)
-        paid = paid_models(prepared.config)
-        if confirm is not None and paid:
-            ahead = expected or forecast(*study, extract=_extract, prices=prepared.prices)
-            question = spending_question(ahead, paid=paid, limit=budget.ask_above)
-            if question is not None:
-                source = str(prepared.config.folder / "study.toml")
-                check_consent(question, confirm(question), source=source)
-        return expected, await collect(
-            *study,
-            extract=_extract,
-            prices=prepared.prices,
-            watch=watch,
-            retry_failures=retry_failures,
-        )
-    finally:
-        for client in prepared.clients.values():
-            await client.close()
+    how: dict[str, Any] = {"extract": _extract, "prices": prepared.prices}
+    with OwnLoop() as loop:
+        try:
+            expected = None
+            if dry_run or prepared.config.budget.capped:
+                expected = forecast(*study, **how)
+            if dry_run:
+                return expected, None
+            if expected is not None:
+                check_budget(prepared.config, expected, ledger)
+            paid = paid_models(prepared.config)
+            if confirm is not None and paid:
+                _agree(prepared.config, expected or forecast(*study, **how), paid, confirm)
+            work = collect(*study, **how, watch=watch, retry_failures=retry_failures)
+            return expected, loop.run(work)
+        finally:
+            loop.run(_close(prepared.clients.values()))
+
+
+def _agree(
+    config: StudyConfig, ahead: Forecast, paid: Collection[str], confirm: Callable[[str], bool]
+) -> None:
+    question = spending_question(ahead, paid=paid, limit=config.budget.ask_above)
+    if question is not None:
+        check_consent(question, confirm(question), source=str(config.folder / "study.toml"))
+
+
+async def _close(clients: Iterable[Client]) -> None:
+    for client in clients:
+        await client.close()
 
 
 # -- from draws to results -------------------------------------------------------------------

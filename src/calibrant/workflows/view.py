@@ -13,6 +13,7 @@ from typing import Annotated
 
 from aiohttp import web
 
+from calibrant.core.event_loop import OwnLoop
 from calibrant.core.loopback import LOOPBACK, Loopback
 from calibrant.core.verb import INPUT, Option, verb
 from calibrant.inputs.provenance import document_head
@@ -78,8 +79,8 @@ def view(
             webbrowser.open(address)
 
     # That is how a server is stopped.
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(ViewServer(viewed), port, started))
+    with contextlib.suppress(KeyboardInterrupt), OwnLoop() as loop:
+        loop.run(_serve(ViewServer(viewed), port, started))
     return ReportResult({**head, "written": [], "documents": [], "viewed": Path(path).name})
 
 

@@ -73,7 +73,7 @@ class Dispatcher:
     patience_s
         Seconds for which a call may be put off by rate limits.
     drain_s
-        Seconds that calls under way get when the run is stopped.
+        Seconds that calls under way get when the run is stopped: Ctrl-C ends within a second.
     retry_failures
         Ask again for what an earlier run set aside as permanent.
     progress
@@ -93,7 +93,7 @@ class Dispatcher:
         start_concurrency: int = 8,
         max_attempts: int = 8,
         patience_s: float = 900.0,
-        drain_s: float = 10.0,
+        drain_s: float = 0.5,
         retry_failures: bool = False,
         progress: Callable[[Progress], None] | None = None,
         first_backoff_s: float = 0.5,
@@ -235,9 +235,9 @@ class Dispatcher:
                 self.tell()
                 yield outcome
                 self.watch.check()
-            self.tell(force=True)
         finally:
             await run.finish()
+            self.tell(force=True)
 
     async def check_seed(self, request: Request) -> bool:
         """Return whether one seed gives one text, and note a finding where it does not.

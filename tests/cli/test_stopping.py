@@ -1,0 +1,208 @@
+"""Commands that ask, wait or show progress, at a terminal: Ctrl-C and SIGTERM end them."""
+
+import asyncio
+import json
+import socket
+import sqlite3
+import time
+
+import pytest
+from aiohttp import web
+
+from collect.endpoint import Oracle
+from collect.studies import write_study
+from collect.test_judge_run import WORDY
+from support import model_scores, need_small_model
+from terminal import Terminal
+
+FOR_EVER = 600.0
+BOTH = pytest.mark.parametrize("how", ["ctrl-c", "sigterm"])
+
+
+class Trouble(Oracle):
+    """An endpoint that answers some calls, then does something else for ever."""
+
+    def __init__(self, then, answered=0):
+        super().__init__()
+        self.then, self.answered = then, answered
+        self.troubled = 0
+
+    async def _chat(self, request):
+        body = json.loads(await request.read())
+        if len(self.calls) < self.answered and body["model"] != "judge":
+            return await super()._chat(request)
+        self.troubled += 1
+        return await self.then(request)
+
+
+async def hold(request):
+    await asyncio.sleep(FOR_EVER)
+
+
+async def hold_the_body(request):
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(b'{"id": "1", ')
+    await asyncio.sleep(FOR_EVER)
+
+
+async def fail(request):
+    return web.json_response({"error": {"message": "out of order"}}, status=500)
+
+
+async def rate_limit(request):
+    return web.json_response({"error": "slowly"}, status=429, headers={"Retry-After": "60"})
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def kept(study):
+    with sqlite3.connect(study / "ledger.sqlite") as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        return db.execute("SELECT COUNT(*) FROM draws").fetchone()[0]
+
+
+def ended_well(at, status=130):
+    assert at.process.returncode == status, at.shown
+    assert at.cursor_is_shown
+    assert "Traceback" not in at.shown
+    assert "Exception" not in at.shown
+
+
+def paid(folder, url, **settings):
+    """Write a study of an endpoint whose price nobody knows."""
+    study = write_study(folder, url, **settings)
+    text = (study / "study.toml").read_text()
+    (study / "study.toml").write_text(text.replace('"vllm"', '"openai"\napi_key_env = ""'))
+    return study
+
+
+# -- the question ------------------------------------------------------------------------------
+
+
+@BOTH
+def test_the_question_stands_alone_and_can_be_stopped(tmp_path, how):
+    with Oracle() as oracle:
+        study = paid(tmp_path / "study", oracle.url)
+        with Terminal("run", study) as at:
+            at.until("Send them? [y/N] ")
+            time.sleep(0.5)  # a display would draw ten times meanwhile
+            at._read(0)
+            assert at.shown.rstrip().endswith("Send them? [y/N]"), "nothing covers the question"
+            assert "\x1b[?25l" not in at.shown, "the cursor is shown"
+            at.end(how)
+            ended_well(at)
+            assert "stopped before anything was sent" in at.shown
+        assert oracle.calls == []
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04"], ids=["no", "nothing", "end"])
+def test_without_a_yes_nothing_is_sent(tmp_path, answer):
+    with Oracle() as oracle, Terminal("run", paid(tmp_path / "s", oracle.url)) as at:
+        at.until("Send them?")
+        at.type(answer)
+        assert at.wait() == 2
+        assert "nothing was sent" in at.shown
+        assert oracle.calls == []
+
+
+def test_a_yes_begins_the_display(tmp_path):
+    with Oracle() as oracle, Terminal("run", paid(tmp_path / "s", oracle.url)) as at:
+        at.until("Send them?")
+        at.type("y\n")
+        assert at.wait(120) == 0
+        ended_well(at, status=0)
+        assert "draws/s" in at.shown
+        assert oracle.calls
+
+
+# -- while a study is asked --------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "then", [hold, hold_the_body, fail, rate_limit], ids=lambda then: then.__name__
+)
+def test_a_run_that_waits_or_tries_again_is_stopped(tmp_path, then, how):
+    with Trouble(then, answered=3) as endpoint:
+        study = write_study(tmp_path / "study", endpoint.url)
+        with Terminal("run", study) as at:
+            until(lambda: endpoint.troubled >= 2)
+            began = time.monotonic()
+            at.end(how)
+            print(f"{then.__name__} {how}: {time.monotonic() - began:.2f} s")  # noqa: T201
+            ended_well(at)
+        assert f"the {kept(study):,} answers that had arrived are kept" in at.shown
+
+
+def test_a_run_at_a_dead_address_is_stopped(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there
+        study = write_study(tmp_path / "s", f"http://127.0.0.1:{taken.getsockname()[1]}/v1")
+        with Terminal("run", study) as at:
+            at.until("ClientConnectorError")
+            at.end("ctrl-c")
+            ended_well(at)
+            assert "the 0 answers that had arrived are kept" in at.shown
+
+
+@BOTH
+def test_a_run_that_waits_for_its_judge_is_stopped(tmp_path, how):
+    with Oracle() as oracle, Trouble(hold) as judge:
+        tail = f"""
+[semantics.judge]
+client = "vllm"
+name = "judge"
+model = "judge"
+base_url = "{judge.url}"
+"""
+        study = write_study(tmp_path / "s", oracle.url, extra='methods = ["consistency"]\n',
+                            tail=tail, draws=6)  # fmt: skip
+        lines = "".join(json.dumps(row) + "\n" for row in WORDY)
+        (study / "questions.jsonl").write_text(lines)
+        with Terminal("run", study) as at:
+            until(lambda: judge.troubled)
+            at.end(how)
+            ended_well(at)
+        assert f"the {kept(study):,} answers" in at.shown
+
+
+@BOTH
+def test_a_model_that_computes_here_is_stopped(tmp_path, how):
+    need_small_model("smollm2-135m-instruct")
+    study = write_study(tmp_path / "s", "http://unused", draws=8)
+    text = (study / "study.toml").read_text().partition("[[models]]")[0]
+    model = '[[models]]\nname = "smollm2-135m-instruct"\nclient = "embedded"\n'
+    (study / "study.toml").write_text(text + model)
+    with Terminal("run", study) as at:
+        at.until("draws/s")
+        began = time.monotonic()
+        at.end(how)
+        print(f"embedded {how}: {time.monotonic() - began:.2f} s")  # noqa: T201
+        ended_well(at)
+    assert "answers that had arrived are kept" in at.shown
+
+
+# -- commands that serve -----------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["view", "scores.csv", "--no-open"], "View it here"),
+        (["label", "serve", "scores.csv"], "Label here"),
+    ],
+    ids=["view", "label serve"],
+)
+def test_a_server_is_stopped(tmp_path, words, says, how):
+    model_scores(models=["small"]).write_csv(tmp_path / "scores.csv")
+    with Terminal(*words, cwd=tmp_path) as at:
+        at.until(says)
+        at.end(how)
+        ended_well(at, status=0)
