@@ -33,7 +33,7 @@ from calibrant.semantics.judging.judge import GradeQuery, SameQuery, WhichQuery
 from calibrant.semantics.llm_judge import parse_reply
 from calibrant.semantics.text.dates import parse_date
 from calibrant.semantics.text.encoding import clean_text
-from calibrant.semantics.text.numbers import parse_quantity
+from calibrant.semantics.typed import read_types
 
 RESULTS = ROOT / "simulations" / "storm_results"
 # A call costs this much whatever the text is; the limit per character counts what is above it.
@@ -104,7 +104,7 @@ def readers() -> dict[str, Callable[[str | bytes], Any]]:
         "parse_confidence": lambda t: parse_confidence(as_text(t)),
         "parse_top_k": lambda t: parse_top_k(as_text(t)),
         "not_attempted": lambda t: not_attempted(as_text(t)),
-        "parse_quantity": lambda t: parse_quantity(as_text(t)),
+        "read_types": lambda t: read_types(as_text(t)),
         "parse_date": lambda t: parse_date(as_text(t)),
         "normalise": lambda t: plain(as_text(t)),
         "mask_instructions": lambda t: mask_instructions(as_text(t)),

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.harness import ROOT
 
 from calibrant.semantics.text.normalise import Normaliser
-from calibrant.semantics.text.places import COUNTRY_NAMES
+from calibrant.semantics.text.places import read_names
 from calibrant.semantics.text.words import word_list
 
 TARGET = ROOT / "src" / "calibrant" / "semantics" / "text" / "cldr_names.txt"
@@ -29,7 +29,7 @@ OTHER_MEANING = frozenset(
     word_list("tunis chili swiss guine corea georgie dominique congo equateur")
 )
 HEADER = """\
-# Names of countries and languages in {count} languages, each line: English name, tab, other names.
+# Names of countries and languages in {count} languages, each line: kind, tab, English name, others.
 # Source: Unicode CLDR, as packaged in babel {babel} (made by studies/_cldr_names.py).
 # Licence: Unicode License V3, https://www.unicode.org/license.txt
 # Copyright (c) 1991-2026 Unicode, Inc. All rights reserved.
@@ -58,33 +58,41 @@ def _wanted(kind: str, code: str) -> bool:
     return code.isalpha() and len(code) == 2
 
 
-def table(found: Mapping[str, Mapping[str, set[str]]]) -> dict[str, list[str]]:
-    """Normalised English name -> the other normalised names that mean nothing else."""
+def table(found: Mapping[str, Mapping[str, set[str]]]) -> dict[str, tuple[str, list[str]]]:
+    """Normalised English name -> its kind, and the other names that mean nothing else."""
     read = Normaliser().without("places", "plurals")
+    own = {name: first for name, (_, first) in read_names("known_names.txt").items()}
     meanings: dict[str, dict[str, int]] = {}
+    kinds: dict[str, str] = {}
     for kind, names in found.items():
         for english, spoken in names.items():
             key = read(english)
-            main = COUNTRY_NAMES.get(key, key)
+            main = own.get(key, key)
+            kinds.setdefault(main, kind)
             for name in map(read, spoken):
                 long_enough = not name.isascii() or len(name) >= SHORTEST_LATIN[kind]
                 meanings.setdefault(name, {} if long_enough else {"too short": 1})[main] = 1
     mains = {main for each in meanings.values() for main in each}
     lines: dict[str, list[str]] = {}
     for name, each in sorted(meanings.items()):
-        known = name in mains or name in COUNTRY_NAMES or name in OTHER_MEANING
+        known = name in mains or name in own or name in OTHER_MEANING
         if len(each) > 1 or known or min(each).startswith(name):
             continue
         lines.setdefault(min(each), []).append(name)
-    return dict(sorted(lines.items()))
+    return {main: (kinds[main], names) for main, names in sorted(lines.items())}
 
 
 def main(target: Path = TARGET) -> None:
     lines = table(spoken_names())
     text = HEADER.format(count=len(LOCALES), babel=version("babel"))
-    text += "".join(f"{main}\t{'|'.join(names)}\n" for main, names in lines.items())
+    text += "".join(
+        f"{kind}\t{'|'.join([main, *names])}\n" for main, (kind, names) in lines.items()
+    )
     target.write_text(text, encoding="utf-8")
-    print(f"{target.name}: {len(lines)} names, {sum(map(len, lines.values()))} other names")
+    print(
+        f"{target.name}: {len(lines)} names, "
+        f"{sum(len(names) for _, names in lines.values())} other names"
+    )
 
 
 if __name__ == "__main__":

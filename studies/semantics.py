@@ -107,9 +107,10 @@ def fit_weights(rows: Sequence[Row]) -> tuple[float, dict[str, float], float]:
         aliases = [alias for alias in row.references if alias.strip()]
         if row.part != "fit" or not row.answer.strip():
             continue
-        verdict, aliases = grader.by_rules(row.answer, aliases, read_cues(row.question))
-        if verdict is not None:
+        ruled = grader.by_rules(row.answer, aliases, read_cues(row.question))
+        if ruled.grade is not None:
             continue
+        aliases = ruled.possible
         answer, asked = read(row.answer), read(row.question)
         each = [evidence(answer, read(alias), asked, aliases=len(aliases)) for alias in aliases]
         features = [[e[name] for name in FEATURES] for e in each if e is not None]
@@ -205,7 +206,8 @@ def embedding_table(rows: Sequence[Row]) -> list[list[Any]]:
         if not row.answer.strip() or len(row.answer.split()) > 10:
             continue
         aliases = [alias for alias in row.references if alias.strip()]
-        verdict, possible = grader.by_rules(row.answer, aliases, read_cues(row.question))
+        ruled = grader.by_rules(row.answer, aliases, read_cues(row.question))
+        verdict, possible = ruled.grade, ruled.possible
         phrases = [alias for alias in possible if is_phrase(grader.reader(alias))]
         if verdict is None and phrases and is_phrase(grader.reader(row.answer)):
             pairs.append((row, phrases))

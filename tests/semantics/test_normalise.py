@@ -9,10 +9,7 @@ from calibrant.semantics import STEPS, Normaliser, normalise
 from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import clean_text, repair_mojibake
 from calibrant.semantics.text.numbers import (
-    Quantity,
     digits_for_words,
-    parse_quantity,
-    same_quantity,
 )
 
 ALIKE = [
@@ -151,15 +148,6 @@ def test_numbers_survive_separators(number):
 )
 def test_number_words(words, digits):
     assert digits_for_words(words) == digits
-
-
-def test_quantities():
-    assert parse_quantity("about 1,228.5 km/h") is None
-    assert parse_quantity("3/4") == Quantity(0.75)
-    assert parse_quantity("1e400") is None
-    assert same_quantity(Quantity(1, "h"), Quantity(60, "min"))
-    assert not same_quantity(Quantity(1, "h"), Quantity(60, "m"))
-    assert same_quantity(Quantity(360, "member"), Quantity(360))
 
 
 def test_dates():

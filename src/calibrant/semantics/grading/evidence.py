@@ -19,7 +19,6 @@ _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+(?:\+\+|#)?")
 # Dates as the normaliser writes them, 'xx' for a part that is not told.
 _DATE = re.compile(r"\b(\d{4}|x{4})_(\d{2}|xx)_(\d{2}|xx)\b")
 _MEANT = frozenset(("is", "are", "was", "be", "answer", "number"))
-_DENIALS = frozenset(("not", "never", "neither", "nor", "isn", "wasn", "t"))
 _ENDINGS = frozenset(("st", "nd", "rd", "th"))
 _UNSURE = re.compile(
     r"\b(?:do not|don't|cannot|can't|unable|not able|no information|not sure|unclear|sorry"
@@ -91,24 +90,6 @@ class BagReader:
 
 def _share(words: Sequence[str], bag: Bag) -> float:
     return sum(map(bag.has, words)) / len(words) if words else 0.0
-
-
-def negated(answer: Bag, reference: Bag) -> bool:
-    """Return whether the reference is named only to be denied ('not Paris but Rome').
-
-    Examples
-    --------
-    >>> read = BagReader()
-    >>> negated(read("It is not Paris"), read("Paris")), negated(read("Paris"), read("Paris"))
-    (True, False)
-    """
-    if not reference.words or not answer.known & _DENIALS:
-        return False
-    first = reference.words[0]
-    places = [place for place, word in enumerate(answer.words) if word == first]
-    return bool(places) and all(
-        place > 0 and answer.words[place - 1] in _DENIALS for place in places
-    )
 
 
 def repeats_figure(answer: Bag, reference: Bag, question: Bag) -> bool:

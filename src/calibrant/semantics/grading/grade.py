@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from calibrant.core import InputError
 from calibrant.semantics.extract import extract_letter
+from calibrant.semantics.grading.commitment import stance
+from calibrant.semantics.grading.doubt import (
+    OPEN,
+    RULES,
+    SURE,
+    is_doubtful,
+    kept_open,
+    rule_probability,
+)
 from calibrant.semantics.grading.evidence import (
     BagReader,
     evidence,
-    negated,
     phrase_probability,
     repeats_figure,
 )
 from calibrant.semantics.grading.phrase_model import NO_COMMON_WORD
 from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
-from calibrant.semantics.same.rules import Relation, relate
+from calibrant.semantics.same.rules import relate
 from calibrant.semantics.text.encoding import clean_text
 from calibrant.semantics.text.normalise import Normaliser
 from calibrant.semantics.text.words import word_list
+from calibrant.semantics.typed import Relation
+from calibrant.semantics.typed.spelling import unexplained
 
 References = str | Sequence[str] | Sequence[Sequence[str]] | None
 _SHORT, _SHORT_NAME = 6, 9
 _TRUE_WORDS = frozenset(word_list("true yes correct right 1"))
 _FALSE_WORDS = frozenset(word_list("false no incorrect wrong 0"))
 _FIRM = frozenset(
-    ("number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics")
-)
+    (
+        "number", "date", "year", "figures", "name", "opposed", "mark", "yes or no", "mathematics",
+        "unit", "missing unit", "range", "era", "numeral", "interval", "set", "sequence",
+        "complexity", "formula", "list", "negation", "country", "look-alike",
+    )
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +59,7 @@ class Grade:
     reason
         attempted, refusal, empty, unparsed or no reference.
     probability
-        How sure the phrase model is that people would accept the answer; 0 or 1 for rules.
+        The chance that people would accept the answer: of the phrase model, or of the rule.
     """
 
     correct: bool | None
@@ -55,8 +69,8 @@ class Grade:
 
     @property
     def doubtful(self) -> bool:
-        """Whether a judge should look at it: words alone leave it open."""
-        return self.grader in ("phrase", "clash") and (self.probability or 0.0) < 0.98
+        """Whether a judge or a person should look at it: people may well see it otherwise."""
+        return is_doubtful(self.correct, self.probability)
 
 
 def flatten_references(references: References) -> list[str]:
@@ -150,7 +164,7 @@ class Grader:
             if found is not None:
                 return found
         if siblings and self._is_sibling(text, aliases, siblings):
-            return Grade(False, "sibling", probability=0.0)
+            return _ruled(False, "sibling")
         verdict = self._open(text, aliases, question)
         if missing and not verdict.correct:
             return Grade(None, "refusal", "refusal")
@@ -161,8 +175,8 @@ class Grader:
         plain = [alias for alias in aliases if alias not in echoed]
         verdict: Grade | None = None
         if plain:
-            verdict, possible = self.by_rules(text, plain, read_cues(question))
-            verdict = verdict or self._by_words(text, possible, question)
+            ruled = self.by_rules(text, plain, read_cues(question))
+            verdict = ruled.grade or self._by_words(text, ruled, question)
         if echoed and not (verdict and verdict.correct):
             exact = self._with_endings._open(text, echoed, question)
             verdict = exact if exact.correct or verdict is None else verdict
@@ -200,43 +214,69 @@ class Grader:
                 f"the reference {aliases[0]!r} is neither an option letter nor an option's text",
                 hint="options: " + "; ".join(choices),
             )
-        return Grade(letter in wanted, "letter", probability=float(letter in wanted))
+        return _ruled(letter in wanted, "letter")
 
-    def by_rules(
-        self, text: str, aliases: Sequence[str], cues: Cues
-    ) -> tuple[Grade | None, list[str]]:
-        """Return the grade where rules decide, else None and the aliases that stay possible."""
+    def by_rules(self, text: str, aliases: Sequence[str], cues: Cues) -> Ruled:
+        """Return the grade where rules decide, else the aliases that stay possible."""
         answer = self.reader(text)
         forms = [self.reader(alias) for alias in aliases]
-        if any(form.key == answer.key or form.bare == answer.key for form in forms):
-            return Grade(True, "exact", probability=1.0), []
+        # What has a type is compared by it: '[0, 1)' is not '[0, 1]', though both have one key.
+        untyped = not answer.types or text in aliases
+        if untyped and any(form.key == answer.key or form.bare == answer.key for form in forms):
+            return Ruled(_ruled(True, "exact"))
         possible: list[str] = []
         against: set[str] = set()
+        left_open = False
         for alias, form in zip(aliases, forms, strict=True):
             relation, rule = relate(answer, form, cues, tolerance=self.tolerance, math=self.math)
             if relation is Relation.SAME:
-                return Grade(True, rule, probability=1.0), []
+                unsure = rule == "name" and unexplained(answer.words, form.words)
+                return Ruled(_ruled(True, unsure or rule))
+            left_open |= relation is Relation.UNSURE and rule in OPEN
             refuted = _refuting_rule(answer, relation, rule)
             if refuted is None:
                 possible.append(alias)
             else:
                 against.add(refuted)
         if not possible:
-            return Grade(False, min(against), probability=0.0), []
-        return None, possible
+            # The least sure of several rules speaks for all.
+            rule = min(against, key=lambda rule: (RULES.get(rule, SURE), rule))
+            return Ruled(_ruled(False, rule))
+        return Ruled(None, possible, left_open)
 
-    def _by_words(self, text: str, aliases: list[str], question: str | None) -> Grade:
+    def _by_words(self, text: str, ruled: Ruled, question: str | None) -> Grade:
+        aliases = ruled.possible
         answer, asked = self._bag(text), self._bag(question or "")
         # People still accept some answers that share no word with a reference: the base rate.
         best = NO_COMMON_WORD
         for alias in aliases:
             reference = self._bag(alias)
-            if negated(answer, reference) or repeats_figure(answer, reference, asked):
+            if repeats_figure(answer, reference, asked):
                 continue
             features = evidence(answer, reference, asked, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
+        meant = stance(text, aliases, question) if best >= 0.5 else None
+        if meant == "denied":
+            return _ruled(False, "denied")
+        short = len(answer.words) <= _SHORT_NAME
+        names = short and any(unexplained(answer.words, self._bag(a).words) for a in aliases)
+        if ruled.left_open or meant == "open" or names:
+            best = kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What rules say: a grade, or the aliases left, and whether a type could not decide."""
+
+    grade: Grade | None
+    possible: list[str] = field(default_factory=list)
+    left_open: bool = False
+
+
+def _ruled(correct: bool, rule: str) -> Grade:
+    return Grade(correct, rule, probability=rule_probability(correct, rule))
 
 
 def _refuting_rule(answer: Form, relation: Relation, rule: str) -> str | None:
@@ -260,4 +300,4 @@ def _binary(text: str, aliases: list[str], normaliser: Normaliser) -> Grade | No
     told, wanted = side(text), {side(alias) for alias in aliases} - {None}
     if told is None or not wanted:
         return None
-    return Grade(told in wanted, "binary", probability=float(told in wanted))
+    return _ruled(told in wanted, "binary")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from calibrant.semantics.refusals import not_attempted
 from calibrant.semantics.same.forms import Cues, Form, FormReader, read_cues
 from calibrant.semantics.same.partition import Partition, first_appearance
-from calibrant.semantics.same.rules import Relation, relate
+from calibrant.semantics.same.rules import relate
+from calibrant.semantics.typed import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def distinct_forms(
     which: list[int] = []
     for number, answer in enumerate(answers):
         form = reader(answer)
-        place = index.setdefault(form.key, len(forms))
+        place = index.setdefault(form.identity, len(forms))
         if place == len(forms):
             forms.append(form)
             counts.append(0)

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
 from calibrant.semantics.text.dates import Date, parse_date
-from calibrant.semantics.text.encoding import squeeze
+from calibrant.semantics.text.encoding import squeeze, strip_accents, unify_unicode
 from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lead_in
-from calibrant.semantics.text.numbers import Quantity, parse_quantity
 from calibrant.semantics.text.words import singular, word_list
+from calibrant.semantics.typed import UNWORDED, Types, read_types
+from calibrant.semantics.typed.quantities import Quantity
+from calibrant.semantics.typed.spelling import one_spelling, spelling_key
 
 STOP_WORDS = frozenset(
     word_list(
@@ -19,6 +21,9 @@ STOP_WORDS = frozenset(
         "this his her their he she they who which"
     )
 )
+_POWERS = str.maketrans({"²": "^2", "³": "^3"})
+# Types whose brackets and signs the key leaves out.
+_WRITTEN = frozenset(("complexity", "interval", "listing", "code", "formula"))
 _BRACKET = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*")
 _HAS_NUMBER = re.compile(r"\d")
 _NUMERAL = re.compile(r"\d+(?:\.\d+)?")
@@ -69,6 +74,7 @@ class Cues:
     known: bool = False
     one_of_many: bool = False
     asked: frozenset[str] = frozenset()
+    question: str = ""
 
 
 def read_cues(question: str | None) -> Cues:
@@ -85,9 +91,9 @@ def read_cues(question: str | None) -> Cues:
         return Cues()
     person, year = bool(_WHO.search(question)), bool(_YEAR.search(question))
     if not _ONE_OF_MANY.search(question):
-        return Cues(person, year, known=True)
+        return Cues(person, year, known=True, question=question)
     asked = frozenset(singular(word) for word in _WORD.findall(question.casefold()))
-    return Cues(person, year, known=True, one_of_many=True, asked=asked)
+    return Cues(person, year, known=True, one_of_many=True, asked=asked, question=question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ class Form:
     content: tuple[str, ...]
     bare: str
     numbers: frozenset[str]
-    quantity: Quantity | None
+    types: Types
     date: Date | None
     proper: bool
     named: bool
@@ -110,6 +116,19 @@ class Form:
     listing: bool
     acronym: str
     blocks: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def identity(self) -> str:
+        """What tells distinct answers apart: the key, and all signs where they carry meaning."""
+        if not _WRITTEN & self.types.keys():
+            return self.key
+        return f"{self.key}\0{''.join(self.raw.split())}"
+
+    @property
+    def quantity(self) -> Quantity | None:
+        """The number that the answer is, where it is one."""
+        found: Quantity | None = self.types.get("quantity")
+        return found
 
     @property
     def place_like(self) -> bool:
@@ -158,9 +177,11 @@ class FormReader:
             marks.add(words[-1])
         short = len(text) <= 80 and bool(numbers)
         compact = text.strip().rstrip(".")
-        told = strip_lead_in(text) if short and "lead-ins" in self.normaliser.steps else text
+        told = strip_lead_in(text) if "lead-ins" in self.normaliser.steps else text
         equation = _EQUATION.match(told) if short else None
         variable, told = (equation[1], equation[2]) if equation else ("", told)
+        plain = strip_accents(unify_unicode(told.translate(_POWERS)))
+        types = read_types(plain.strip().rstrip("!"))
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
         form = Form(
             raw=given,
@@ -169,7 +190,7 @@ class FormReader:
             content=content,
             bare=bare,
             numbers=numbers | marks,
-            quantity=parse_quantity(told) if short else None,
+            types=types,
             date=parse_date(told) if short else None,
             proper=_is_proper(text),
             named=_is_named(text),
@@ -206,8 +227,10 @@ def _is_proper(text: str) -> bool:
 def _blocks(form: Form) -> tuple[str, ...]:
     """Return keys of which two forms share at least one wherever a rule could join them."""
     blocks = {word[:3] for word in form.content} | {form.bare}
-    if form.quantity is not None:
-        blocks.add("number")
+    blocks.update(name for name in UNWORDED if name in form.types)
+    if form.types.keys() & {"interval", "era"}:
+        blocks.add("quantity")
+    blocks.add("~" + " ".join(spelling_key(one_spelling(word)) for word in form.words[:4]))
     if form.formula:
         blocks.add("formula")
     if form.yes is not None:

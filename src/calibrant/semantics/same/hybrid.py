@@ -21,7 +21,8 @@ from calibrant.semantics.same.cluster import Clusters, cluster_forms, distinct_f
 from calibrant.semantics.same.forms import Form, FormReader, read_cues
 from calibrant.semantics.same.pairs import PairModel
 from calibrant.semantics.same.partition import Partition, first_appearance
-from calibrant.semantics.same.rules import Relation, relate
+from calibrant.semantics.same.rules import relate
+from calibrant.semantics.typed import Relation
 
 MODES = ("confirmed", "which", "pairwise", "group")
 _MOST_CANDIDATES = 20

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from enum import Enum
 
 from calibrant.semantics.same.forms import Cues, Form
 from calibrant.semantics.same.marks import KINDS, another_member, told_apart
 from calibrant.semantics.same.mathematics import same_formula
 from calibrant.semantics.text.dates import Date
 from calibrant.semantics.text.names import same_name, spelling_variant
-from calibrant.semantics.text.numbers import same_quantity
 from calibrant.semantics.text.words import opposed, word_list
+from calibrant.semantics.typed import Relation, Verdict, compare_types
+from calibrant.semantics.typed.spelling import compare_words
 
 _OFFICIAL = re.compile(
     r"^(?:(?:federal|democratic|people|islamic|united|grand|principality|arab|socialist) )*"
@@ -32,22 +32,9 @@ _COUNTS = frozenset(
 )
 
 
-class Relation(Enum):
-    """What rules say about two answers.
-
-    LIKELY joins only where it points to one class alone (a surname and one full name);
-    UNSURE is left to embeddings or a judge, and means 'not joined' without them.
-    """
-
-    SAME = "same"
-    LIKELY = "likely"
-    UNSURE = "unsure"
-    DIFFERENT = "different"
-
-
 def relate(
     a: Form, b: Form, cues: Cues | None = None, *, tolerance: float = 1e-9, math: bool = False
-) -> tuple[Relation, str]:
+) -> Verdict:
     """Compare two answers to one question.
 
     Parameters
@@ -78,12 +65,11 @@ def relate(
     'unsure'
     """
     cues = cues or Cues()
-    if a.key == b.key:
-        return Relation.SAME, "exact"
     for verdict in (
         _by_yes_or_no(a, b),
-        _by_number(a, b, tolerance),
         _by_algebra(a, b) if math else None,
+        _by_type(a, b, cues, tolerance),
+        (Relation.SAME, "exact") if a.key == b.key else None,
         _by_date(a, b, cues),
         _by_figures(a, b),
         _by_words(a, b, cues),
@@ -147,29 +133,31 @@ def _may_name(form: Form) -> bool:
     return form.named or form.raw.islower()
 
 
-def _by_yes_or_no(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_yes_or_no(a: Form, b: Form) -> Verdict | None:
     if a.yes is None or b.yes is None:
         return None
     return (Relation.SAME if a.yes == b.yes else Relation.DIFFERENT), "yes or no"
 
 
-def _by_algebra(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_algebra(a: Form, b: Form) -> Verdict | None:
     if not (a.formula or a.quantity) or not (b.formula or b.quantity):
         return None
     same = same_formula(a.raw, b.raw)
     return None if same is None else (Relation.SAME if same else Relation.DIFFERENT, "mathematics")
 
 
-def _by_number(a: Form, b: Form, tolerance: float) -> tuple[Relation, str] | None:
-    if a.quantity is None or b.quantity is None:
-        return None
+def _by_type(a: Form, b: Form, cues: Cues, tolerance: float) -> Verdict | None:
+    if a.raw == b.raw:
+        return Relation.SAME, "exact"
     if a.variable and b.variable and a.variable != b.variable:
         return Relation.DIFFERENT, "number"
-    same = same_quantity(a.quantity, b.quantity, tolerance=tolerance)
-    return (Relation.SAME if same else Relation.DIFFERENT), "number"
+    # 'in 1969' and '20 July 1969' are compared as dates; '1969' and '1970' are numbers.
+    if a.date and b.date and not (a.quantity and b.quantity) and not {"era"} & a.types.keys():
+        return None
+    return compare_types(a.types, b.types, cues.question, tolerance=tolerance)
 
 
-def _by_date(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
+def _by_date(a: Form, b: Form, cues: Cues) -> Verdict | None:
     if a.date is None or b.date is None:
         return None
     if a.date == b.date:
@@ -185,7 +173,7 @@ def _parts_agree(a: Date, b: Date) -> bool:
     return all(x is None or y is None or x == y for x, y in pairs)
 
 
-def _by_figures(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_figures(a: Form, b: Form) -> Verdict | None:
     """Two texts without a common figure, where figures matter, mean different things."""
     if a.numbers and b.numbers and not a.numbers & b.numbers:
         return Relation.DIFFERENT, "figures"
@@ -195,7 +183,7 @@ def _by_figures(a: Form, b: Form) -> tuple[Relation, str] | None:
     return None
 
 
-def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
+def _by_words(a: Form, b: Form, cues: Cues) -> Verdict | None:
     if a.bare == b.bare or a.bare == b.key or a.key == b.bare:
         return Relation.SAME, "brackets"
     if a.acronym or b.acronym:
@@ -204,6 +192,14 @@ def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
         wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]
         if len(wrong) == 1 and opposed(*wrong[0]):
             return Relation.DIFFERENT, "opposed"
+    if not a.listing and not b.listing:
+        verdict = compare_words(a.words, b.words, named=a.named and b.named)
+        if verdict is not None:
+            return verdict
+    return _by_names(a, b, cues)
+
+
+def _by_names(a: Form, b: Form, cues: Cues) -> Verdict | None:
     why = _tell_apart(a, b, cues)
     if why in ("mark", "kind"):
         return Relation.DIFFERENT, "mark"
@@ -220,7 +216,7 @@ def _by_words(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
     return _by_official(a, b) or _by_spelling(a, b)
 
 
-def _by_description(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_description(a: Form, b: Form) -> Verdict | None:
     """'Ugandan journalist Nancy Kacungira': what a person is, and then the whole name."""
     short, long = sorted((a, b), key=lambda form: len(form.words))
     size = len(short.words)
@@ -232,7 +228,7 @@ def _by_description(a: Form, b: Form) -> tuple[Relation, str] | None:
     return None
 
 
-def _by_official(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_official(a: Form, b: Form) -> Verdict | None:
     """'Moldova' and 'Republic of Moldova': meant alike where only one such state is named."""
     if a.listing or b.listing:
         return None
@@ -242,7 +238,7 @@ def _by_official(a: Form, b: Form) -> tuple[Relation, str] | None:
     return None
 
 
-def _by_acronym(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_acronym(a: Form, b: Form) -> Verdict | None:
     short, long = (a, b) if a.acronym else (b, a)
     if long.acronym or len(short.acronym) < 2 or len(long.content) < 2:
         return None
@@ -250,7 +246,7 @@ def _by_acronym(a: Form, b: Form) -> tuple[Relation, str] | None:
     return (Relation.SAME, "acronym") if short.acronym in letters else None
 
 
-def _by_name(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
+def _by_name(a: Form, b: Form, cues: Cues) -> Verdict | None:
     if a.place_like or b.place_like or max(len(a.words), len(b.words)) > 6:
         return None
     same = same_name(a.words, b.words)
@@ -262,7 +258,7 @@ def _by_name(a: Form, b: Form, cues: Cues) -> tuple[Relation, str] | None:
     return None
 
 
-def _by_spelling(a: Form, b: Form) -> tuple[Relation, str] | None:
+def _by_spelling(a: Form, b: Form) -> Verdict | None:
     if len(a.words) != len(b.words):
         return None
     wrong = [(x, y) for x, y in zip(a.words, b.words, strict=True) if x != y]

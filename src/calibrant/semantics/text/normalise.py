@@ -17,7 +17,7 @@ from calibrant.semantics.text.encoding import (
 )
 from calibrant.semantics.text.names import drop_honorifics, merge_initials
 from calibrant.semantics.text.numbers import HAS_DIGIT, UNIT_WORDS, digits_for_words, join_thousands
-from calibrant.semantics.text.places import one_country_name
+from calibrant.semantics.text.places import one_known_name
 from calibrant.semantics.text.words import singular
 
 _DOTTED_ABBREVIATION = re.compile(r"\b(?:[A-Za-z]\.){2,}")
@@ -120,7 +120,7 @@ STEPS: dict[str, Callable[[str], str]] = {
     "punctuation": _punctuation,
     "case": str.casefold,
     # Before the plurals: 'United States' is a name of the table, 'united state' is none.
-    "places": one_country_name,
+    "places": one_known_name,
     "plurals": _plurals,
 }
 

@@ -1,10 +1,9 @@
-"""Numbers in words and digits, with separators, scales and units."""
+"""Numbers in words and digits, with separators and scales, and the spellings of units."""
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 
 from calibrant.semantics.text.words import word_list
 
@@ -61,28 +60,6 @@ _SCALED = re.compile(
     r"(?<![\w.])(\d+(?:\.\d+)?)[\s-]*(hundred|thousand|million|billion|trillion)s?\b", re.IGNORECASE
 )
 _MONEY = "dollar"
-_UNITS = {
-    "km": ("length", 1000.0),
-    "m": ("length", 1.0),
-    "cm": ("length", 0.01),
-    "mm": ("length", 0.001),
-    "mile": ("length", 1609.344),
-    "yard": ("length", 0.9144),
-    "ft": ("length", 0.3048),
-    "inch": ("length", 0.0254),
-    "kg": ("mass", 1.0),
-    "g": ("mass", 0.001),
-    "mg": ("mass", 1e-6),
-    "lb": ("mass", 0.45359237),
-    "ounce": ("mass", 0.028349523125),
-    "tonne": ("mass", 1000.0),
-    "s": ("time", 1.0),
-    "min": ("time", 60.0),
-    "h": ("time", 3600.0),
-    "day": ("time", 86400.0),
-    "week": ("time", 604800.0),
-    "percent": ("share", 0.01),
-}
 UNIT_WORDS = {
     "kilometer": "km", "kilometers": "km", "kilometre": "km", "kilometres": "km", "km": "km",
     "kms": "km", "meter": "m", "meters": "m", "metre": "m", "metres": "m", "m": "m",
@@ -104,21 +81,6 @@ UNIT_WORDS = {
     "degree": "degree", "degrees": "degree", "°": "degree", "°c": "celsius", "celsius": "celsius",
     "°f": "fahrenheit", "fahrenheit": "fahrenheit", "kelvin": "kelvin",
 }  # fmt: skip
-_QUANTITY = re.compile(
-    r"^\s*(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|exactly|~|≈|=)?\s*"
-    r"(?P<front>[$€£])?\s*(?P<number>[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\s*"
-    r"(?P<unit>%|°\s?[cf]?|[a-z][a-z ]{0,24})?\s*[.!]?\s*$",
-    re.IGNORECASE,
-)
-_FRACTION = re.compile(r"^\s*([-+]?\d+)\s*/\s*(\d+)\s*[.]?\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A number with its unit; `unit` is empty for a bare number."""
-
-    value: float
-    unit: str = ""
 
 
 def digits_for_words(text: str) -> str:
@@ -214,72 +176,3 @@ def join_thousands(text: str) -> str:
         return text
     joined = _THOUSANDS.sub(lambda m: m[1] + re.sub(r"[,' ]", "", m[2]), text)
     return _DOTTED.sub(lambda m: m[1].replace(".", ""), joined)
-
-
-def parse_quantity(text: str) -> Quantity | None:
-    """Read a text that is a number, with a unit or not, and nothing else.
-
-    Examples
-    --------
-    >>> parse_quantity("1,000 km")
-    Quantity(value=1000.0, unit='km')
-    >>> parse_quantity("about two million dollars")
-    Quantity(value=2000000.0, unit='dollar')
-    >>> parse_quantity("the year 2000") is None
-    True
-    """
-    if len(text) > 80:
-        return None
-    plain = digits_for_words(join_thousands(text.strip().strip("*_").strip()))
-    fraction = _FRACTION.match(plain)
-    if fraction and int(fraction[2]):
-        return Quantity(int(fraction[1]) / int(fraction[2]))
-    match = _QUANTITY.match(plain)
-    if match is None:
-        return None
-    unit = (match["unit"] or "").strip().lower().replace(" ", "")
-    front = match["front"]
-    value = float(match["number"])
-    if not math.isfinite(value):
-        return None
-    if not unit and not front:
-        return Quantity(value)
-    known = UNIT_WORDS.get(unit)
-    if unit and known is None:
-        # A counted thing ('360 members'): the noun is the unit, singular.
-        return Quantity(value, unit.removesuffix("s")) if len(unit) > 2 else None
-    return Quantity(value, known or UNIT_WORDS[front])
-
-
-def same_quantity(a: Quantity, b: Quantity, *, tolerance: float = 1e-9) -> bool:
-    """Return whether two quantities agree within a relative tolerance, units converted.
-
-    A missing unit is no contradiction; units of different kinds are. A bare number below 1 beside
-    a percentage is a share: 0.5 is 50 %.
-
-    Examples
-    --------
-    >>> same_quantity(Quantity(1, "km"), Quantity(1000, "m"))
-    True
-    >>> same_quantity(Quantity(5, "km"), Quantity(5, "mile"))
-    False
-    >>> same_quantity(Quantity(5, "km"), Quantity(5))
-    True
-    >>> same_quantity(Quantity(50, "percent"), Quantity(0.5))
-    True
-    """
-    if {a.unit, b.unit} == {"percent", ""}:
-        bare, share = (a, b) if not a.unit else (b, a)
-        if 0 < abs(bare.value) < 1 and math.isclose(
-            bare.value * 100, share.value, rel_tol=max(tolerance, 1e-9)
-        ):
-            return True
-    if a.unit == b.unit or not a.unit or not b.unit:
-        return math.isclose(a.value, b.value, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
-    left, right = _UNITS.get(a.unit), _UNITS.get(b.unit)
-    if left is None or right is None:
-        # Two counted nouns are compared by their number only when one contains the other.
-        return a.value == b.value and (a.unit in b.unit or b.unit in a.unit)
-    return left[0] == right[0] and math.isclose(
-        a.value * left[1], b.value * right[1], rel_tol=max(tolerance, 1e-6)
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from calibrant.semantics.text.places import COUNTRY_NAMES
+from calibrant.semantics.text.places import read_names
 
 
 def word_list(text: str) -> list[str]:
@@ -21,7 +21,11 @@ _KEEP_S = frozenset(
 )
 # A country is no plural: Laos is not several Lao. By the word and not by its capital letter, since
 # answers and references are often written small.
-_COUNTRIES = frozenset(name for name in COUNTRY_NAMES if name.endswith("s"))
+_COUNTRIES = frozenset(
+    name
+    for name, (kind, _) in read_names("known_names.txt").items()
+    if kind == "country" and name.endswith("s")
+)
 _ENDINGS = frozenset(
     [
         "",

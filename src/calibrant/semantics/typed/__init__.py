@@ -1,0 +1,152 @@
+"""Answers of a type that says by itself what is equal: numbers, eras, lists, formulas, code, ...
+
+`read_types` reads a text once, `compare_types` compares two readings by the first type that both
+have. Classes and grades use the same comparison. Where a type does not decide, the relation is
+UNSURE and the grade doubtful.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.semantics.typed.brackets import (
+    Interval,
+    compare_complexities,
+    compare_intervals,
+    compare_listings,
+    inside,
+    read_complexity,
+    read_interval,
+    read_listing,
+)
+from calibrant.semantics.typed.code import compare_code, read_code
+from calibrant.semantics.typed.formulas import compare_formulas, read_formula
+from calibrant.semantics.typed.numerals import (
+    compare_eras,
+    compare_numerals,
+    read_era,
+    read_numeral,
+    year_without_era,
+)
+from calibrant.semantics.typed.quantities import Quantity, compare_quantities, read_quantity
+from calibrant.semantics.typed.relation import Relation, Verdict
+from calibrant.semantics.typed.wording import (
+    compare_sentences,
+    compare_things,
+    read_sentence,
+    read_things,
+)
+
+__all__ = [
+    "Quantity",
+    "Relation",
+    "Verdict",
+    "compare_types",
+    "read_quantity",
+    "read_types",
+]
+Types = dict[str, Any]
+_LONGEST = 400
+_DIGIT = re.compile(r"\d")
+_SYMBOL = re.compile(r"[\[({<>≤≥=^*/+\\;`.]|\d[a-z(]|[a-z]-[a-z]\b|\d-")
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """One type: how a text is read as it, when to try, and how two readings compare."""
+
+    read: Callable[[str], Any]
+    worth_trying: Callable[[str], object]
+    compare: Callable[..., Verdict | None]
+    asks: bool = False
+
+
+# In the order in which they decide: '[0, 1)' is an interval before it is a list.
+_TYPES: dict[str, _Type] = {
+    "complexity": _Type(read_complexity, lambda text: "(" in text, compare_complexities),
+    "interval": _Type(read_interval, _DIGIT.search, compare_intervals, asks=True),
+    "listing": _Type(read_listing, lambda text: text[:1] in "[({ ", compare_listings),
+    "era": _Type(read_era, bool, compare_eras),
+    "quantity": _Type(read_quantity, bool, compare_quantities, asks=True),
+    "code": _Type(read_code, _SYMBOL.search, compare_code),
+    "formula": _Type(read_formula, _SYMBOL.search, compare_formulas),
+    "numeral": _Type(read_numeral, lambda text: " " in text, compare_numerals),
+    "sentence": _Type(read_sentence, lambda text: " " in text, compare_sentences),
+    "things": _Type(read_things, re.compile(r"[,;&\n]| and ").search, compare_things, asks=True),
+}
+# Types of which any two texts may be the same without a common word.
+UNWORDED = ("complexity", "interval", "listing", "era", "quantity", "code", "formula", "numeral")
+
+
+def read_types(text: str) -> Types:
+    """Return what a text is, by the name of each type that it can be read as.
+
+    Examples
+    --------
+    >>> list(read_types("[0, 1)")), list(read_types("44 BC")), list(read_types("Paris"))
+    (['interval', 'listing'], ['era'], [])
+    """
+    if len(text) > _LONGEST:
+        return {}
+    found = {}
+    for name, each in _TYPES.items():
+        if each.worth_trying(text):
+            reading = each.read(text)
+            if reading is not None:
+                found[name] = reading
+    return found
+
+
+def compare_types(
+    a: Types, b: Types, asked: str = "", *, tolerance: float = 1e-9
+) -> Verdict | None:
+    """Compare two texts by the first type that both have and that tells.
+
+    Examples
+    --------
+    >>> def told(a, b, asked=""):
+    ...     found = compare_types(read_types(a), read_types(b), asked)
+    ...     return found and (found[0].value, found[1])
+    >>> told("44 BCE", "44 BC"), told("[1,2,3]", "[3,2,1]"), told("O(n)", "O(n log n)")
+    (('same', 'era'), ('different', 'sequence'), ('different', 'complexity'))
+    >>> told("Louis XIV", "Louis 14"), told("oxygen and hydrogen", "hydrogen and oxygen")
+    (('same', 'numeral'), ('same', 'list'))
+    >>> told("Paris", "Rome") is None, told("11", "10-12")
+    (True, ('unsure', 'range'))
+    """
+    if not a or not b:
+        return None
+    for name, each in _TYPES.items():
+        if name in a and name in b:
+            verdict = _one_type(name, each, a[name], b[name], asked, tolerance)
+            if verdict is not None:
+                return verdict
+        elif name in a or name in b:
+            verdict = _other_type(name, *((a, b) if name in a else (b, a)))
+            if verdict is not None:
+                return verdict
+    return None
+
+
+def _one_type(
+    name: str, each: _Type, x: Any, y: Any, asked: str, tolerance: float
+) -> Verdict | None:
+    if name == "quantity":
+        return each.compare(x, y, asked, tolerance)
+    return each.compare(x, y, asked) if each.asks else each.compare(x, y)
+
+
+def _other_type(name: str, has: Types, lacks: Types) -> Verdict | None:
+    """Compare a range with a figure, and a year that names its era with one that does not."""
+    figure: Quantity | None = lacks.get("quantity")
+    if figure is None:
+        return None
+    if name == "era" and not figure.unit and figure.number.is_integer():
+        return year_without_era(has[name], int(figure.number))
+    interval: Interval | None = has.get("interval") if name == "interval" else None
+    if interval is not None and interval.told_as_range:
+        return inside(figure.number, interval)
+    return None
