@@ -230,6 +230,8 @@ def _blocks(form: Form) -> tuple[str, ...]:
     blocks.update(name for name in UNWORDED if name in form.types)
     if form.types.keys() & {"interval", "era"}:
         blocks.add("quantity")
+    if "sentence" in form.types:
+        blocks.update(word[:3] for word in form.types["sentence"].words)
     blocks.add("~" + " ".join(spelling_key(one_spelling(word)) for word in form.words[:4]))
     if form.formula:
         blocks.add("formula")

@@ -74,7 +74,7 @@ _TYPES: dict[str, _Type] = {
     "code": _Type(read_code, _SYMBOL.search, compare_code),
     "formula": _Type(read_formula, _SYMBOL.search, compare_formulas),
     "numeral": _Type(read_numeral, lambda text: " " in text, compare_numerals),
-    "sentence": _Type(read_sentence, lambda text: " " in text, compare_sentences),
+    "sentence": _Type(read_sentence, bool, compare_sentences),
     "things": _Type(read_things, re.compile(r"[,;&\n]| and ").search, compare_things, asks=True),
 }
 # Types of which any two texts may be the same without a common word.

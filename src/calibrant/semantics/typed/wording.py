@@ -67,7 +67,8 @@ def read_sentence(text: str) -> Sentence | None:
     """
     plain = _SHORTENED.sub(" not", text.lower().replace("cannot", "can not"))
     found = _WORD.findall(plain) if len(text) <= 160 else []
-    if not 2 <= len(found) <= _MOST_WORDS + 4:
+    alone = len(found) == 1 and found[0] in _AGAINST
+    if not alone and not 2 <= len(found) <= _MOST_WORDS + 4:
         return None
     denials, words = 0, []
     for word in found:
