@@ -22,14 +22,17 @@ def _run(code):
 
 
 def _shown_to_type_checkers(package):
-    """Return {name: full name of its module} of the imports that type checkers read."""
+    """Return {name: full name of its module} of the imports that type checkers read.
+
+    They take a name for public where it is imported under its own name (`x as x`).
+    """
     tree = ast.parse(Path(importlib.import_module(package).__file__).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {
         alias.name: node.module
         for node in imports
         for alias in node.names
-        if alias.name not in ("TYPE_CHECKING", "lazy_exports")
+        if alias.asname == alias.name
     }
 
 

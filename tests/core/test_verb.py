@@ -104,22 +104,6 @@ def test_an_unknown_argument_is_answered_with_the_closest():
         cal.audit([0.5], [1], bin=3)
 
 
-def test_a_former_name_works_with_a_warning():
-    @verb()
-    def one(new: Annotated[int, Option("x", metavar="N", formerly=("old",))] = 1) -> int:
-        return new
-
-    with pytest.warns(FutureWarning, match="old is called new now"):
-        assert one(old=5) == 5
-
-
-def test_a_former_flag_works_with_a_warning():
-    words = ["plan", "--precision", "0.1", "--error-rate", "0.2", "--models", "2", "--json", "-"]
-    done = CliRunner().invoke(app, words)
-    assert done.exception is None, done.exception
-    assert "--models is called --model-count now" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [

@@ -6,7 +6,7 @@ from pages import open_page, wait_for
 
 from calibrant.report import render_html
 from calibrant.verbs.audit import audit
-from calibrant.workflows.report import report
+from calibrant.workflows.report import write_report
 
 MOST_BYTES = 15_000_000
 
@@ -16,7 +16,7 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("large") / "study"
     study = write_large_study(folder, questions=20_000, draws=20)
     study.write_result("audit", audit(study.path, resamples=50).to_dict())
-    report(study.path, html=folder / "page.html")
+    write_report(study.path, html=folder / "page.html")
     return (folder / "page.html").read_text(encoding="utf-8")
 
 

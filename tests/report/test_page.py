@@ -91,11 +91,11 @@ def test_figures_are_written_in_every_format(document, tmp_path):
 
 
 def test_report_verb_reads_results_and_tables(document, tmp_path):
-    from calibrant.workflows.report import report
+    from calibrant.workflows.report import write_report
 
     (tmp_path / "t.csv").write_text("confidence,correct\n" + "0.9,1\n0.2,0\n0.6,1\n0.4,1\n" * 20)
     cal.audit(tmp_path / "t.csv").to_json(tmp_path / "a.json")
-    written = report(
+    written = write_report(
         [tmp_path / "a.json", tmp_path / "t.csv"],
         html=tmp_path / "r.html",
         markdown=tmp_path / "r.md",

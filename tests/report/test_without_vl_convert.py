@@ -13,7 +13,7 @@ from calibrant.core.errors import MissingDependencyError
 from calibrant.report.page.vega import packed_vega, vega_script
 from calibrant.report.pictures import picture_of
 from calibrant.report.pictures.picture import save_picture
-from calibrant.workflows.report import report
+from calibrant.workflows.report import write_report
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_shipped_script_is_vega():
 
 
 def test_a_page_needs_no_renderer(audited, tmp_path):
-    report(audited, html=tmp_path / "page.html")
+    write_report(audited, html=tmp_path / "page.html")
     assert "vega" in (tmp_path / "page.html").read_text()
 
 
@@ -44,4 +44,4 @@ def test_a_picture_as_svg_needs_no_renderer(audited, tmp_path):
 
 def test_files_of_charts_say_what_to_install(audited, tmp_path):
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[figures\]'"):
-        report(audited, figures=tmp_path / "figures")
+        write_report(audited, figures=tmp_path / "figures")

@@ -94,7 +94,7 @@ VERBS: dict[str, Entry] = {
         "Turn the logs of other tools, or plain tables, into calibrant's tables.",
     ),
     "report": Entry(
-        "calibrant.workflows.report:report",
+        "calibrant.workflows.report:write_report",
         "Render results as one HTML page, Markdown or figures.",
     ),
     "view": Entry(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -32,7 +31,7 @@ class VerbCommand(click.Command):
         self.outputs = output_parameters((*self.verb.outputs, *more))
         declared = [*self.verb.parameters.values(), *self.outputs.values()]
         self.groups = {parameter.name: parameter.option.group for parameter in declared}
-        params = [part for parameter in declared for part in _click_parameters(parameter)]
+        params = [_click_parameter(parameter) for parameter in declared]
         params += [
             click.Option([f"--{check.flag}"], is_flag=True, help=check.help)
             for check in self.verb.checks
@@ -155,40 +154,26 @@ def verb_command(words: str, function: Callable[..., Any]) -> VerbCommand:
 # -- from a declaration to what is typed -------------------------------------------------------
 
 
-def _click_parameters(parameter: Parameter) -> list[click.Parameter]:
+def _click_parameter(parameter: Parameter) -> click.Parameter:
     option = parameter.option
     if option.argument:
         several = option.kind == "several"
-        return [
-            click.Argument(
-                [parameter.name],
-                nargs=-1 if several else 1,
-                required=parameter.is_required,
-                metavar=option.metavar or parameter.name.upper(),
-            )
-        ]
-    shown = _options(parameter, f"--{parameter.word}", hidden=False)
-    former = [
-        _options(parameter, f"--{old.replace('_', '-')}", hidden=True, name=f"former_{old}")
-        for old in option.formerly
-    ]
-    return [shown, *former]
-
-
-def _options(parameter: Parameter, flag: str, *, hidden: bool, name: str = "") -> click.Option:
-    option = parameter.option
-    names = [name or parameter.name]
+        return click.Argument(
+            [parameter.name],
+            nargs=-1 if several else 1,
+            required=parameter.is_required,
+            metavar=option.metavar or parameter.name.upper(),
+        )
+    flag = f"--{parameter.word}"
     if parameter.type is bool:
         two = f"{flag}/--no-{flag[2:]}" if parameter.default is True else flag
-        return click.Option([two, *names], is_flag=True, default=None, help=option.help,
-                            hidden=hidden)  # fmt: skip
+        return click.Option([two, parameter.name], is_flag=True, default=None, help=option.help)
     return click.Option(
-        [flag, *names],
+        [flag, parameter.name],
         metavar=option.metavar or "TEXT",
         multiple=option.kind == "several",
-        required=parameter.is_required and not hidden and not option.formerly,
+        required=parameter.is_required,
         help=option.help + _default(parameter),
-        hidden=hidden,
     )
 
 
@@ -215,18 +200,8 @@ def _given(parameters: Mapping[str, Parameter], texts: Mapping[str, Any]) -> dic
     found = {}
     for name, parameter in parameters.items():
         text = texts.get(name)
-        for old in parameter.option.formerly:
-            former = texts.get(f"former_{old}")
-            if former not in (None, ()):
-                text = former
-                new = parameter.word
-                sys.stderr.write(
-                    f"calibrant: --{old.replace('_', '-')} is called --{new} now; the old name "
-                    "works until version 0.3\n"
-                )
-        if text in (None, ()):
-            continue
-        found[name] = _value(parameter, text)
+        if text not in (None, ()):
+            found[name] = _value(parameter, text)
     return found
 
 

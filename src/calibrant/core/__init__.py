@@ -5,43 +5,16 @@ from typing import TYPE_CHECKING
 from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.core.errors import (
-        CalibrantError,
-        ClaimFailed,
-        InputError,
-        MissingDependencyError,
-        UndefinedMetricWarning,
-    )
-    from calibrant.core.estimate import Estimate
-    from calibrant.core.registry import Registry
-    from calibrant.core.rng import RngLike, as_generator, named_stream
+    from calibrant.core.errors import CalibrantError as CalibrantError
+    from calibrant.core.errors import ClaimFailed as ClaimFailed
+    from calibrant.core.errors import InputError as InputError
+    from calibrant.core.errors import MissingDependencyError as MissingDependencyError
+    from calibrant.core.errors import UndefinedMetricWarning as UndefinedMetricWarning
+    from calibrant.core.estimate import Estimate as Estimate
+    from calibrant.core.registry import Registry as Registry
+    from calibrant.core.rng import RngLike as RngLike
+    from calibrant.core.rng import as_generator as as_generator
+    from calibrant.core.rng import named_stream as named_stream
 else:
     # Loaded when asked for: an error needs no numpy, and neither does --help.
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".errors": (
-                "CalibrantError",
-                "ClaimFailed",
-                "InputError",
-                "MissingDependencyError",
-                "UndefinedMetricWarning",
-            ),
-            ".estimate": ("Estimate",),
-            ".registry": ("Registry",),
-            ".rng": ("RngLike", "as_generator", "named_stream"),
-        },
-    )
-
-__all__ = [
-    "CalibrantError",
-    "ClaimFailed",
-    "Estimate",
-    "InputError",
-    "MissingDependencyError",
-    "Registry",
-    "RngLike",
-    "UndefinedMetricWarning",
-    "as_generator",
-    "named_stream",
-]
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

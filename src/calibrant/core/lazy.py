@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+
+_IMPORT = re.compile(r"^ *from (\S+) import (\w+) as (\w+)$", re.MULTILINE)
 
 
 def lazy_exports(
-    package: str, homes: Mapping[str, tuple[str, ...]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that imports its names when asked for.
+    package: str,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package that imports names when asked for.
+
+    The names are written once, as imports that only type checkers run: every line
+    ``from calibrant.core.rng import named_stream as named_stream`` of the package's source.
 
     A name that is also the name of a module of the package must be imported by the package
     itself: whoever imports the module first would otherwise bind the module under that name.
@@ -20,32 +26,28 @@ def lazy_exports(
     ----------
     package
         ``__name__`` of the package.
-    homes
-        Names by the module that defines them, written as in an import: ``.rng`` is a module of
-        the package, and ``report as write_report`` gives a name of its own here.
 
     Examples
     --------
-    >>> find, names = lazy_exports("calibrant.core", {".rng": ("named_stream",)})
-    >>> find("named_stream").__name__, find("rng").__name__
-    ('named_stream', 'calibrant.core.rng')
+    >>> find, names, public = lazy_exports("calibrant.core")
+    >>> find("named_stream").__name__, find("rng").__name__, "named_stream" in public
+    ('named_stream', 'calibrant.core.rng', True)
     >>> find("other")
     Traceback (most recent call last):
     ...
     AttributeError: module 'calibrant.core' has no attribute 'other'
     """
-    home: dict[str, tuple[str, str]] = {}
-    for module, names_there in homes.items():
-        for written in names_there:
-            there, _, here = written.partition(" as ")
-            home[here or there] = (module, there)
+    spec = sys.modules[package].__spec__
+    source = spec.loader.get_source(package) if spec and spec.loader else ""  # type: ignore[attr-defined]
+    home = {here: (module, there) for module, there, here in _IMPORT.findall(source)}
+    inside = [f"{module}." for module, _ in home.values()]
 
     def find(name: str) -> Any:
-        if name in home:
-            module, there = home[name]
-            value = getattr(importlib.import_module(module, package), there)
-        elif f".{name}" in homes:
-            value = importlib.import_module(f".{name}", package)
+        module, there = home.get(name, ("", name))
+        if module and module != package:
+            value = getattr(importlib.import_module(module), there)
+        elif module or any(place.startswith(f"{package}.{name}.") for place in inside):
+            value = importlib.import_module(f"{package}.{there}")
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Bound as an import would bind it, so that it is looked for once.
@@ -55,4 +57,4 @@ def lazy_exports(
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *home})
 
-    return find, names
+    return find, names, sorted(home)

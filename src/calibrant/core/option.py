@@ -55,8 +55,6 @@ class Option:
         The command needs it, although a call from Python does not.
     cli
         Name on the command line where it is not that of the argument.
-    formerly
-        Names it had; they work for one more release, with a warning.
 
     Examples
     --------
@@ -80,4 +78,3 @@ class Option:
     argument: bool = False
     required: bool = False
     cli: str = ""
-    formerly: tuple[str, ...] = ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -190,11 +189,6 @@ class Verb:
             if isinstance(mark, Supplied)
         }
 
-    @cached_property
-    def formerly(self) -> dict[str, str]:
-        """Present names by former ones."""
-        return {old: name for name, p in self.parameters.items() for old in p.option.formerly}
-
     def _annotated(self) -> list[tuple[str, Any, tuple[Any, ...], Any]]:
         found = []
         for name, parameter in self.signature.parameters.items():
@@ -233,14 +227,6 @@ class Verb:
             check_kept([v for n, v in arguments.items() if places.get(n) == "read"], out)
 
     def _bound(self, args: tuple[Any, ...], given: dict[str, Any]) -> inspect.BoundArguments:
-        for old, name in self.formerly.items():
-            if old in given and old not in self.signature.parameters:
-                warnings.warn(
-                    f"{old} is called {name} now; the old name works until version 0.3",
-                    FutureWarning,
-                    stacklevel=5,
-                )
-                given[name] = given.pop(old)
         unknown = [name for name in given if name not in self.signature.parameters]
         if unknown:
             raise InputError(

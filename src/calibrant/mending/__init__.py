@@ -1,9 +1,12 @@
 """What does a stated confidence mean here? Maps with a promise, saved as plain data."""
 
+from typing import TYPE_CHECKING
+
 from calibrant.core.lazy import lazy_exports
 
-__getattr__, __dir__ = lazy_exports(
-    __name__,
-    {".estimator": ("Mend",), ".mend_map": ("MendMap", "load_mend")},
-)
-__all__ = ["Mend", "MendMap", "load_mend"]
+if TYPE_CHECKING:
+    from calibrant.mending.estimator import Mend as Mend
+    from calibrant.mending.mend_map import MendMap as MendMap
+    from calibrant.mending.mend_map import load_mend as load_mend
+else:
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
-from scipy.optimize import isotonic_regression
+from scipy import special
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.mending.curve import PLAIN, WIDE, Grid, Posterior, fit_curves, lay_grid
@@ -145,6 +144,9 @@ def _rising_unless_refuted(
     grid: Grid, fit: Posterior, total: Floats, right: Floats
 ) -> tuple[Floats, float]:
     free = fit.rates
+    # Loaded here: other verbs begin without it.
+    from scipy.optimize import isotonic_regression
+
     rising = isotonic_regression(free, weights=grid.mass + 1e-9).x
 
     def likelihood(rates: Floats) -> float:
@@ -208,5 +210,5 @@ def gain(labels: Labels, mended: Floats) -> Gain:
     if units < 2:
         return Gain(value, -np.inf, np.inf)
     spread = float(np.sqrt(by_unit @ by_unit * units / (units - 1)) / total)
-    reach = float(stats.t.ppf(_ONE_SIDED, units - 1)) * spread
+    reach = float(special.stdtrit(units - 1, _ONE_SIDED)) * spread
     return Gain(value, value - reach, value + reach)

@@ -5,182 +5,70 @@ from typing import TYPE_CHECKING
 from calibrant.core.lazy import lazy_exports
 
 # Bound here, because its module has the same name.
-from calibrant.metrics.corp import corp
+from calibrant.metrics.corp import corp as corp
 
 if TYPE_CHECKING:
-    from calibrant.metrics.binned import (
-        ReliabilityBins,
-        ece,
-        over_confidence,
-        reliability_bins,
-        under_confidence,
-    )
-    from calibrant.metrics.calibrators import (
-        BetaCalibrator,
-        Calibrator,
-        HistogramCalibrator,
-        IsotonicCalibrator,
-        PlattCalibrator,
-        TemperatureCalibrator,
-    )
-    from calibrant.metrics.corp import Corp, ReliabilityCurve, dsc, mcb, reliability_curve, unc
-    from calibrant.metrics.debiased import ece_debiased
-    from calibrant.metrics.discrimination import auprc, auroc
-    from calibrant.metrics.estimates import DEFAULT, PROBABILITY_METRICS, metric_estimates
-    from calibrant.metrics.estimators.classifier import CalibratedClassifier
-    from calibrant.metrics.estimators.display import ReliabilityDisplay
-    from calibrant.metrics.gaps.gap import confidence_gap
-    from calibrant.metrics.named.binary import (
-        LogLossParts,
-        adaptive_ece,
-        ks_calibration_error,
-        log_loss_calibration,
-        log_loss_decomposition,
-        log_loss_refinement,
-        mce,
-        rms_calibration_error,
-    )
-    from calibrant.metrics.named.multiclass import classwise_ece, top_label_ece
-    from calibrant.metrics.perfect import CalibrationTest, calibration_test, spiegelhalter_z
-    from calibrant.metrics.recalibration import CALIBRATORS, calibrator_from_dict, cross_fitted
-    from calibrant.metrics.resampling import (
-        METRICS,
-        bootstrap_distribution,
-        bootstrap_interval,
-        paired_gap,
-    )
-    from calibrant.metrics.scoring import (
-        BrierParts,
-        accuracy,
-        brier,
-        brier_decomposition,
-        log_loss,
-        mean_confidence,
-    )
-    from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
-    from calibrant.metrics.semantic import SemEce, VerEce, sem_ece, ver_ece
-    from calibrant.metrics.smoothed.smooth import smooth_ece, smooth_ece_bandwidth
+    from calibrant.metrics.binned import ReliabilityBins as ReliabilityBins
+    from calibrant.metrics.binned import ece as ece
+    from calibrant.metrics.binned import over_confidence as over_confidence
+    from calibrant.metrics.binned import reliability_bins as reliability_bins
+    from calibrant.metrics.binned import under_confidence as under_confidence
+    from calibrant.metrics.calibrators import BetaCalibrator as BetaCalibrator
+    from calibrant.metrics.calibrators import Calibrator as Calibrator
+    from calibrant.metrics.calibrators import HistogramCalibrator as HistogramCalibrator
+    from calibrant.metrics.calibrators import IsotonicCalibrator as IsotonicCalibrator
+    from calibrant.metrics.calibrators import PlattCalibrator as PlattCalibrator
+    from calibrant.metrics.calibrators import TemperatureCalibrator as TemperatureCalibrator
+    from calibrant.metrics.corp import Corp as Corp
+    from calibrant.metrics.corp import ReliabilityCurve as ReliabilityCurve
+    from calibrant.metrics.corp import dsc as dsc
+    from calibrant.metrics.corp import mcb as mcb
+    from calibrant.metrics.corp import reliability_curve as reliability_curve
+    from calibrant.metrics.corp import unc as unc
+    from calibrant.metrics.debiased import ece_debiased as ece_debiased
+    from calibrant.metrics.discrimination import auprc as auprc
+    from calibrant.metrics.discrimination import auroc as auroc
+    from calibrant.metrics.estimates import DEFAULT as DEFAULT
+    from calibrant.metrics.estimates import PROBABILITY_METRICS as PROBABILITY_METRICS
+    from calibrant.metrics.estimates import metric_estimates as metric_estimates
+    from calibrant.metrics.estimators.classifier import CalibratedClassifier as CalibratedClassifier
+    from calibrant.metrics.estimators.display import ReliabilityDisplay as ReliabilityDisplay
+    from calibrant.metrics.gaps.gap import confidence_gap as confidence_gap
+    from calibrant.metrics.named.binary import LogLossParts as LogLossParts
+    from calibrant.metrics.named.binary import adaptive_ece as adaptive_ece
+    from calibrant.metrics.named.binary import ks_calibration_error as ks_calibration_error
+    from calibrant.metrics.named.binary import log_loss_calibration as log_loss_calibration
+    from calibrant.metrics.named.binary import log_loss_decomposition as log_loss_decomposition
+    from calibrant.metrics.named.binary import log_loss_refinement as log_loss_refinement
+    from calibrant.metrics.named.binary import mce as mce
+    from calibrant.metrics.named.binary import rms_calibration_error as rms_calibration_error
+    from calibrant.metrics.named.multiclass import classwise_ece as classwise_ece
+    from calibrant.metrics.named.multiclass import top_label_ece as top_label_ece
+    from calibrant.metrics.perfect import CalibrationTest as CalibrationTest
+    from calibrant.metrics.perfect import calibration_test as calibration_test
+    from calibrant.metrics.perfect import spiegelhalter_z as spiegelhalter_z
+    from calibrant.metrics.recalibration import CALIBRATORS as CALIBRATORS
+    from calibrant.metrics.recalibration import calibrator_from_dict as calibrator_from_dict
+    from calibrant.metrics.recalibration import cross_fitted as cross_fitted
+    from calibrant.metrics.resampling import METRICS as METRICS
+    from calibrant.metrics.resampling import bootstrap_distribution as bootstrap_distribution
+    from calibrant.metrics.resampling import bootstrap_interval as bootstrap_interval
+    from calibrant.metrics.resampling import paired_gap as paired_gap
+    from calibrant.metrics.scoring import BrierParts as BrierParts
+    from calibrant.metrics.scoring import accuracy as accuracy
+    from calibrant.metrics.scoring import brier as brier
+    from calibrant.metrics.scoring import brier_decomposition as brier_decomposition
+    from calibrant.metrics.scoring import log_loss as log_loss
+    from calibrant.metrics.scoring import mean_confidence as mean_confidence
+    from calibrant.metrics.selective import accuracy_at_coverage as accuracy_at_coverage
+    from calibrant.metrics.selective import aurc as aurc
+    from calibrant.metrics.selective import e_aurc as e_aurc
+    from calibrant.metrics.semantic import SemEce as SemEce
+    from calibrant.metrics.semantic import VerEce as VerEce
+    from calibrant.metrics.semantic import sem_ece as sem_ece
+    from calibrant.metrics.semantic import ver_ece as ver_ece
+    from calibrant.metrics.smoothed.smooth import smooth_ece as smooth_ece
+    from calibrant.metrics.smoothed.smooth import smooth_ece_bandwidth as smooth_ece_bandwidth
 else:
     # Loaded when asked for: a command that audits a table needs few of these.
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".binned": (
-                "ReliabilityBins",
-                "ece",
-                "over_confidence",
-                "reliability_bins",
-                "under_confidence",
-            ),
-            ".calibrators": (
-                "BetaCalibrator",
-                "Calibrator",
-                "HistogramCalibrator",
-                "IsotonicCalibrator",
-                "PlattCalibrator",
-                "TemperatureCalibrator",
-            ),
-            ".corp": ("Corp", "ReliabilityCurve", "dsc", "mcb", "reliability_curve", "unc"),
-            ".debiased": ("ece_debiased",),
-            ".discrimination": ("auprc", "auroc"),
-            ".estimates": ("DEFAULT", "PROBABILITY_METRICS", "metric_estimates"),
-            ".estimators.classifier": ("CalibratedClassifier",),
-            ".estimators.display": ("ReliabilityDisplay",),
-            ".gaps.gap": ("confidence_gap",),
-            ".named.binary": (
-                "LogLossParts",
-                "adaptive_ece",
-                "ks_calibration_error",
-                "log_loss_calibration",
-                "log_loss_decomposition",
-                "log_loss_refinement",
-                "mce",
-                "rms_calibration_error",
-            ),
-            ".named.multiclass": ("classwise_ece", "top_label_ece"),
-            ".perfect": ("CalibrationTest", "calibration_test", "spiegelhalter_z"),
-            ".recalibration": ("CALIBRATORS", "calibrator_from_dict", "cross_fitted"),
-            ".resampling": (
-                "METRICS",
-                "bootstrap_distribution",
-                "bootstrap_interval",
-                "paired_gap",
-            ),
-            ".scoring": (
-                "BrierParts",
-                "accuracy",
-                "brier",
-                "brier_decomposition",
-                "log_loss",
-                "mean_confidence",
-            ),
-            ".selective": ("accuracy_at_coverage", "aurc", "e_aurc"),
-            ".semantic": ("SemEce", "VerEce", "sem_ece", "ver_ece"),
-            ".smoothed.smooth": ("smooth_ece", "smooth_ece_bandwidth"),
-        },
-    )
-
-__all__ = [
-    "CALIBRATORS",
-    "DEFAULT",
-    "METRICS",
-    "PROBABILITY_METRICS",
-    "BetaCalibrator",
-    "BrierParts",
-    "CalibratedClassifier",
-    "CalibrationTest",
-    "Calibrator",
-    "Corp",
-    "HistogramCalibrator",
-    "IsotonicCalibrator",
-    "LogLossParts",
-    "PlattCalibrator",
-    "ReliabilityBins",
-    "ReliabilityCurve",
-    "ReliabilityDisplay",
-    "SemEce",
-    "TemperatureCalibrator",
-    "VerEce",
-    "accuracy",
-    "accuracy_at_coverage",
-    "adaptive_ece",
-    "auprc",
-    "aurc",
-    "auroc",
-    "bootstrap_distribution",
-    "bootstrap_interval",
-    "brier",
-    "brier_decomposition",
-    "calibration_test",
-    "calibrator_from_dict",
-    "classwise_ece",
-    "confidence_gap",
-    "corp",
-    "cross_fitted",
-    "dsc",
-    "e_aurc",
-    "ece",
-    "ece_debiased",
-    "ks_calibration_error",
-    "log_loss",
-    "log_loss_calibration",
-    "log_loss_decomposition",
-    "log_loss_refinement",
-    "mcb",
-    "mce",
-    "mean_confidence",
-    "metric_estimates",
-    "over_confidence",
-    "paired_gap",
-    "reliability_bins",
-    "reliability_curve",
-    "rms_calibration_error",
-    "sem_ece",
-    "smooth_ece",
-    "smooth_ece_bandwidth",
-    "spiegelhalter_z",
-    "top_label_ece",
-    "unc",
-    "under_confidence",
-    "ver_ece",
-]
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

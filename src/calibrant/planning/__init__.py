@@ -5,305 +5,81 @@ from typing import TYPE_CHECKING
 from calibrant.core.lazy import lazy_exports
 
 # Bound here, because its module has the same name.
-from calibrant.planning.leaderboard import leaderboard
+from calibrant.planning.leaderboard import leaderboard as leaderboard
 
 if TYPE_CHECKING:
-    from calibrant.planning.block import (
-        verification_block,
-        verification_of,
-        verifications_of,
-    )
-    from calibrant.planning.formulas import (
-        Dynamics,
-        data_rate,
-        deepest_pipeline,
-        group_labels,
-        half_life,
-        pipeline_labels,
-        pipeline_lipschitz,
-        recalibration_rounds,
-        transfer_labels,
-        verification_dynamics,
-        verification_horizon,
-    )
-    from calibrant.planning.labelling.agreement import (
-        LabelNoise,
-        cohen_kappa,
-        label_noise,
-    )
-    from calibrant.planning.labelling.designs import (
-        DEFAULT_DESIGN,
-        DESIGNS,
-        WaveDraw,
-        choose_batch,
-        draw_wave,
-    )
-    from calibrant.planning.labelling.estimates import (
-        PoolEstimate,
-        pool_estimate,
-    )
-    from calibrant.planning.labelling.judged import (
-        judged_pool,
-    )
-    from calibrant.planning.labelling.pools import (
-        Draws,
-        LabelPool,
-        Wave,
-        design_weights,
-    )
-    from calibrant.planning.labelling.power import (
-        ClaimPlan,
-        claim_for_labels,
-        claim_power,
-        labels_for_claim,
-    )
-    from calibrant.planning.labelling.ppi import (
-        JudgedEstimate,
-        judged_estimates,
-        judged_mean,
-    )
-    from calibrant.planning.labelling.sequential import (
-        SequentialAudit,
-    )
-    from calibrant.planning.labelling.session import (
-        LabelSession,
-        attach_labels,
-    )
-    from calibrant.planning.labelling.stopping import (
-        claim_bounds,
-        stop_decision,
-    )
-    from calibrant.planning.leaderboard import (
-        LEADERBOARD_METRICS,
-        rank_intervals,
-        tie_groups,
-    )
-    from calibrant.planning.plan import (
-        Goal,
-        plan_document,
-    )
-    from calibrant.planning.presets import (
-        PRESETS,
-        Preset,
-    )
-    from calibrant.planning.published import (
-        effective_labels,
-        general_floor,
-        published_difference,
-        scaling_labels,
-        self_evaluation,
-        temperature_error,
-    )
-    from calibrant.planning.refusal import (
-        require_labels,
-    )
-    from calibrant.planning.subjects import (
-        subject_rankings,
-    )
-    from calibrant.planning.watching.betting import (
-        CalibrationMonitor,
-        GapRegion,
-        perfect_region,
-        verified_region,
-    )
-    from calibrant.planning.watching.detector import (
-        ChangeDetector,
-        Finding,
-    )
-    from calibrant.stats.floors import (
-        accuracy_floor,
-        active_floor,
-        active_gain,
-        detection_labels,
-        detection_limit,
-        labels_needed,
-        le_cam_constant,
-        optimal_bins,
-        passive_floor,
-        precision_reached,
-    )
+    from calibrant.planning.block import verification_block as verification_block
+    from calibrant.planning.block import verification_of as verification_of
+    from calibrant.planning.block import verifications_of as verifications_of
+    from calibrant.planning.formulas import Dynamics as Dynamics
+    from calibrant.planning.formulas import data_rate as data_rate
+    from calibrant.planning.formulas import deepest_pipeline as deepest_pipeline
+    from calibrant.planning.formulas import group_labels as group_labels
+    from calibrant.planning.formulas import half_life as half_life
+    from calibrant.planning.formulas import pipeline_labels as pipeline_labels
+    from calibrant.planning.formulas import pipeline_lipschitz as pipeline_lipschitz
+    from calibrant.planning.formulas import recalibration_rounds as recalibration_rounds
+    from calibrant.planning.formulas import transfer_labels as transfer_labels
+    from calibrant.planning.formulas import verification_dynamics as verification_dynamics
+    from calibrant.planning.formulas import verification_horizon as verification_horizon
+    from calibrant.planning.labelling.agreement import LabelNoise as LabelNoise
+    from calibrant.planning.labelling.agreement import cohen_kappa as cohen_kappa
+    from calibrant.planning.labelling.agreement import label_noise as label_noise
+    from calibrant.planning.labelling.designs import DEFAULT_DESIGN as DEFAULT_DESIGN
+    from calibrant.planning.labelling.designs import DESIGNS as DESIGNS
+    from calibrant.planning.labelling.designs import WaveDraw as WaveDraw
+    from calibrant.planning.labelling.designs import choose_batch as choose_batch
+    from calibrant.planning.labelling.designs import draw_wave as draw_wave
+    from calibrant.planning.labelling.estimates import PoolEstimate as PoolEstimate
+    from calibrant.planning.labelling.estimates import pool_estimate as pool_estimate
+    from calibrant.planning.labelling.judged import judged_pool as judged_pool
+    from calibrant.planning.labelling.pools import Draws as Draws
+    from calibrant.planning.labelling.pools import LabelPool as LabelPool
+    from calibrant.planning.labelling.pools import Wave as Wave
+    from calibrant.planning.labelling.pools import design_weights as design_weights
+    from calibrant.planning.labelling.power import ClaimPlan as ClaimPlan
+    from calibrant.planning.labelling.power import claim_for_labels as claim_for_labels
+    from calibrant.planning.labelling.power import claim_power as claim_power
+    from calibrant.planning.labelling.power import labels_for_claim as labels_for_claim
+    from calibrant.planning.labelling.ppi import JudgedEstimate as JudgedEstimate
+    from calibrant.planning.labelling.ppi import judged_estimates as judged_estimates
+    from calibrant.planning.labelling.ppi import judged_mean as judged_mean
+    from calibrant.planning.labelling.sequential import SequentialAudit as SequentialAudit
+    from calibrant.planning.labelling.session import LabelSession as LabelSession
+    from calibrant.planning.labelling.session import attach_labels as attach_labels
+    from calibrant.planning.labelling.stopping import claim_bounds as claim_bounds
+    from calibrant.planning.labelling.stopping import stop_decision as stop_decision
+    from calibrant.planning.leaderboard import LEADERBOARD_METRICS as LEADERBOARD_METRICS
+    from calibrant.planning.leaderboard import rank_intervals as rank_intervals
+    from calibrant.planning.leaderboard import tie_groups as tie_groups
+    from calibrant.planning.plan import Goal as Goal
+    from calibrant.planning.plan import plan_document as plan_document
+    from calibrant.planning.presets import PRESETS as PRESETS
+    from calibrant.planning.presets import Preset as Preset
+    from calibrant.planning.published import effective_labels as effective_labels
+    from calibrant.planning.published import general_floor as general_floor
+    from calibrant.planning.published import published_difference as published_difference
+    from calibrant.planning.published import scaling_labels as scaling_labels
+    from calibrant.planning.published import self_evaluation as self_evaluation
+    from calibrant.planning.published import temperature_error as temperature_error
+    from calibrant.planning.refusal import require_labels as require_labels
+    from calibrant.planning.subjects import subject_rankings as subject_rankings
+    from calibrant.planning.watching.betting import CalibrationMonitor as CalibrationMonitor
+    from calibrant.planning.watching.betting import GapRegion as GapRegion
+    from calibrant.planning.watching.betting import perfect_region as perfect_region
+    from calibrant.planning.watching.betting import verified_region as verified_region
+    from calibrant.planning.watching.detector import ChangeDetector as ChangeDetector
+    from calibrant.planning.watching.detector import Finding as Finding
+    from calibrant.stats.floors import accuracy_floor as accuracy_floor
+    from calibrant.stats.floors import active_floor as active_floor
+    from calibrant.stats.floors import active_gain as active_gain
+    from calibrant.stats.floors import detection_labels as detection_labels
+    from calibrant.stats.floors import detection_limit as detection_limit
+    from calibrant.stats.floors import labels_needed as labels_needed
+    from calibrant.stats.floors import le_cam_constant as le_cam_constant
+    from calibrant.stats.floors import optimal_bins as optimal_bins
+    from calibrant.stats.floors import passive_floor as passive_floor
+    from calibrant.stats.floors import precision_reached as precision_reached
 else:
     # Loaded when asked for: a command that audits a table needs few of these.
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".block": ("verification_block", "verification_of", "verifications_of"),
-            ".formulas": (
-                "Dynamics",
-                "data_rate",
-                "deepest_pipeline",
-                "group_labels",
-                "half_life",
-                "pipeline_labels",
-                "pipeline_lipschitz",
-                "recalibration_rounds",
-                "transfer_labels",
-                "verification_dynamics",
-                "verification_horizon",
-            ),
-            ".labelling.agreement": (
-                "LabelNoise",
-                "cohen_kappa",
-                "label_noise",
-            ),
-            ".labelling.designs": (
-                "DEFAULT_DESIGN",
-                "DESIGNS",
-                "WaveDraw",
-                "choose_batch",
-                "draw_wave",
-            ),
-            ".labelling.estimates": (
-                "PoolEstimate",
-                "pool_estimate",
-            ),
-            ".labelling.judged": ("judged_pool",),
-            ".labelling.pools": (
-                "Draws",
-                "LabelPool",
-                "Wave",
-                "design_weights",
-            ),
-            ".labelling.power": (
-                "ClaimPlan",
-                "claim_for_labels",
-                "claim_power",
-                "labels_for_claim",
-            ),
-            ".labelling.ppi": (
-                "JudgedEstimate",
-                "judged_estimates",
-                "judged_mean",
-            ),
-            ".labelling.sequential": ("SequentialAudit",),
-            ".labelling.session": (
-                "LabelSession",
-                "attach_labels",
-            ),
-            ".labelling.stopping": (
-                "claim_bounds",
-                "stop_decision",
-            ),
-            ".leaderboard": (
-                "LEADERBOARD_METRICS",
-                "rank_intervals",
-                "tie_groups",
-            ),
-            ".plan": (
-                "Goal",
-                "plan_document",
-            ),
-            ".presets": (
-                "PRESETS",
-                "Preset",
-            ),
-            ".published": (
-                "effective_labels",
-                "general_floor",
-                "published_difference",
-                "scaling_labels",
-                "self_evaluation",
-                "temperature_error",
-            ),
-            ".refusal": ("require_labels",),
-            ".subjects": ("subject_rankings",),
-            ".watching.betting": (
-                "CalibrationMonitor",
-                "GapRegion",
-                "perfect_region",
-                "verified_region",
-            ),
-            ".watching.detector": (
-                "ChangeDetector",
-                "Finding",
-            ),
-            "calibrant.stats.floors": (
-                "accuracy_floor",
-                "active_floor",
-                "active_gain",
-                "detection_labels",
-                "detection_limit",
-                "labels_needed",
-                "le_cam_constant",
-                "optimal_bins",
-                "passive_floor",
-                "precision_reached",
-            ),
-        },
-    )
-
-__all__ = [
-    "DEFAULT_DESIGN",
-    "DESIGNS",
-    "LEADERBOARD_METRICS",
-    "PRESETS",
-    "CalibrationMonitor",
-    "ChangeDetector",
-    "ClaimPlan",
-    "Draws",
-    "Dynamics",
-    "Finding",
-    "GapRegion",
-    "Goal",
-    "JudgedEstimate",
-    "LabelNoise",
-    "LabelPool",
-    "LabelSession",
-    "PoolEstimate",
-    "Preset",
-    "SequentialAudit",
-    "Wave",
-    "WaveDraw",
-    "accuracy_floor",
-    "active_floor",
-    "active_gain",
-    "attach_labels",
-    "choose_batch",
-    "claim_bounds",
-    "claim_for_labels",
-    "claim_power",
-    "cohen_kappa",
-    "data_rate",
-    "deepest_pipeline",
-    "design_weights",
-    "detection_labels",
-    "detection_limit",
-    "draw_wave",
-    "effective_labels",
-    "general_floor",
-    "group_labels",
-    "half_life",
-    "judged_estimates",
-    "judged_mean",
-    "judged_pool",
-    "label_noise",
-    "labels_for_claim",
-    "labels_needed",
-    "le_cam_constant",
-    "leaderboard",
-    "optimal_bins",
-    "passive_floor",
-    "perfect_region",
-    "pipeline_labels",
-    "pipeline_lipschitz",
-    "plan_document",
-    "pool_estimate",
-    "precision_reached",
-    "published_difference",
-    "rank_intervals",
-    "recalibration_rounds",
-    "require_labels",
-    "scaling_labels",
-    "self_evaluation",
-    "stop_decision",
-    "subject_rankings",
-    "temperature_error",
-    "tie_groups",
-    "transfer_labels",
-    "verification_block",
-    "verification_dynamics",
-    "verification_horizon",
-    "verification_of",
-    "verifications_of",
-    "verified_region",
-]
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -5,30 +5,15 @@ from typing import TYPE_CHECKING
 from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.records.schemas import TABLES, check_table
-    from calibrant.records.scores import ScoreBlock, Scores, load_scores
-    from calibrant.records.study import Study
-    from calibrant.records.tables import read_table, scan_table, source_name
+    from calibrant.records.schemas import TABLES as TABLES
+    from calibrant.records.schemas import check_table as check_table
+    from calibrant.records.scores import ScoreBlock as ScoreBlock
+    from calibrant.records.scores import Scores as Scores
+    from calibrant.records.scores import load_scores as load_scores
+    from calibrant.records.study import Study as Study
+    from calibrant.records.tables import read_table as read_table
+    from calibrant.records.tables import scan_table as scan_table
+    from calibrant.records.tables import source_name as source_name
 else:
     # A streamed audit reads batches without the libraries that tables in memory need.
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".schemas": ("TABLES", "check_table"),
-            ".scores": ("ScoreBlock", "Scores", "load_scores"),
-            ".study": ("Study",),
-            ".tables": ("read_table", "scan_table", "source_name"),
-        },
-    )
-
-__all__ = [
-    "TABLES",
-    "ScoreBlock",
-    "Scores",
-    "Study",
-    "check_table",
-    "load_scores",
-    "read_table",
-    "scan_table",
-    "source_name",
-]
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

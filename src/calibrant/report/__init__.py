@@ -7,21 +7,11 @@ import calibrant.report.typed  # noqa: F401
 from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.report.page import render_html
-    from calibrant.report.terminal import (
-        print_block,
-        render_markdown,
-        render_text,
-        terminal_blocks,
-    )
+    from calibrant.report.page import render_html as render_html
+    from calibrant.report.terminal import print_block as print_block
+    from calibrant.report.terminal import render_markdown as render_markdown
+    from calibrant.report.terminal import render_text as render_text
+    from calibrant.report.terminal import terminal_blocks as terminal_blocks
 else:
     # What draws and fills a page is not loaded for a table in a terminal.
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".page": ("render_html",),
-            ".terminal": ("print_block", "render_markdown", "render_text", "terminal_blocks"),
-        },
-    )
-
-__all__ = ["print_block", "render_html", "render_markdown", "render_text", "terminal_blocks"]
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)

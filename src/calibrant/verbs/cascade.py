@@ -132,7 +132,6 @@ def cascade(
             group=ADVANCED,
             min=1,
             max=10_000,
-            formerly=("splits",),
         ),
     ] = 20,
     budget: Annotated[

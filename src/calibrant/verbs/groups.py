@@ -92,7 +92,6 @@ def groups(
             "Look at these models only.",
             metavar="A,B,..",
             kind="names",
-            formerly=("only_models",),
         ),
     ] = None,
     on_invalid: OnInvalid = "error",

@@ -88,9 +88,7 @@ def plan(
         float | None,
         Option("Steepness of the gap; 1 if not measured.", metavar="L", max=1e6),
     ] = None,
-    model_count: Annotated[
-        int, Option("2 for a comparison of two models.", metavar="N", formerly=("models",))
-    ] = 1,
+    model_count: Annotated[int, Option("2 for a comparison of two models.", metavar="N")] = 1,
     groups: Annotated[int, Option("Groups that must each be verified.", metavar="N")] = 1,
     smallest_share: Annotated[
         float, Option("Share of the smallest group.", metavar="PI", min=_LEAST_SHARE, max=1)

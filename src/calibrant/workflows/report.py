@@ -23,7 +23,7 @@ from calibrant.workflows.study_page import write_study_page
 
 
 @verb(example="calibrant report study --html report.html", outputs=("json",))
-def report(
+def write_report(
     inputs: Data,
     *,
     html: Annotated[

@@ -8,30 +8,16 @@ from typing import TYPE_CHECKING
 from calibrant.core.lazy import lazy_exports
 
 # Bound here, because its module has the same name.
-from calibrant.records.convert.recognise import recognise
+from calibrant.records.convert.recognise import recognise as recognise
 
 if TYPE_CHECKING:
-    from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, Problem
-    from calibrant.records.convert.options import ReadOptions
-    from calibrant.records.convert.recognise import READERS, Reader, read_log
+    from calibrant.records.convert.log import FILTERED_ONLY as FILTERED_ONLY
+    from calibrant.records.convert.log import ForeignLog as ForeignLog
+    from calibrant.records.convert.log import Problem as Problem
+    from calibrant.records.convert.options import ReadOptions as ReadOptions
+    from calibrant.records.convert.recognise import READERS as READERS
+    from calibrant.records.convert.recognise import Reader as Reader
+    from calibrant.records.convert.recognise import read_log as read_log
 else:
     # A table is asked whether it is a log, and needs nothing that reads one.
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            ".log": ("FILTERED_ONLY", "ForeignLog", "Problem"),
-            ".options": ("ReadOptions",),
-            ".recognise": ("READERS", "Reader", "read_log"),
-        },
-    )
-
-__all__ = [
-    "FILTERED_ONLY",
-    "READERS",
-    "ForeignLog",
-    "Problem",
-    "ReadOptions",
-    "Reader",
-    "read_log",
-    "recognise",
-]
+    __getattr__, __dir__, __all__ = lazy_exports(__name__)
