@@ -68,7 +68,7 @@ def test_weights_are_used_or_it_is_said_that_they_are_not(verb):
 @pytest.mark.parametrize("verb", VERBS)
 def test_columns_known_by_their_names_are_told(verb):
     frame = table().rename({"confidence": "p", "correct": "label"})
-    assert told(VERBS[verb](of_one(frame, verb))) == ["data.guessed"]
+    assert told(VERBS[verb](of_one(frame, verb))) == ["data.reading"]
 
 
 @pytest.mark.parametrize("verb", ["decide", "groups"])

@@ -11,7 +11,7 @@ import pytest
 import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import load_scores
-from calibrant.records.rules import RULES
+from calibrant.records.rules import MISSING, RULES
 
 GOOD = {"question_id": ["a", "b", "c"], "confidence": [0.2, 0.5, 1.0], "correct": [0, 1, 1]}
 
@@ -21,6 +21,7 @@ def table(**changes):
 
 
 DEFECTS = {
+    "row_empty": table(confidence=[0.2, None, 1.0], correct=[0, None, 1]),
     "model_missing": table(model=["small", None, "small"]),
     "method_missing": table(method=["verb", None, "verb"]),
     "question_missing": table(question_id=["a", None, "c"]),
@@ -50,7 +51,7 @@ def test_defect_is_an_error_that_names_file_row_and_rule(rule, tmp_path):
     path = tmp_path / "scores.parquet"
     DEFECTS[rule].write_parquet(path)
     with pytest.raises(InputError) as caught:
-        load_scores(path)
+        load_scores(path, on_invalid="error")
     text = str(caught.value)
     assert str(path) in text
     assert caught.value.row == 2
@@ -66,6 +67,41 @@ def test_drop_counts_and_names_the_rows(rule):
     assert scores.frame["question_id"].to_list() == ["a", "c"]
     assert scores.rejected["row"].to_list() == [2]
     assert scores.rejected["rule"].to_list() == [rule]
+
+
+@pytest.mark.parametrize("rule", sorted(MISSING))
+def test_a_row_that_says_nothing_is_left_out_unasked_and_counted(rule):
+    scores = load_scores(DEFECTS[rule])
+    assert scores.dropped == {rule: 1}
+    graded = rule.startswith("confidence_")
+    assert scores.graded["question_id"].to_list() == (["a", "c", "b"] if graded else ["a", "c"])
+    assert np.isnan(scores.unscored["confidence"].to_numpy()).all()
+    (block,) = scores.blocks()
+    assert block.grades.tolist() == [0, 1, *[1] * graded]
+
+
+@pytest.mark.parametrize("rule", sorted(set(DEFECTS) - MISSING))
+def test_a_row_that_says_something_wrong_stops_the_reading(rule):
+    with pytest.raises(InputError):
+        load_scores(DEFECTS[rule])
+
+
+def test_few_rows_without_an_outcome_are_left_out_and_many_are_a_question():
+    many = pl.DataFrame({"confidence": [0.5] * 100, "correct": [1, 0] * 50})
+    few = many.with_columns(correct=pl.when(pl.int_range(pl.len()) >= 5).then("correct"))
+    assert load_scores(few).dropped == {"correct_missing": 5}
+    more = many.with_columns(correct=pl.when(pl.int_range(pl.len()) >= 6).then("correct"))
+    with pytest.raises(InputError, match="the outcome is missing"):
+        load_scores(more)
+
+
+def test_every_rule_that_a_row_breaks_is_counted():
+    worst = table(confidence=[0.2, 1.7, 1.0], correct=[0, 0.5, 1], model=["a", None, "a"])
+    assert load_scores(worst, on_invalid="drop").dropped == {
+        "model_missing": 1,
+        "confidence_above_1": 1,
+        "correct_not_binary": 1,
+    }
 
 
 @pytest.mark.parametrize("column", ["model", "method", "question_id"])
@@ -101,11 +137,108 @@ def test_an_invalid_row_may_share_the_id_of_a_valid_one():
     assert load_scores(twice, on_invalid="drop").frame.height == 1
 
 
-def test_percent_is_converted_only_when_asked():
-    percent = table(confidence=[20, 50, 100])
-    with pytest.raises(InputError, match='use scale="percent"'):
-        load_scores(percent)
-    assert load_scores(percent, scale="percent").frame["confidence"].to_list() == [0.2, 0.5, 1.0]
+PERCENT = {
+    "numbers": [20, 50, 100, 95],
+    "with signs": ["20 %", "50%", "100\u202f%", "95%"],
+    "with commas": ["20,0", "50,0", "100", "95,0"],
+    "fractions with commas": ["0,2", "0,5", "1", "0,95"],
+}
+
+
+@pytest.mark.parametrize("kind", PERCENT)
+def test_percentages_and_commas_are_read_as_they_are_meant(kind):
+    found = load_scores({"confidence": PERCENT[kind], "correct": [0, 1, 1, 1]})
+    assert found.frame["confidence"].to_list() == [0.2, 0.5, 1.0, 0.95]
+    assert (found.reading.scale == "percent") == ("fractions" not in kind)
+    assert ("scale" in found.reading.guessed) == ("fractions" not in kind)
+
+
+@pytest.mark.parametrize(
+    ("values", "ways"),
+    [
+        ([1, 3, 5, 5] * 10, ('scale="1-5"', 'scale="percent"')),
+        ([0, 3, 9, 10] * 10, ('scale="0-10"', 'scale="percent"')),
+        ([0.4, 60.0, 80.0, 90.0] * 10, ('scale="percent"', 'on_invalid="drop"')),
+    ],
+)
+def test_two_scales_that_may_be_meant_are_a_question(values, ways):
+    table = {"confidence": values, "correct": [0, 1] * 20}
+    with pytest.raises(InputError) as caught:
+        load_scores(table)
+    assert all(way in str(caught.value) for way in ways)
+    levels = load_scores({**table, "confidence": [1, 3, 5, 5] * 10}, scale="1-5")
+    assert levels.frame["confidence"].head(4).to_list() == [0.0, 0.5, 1.0, 1.0]
+
+
+def test_one_model_in_fractions_beside_another_in_percent_is_a_question():
+    table = {"confidence": [0.9] * 30 + [90.0] * 900, "correct": [0, 1] * 465}
+    with pytest.raises(InputError, match="those of a all are"):
+        load_scores({**table, "model": ["a"] * 30 + ["b"] * 900})
+
+
+def test_words_for_a_confidence_get_their_numbers_from_whoever_knows():
+    table = {"confidence": ["low", "High", "low"], "correct": [0, 1, 1]}
+    with pytest.raises(InputError, match="scale="):
+        load_scores(table)
+    found = load_scores(table, scale="low=0.3,high=0.9")
+    assert found.frame["confidence"].to_list() == [0.3, 0.9, 0.3]
+
+
+@pytest.mark.parametrize("words", ["yes/no", "C/I", "WAHR/FALSCH", "pass/fail", "✓/✗", "vrai/faux"])
+def test_words_for_right_and_wrong(words):
+    right, wrong = words.split("/")
+    found = load_scores({"confidence": [0.5, 0.6, 0.7], "correct": [right, wrong, right]})
+    assert found.frame["correct"].to_list() == [1, 0, 1]
+    assert found.reading.words == words.lower()
+
+
+def test_words_that_nobody_knows_are_asked_about():
+    table = {"confidence": [0.5, 0.6, 0.7], "correct": ["good", "bad", "fine"]}
+    with pytest.raises(InputError, match="right="):
+        load_scores(table)
+    assert load_scores(table, right="good,fine").frame["correct"].to_list() == [1, 0, 1]
+
+
+MODELS = {"confidence": [0.5, 0.6, 0.7, 0.8], "correct": [0, 1, 1, 0]}
+
+
+def test_models_are_never_pooled():
+    names = {"model_id": ["m1", "m2", "m1", "m2"], "model_name": ["A", "B", "A", "B"]}
+    alike = load_scores({**MODELS, **names})
+    assert alike.frame["model"].to_list() == names["model_id"]
+    assert "model_name names the same" in alike.reading.sentence
+    finer = {"model": ["A"] * 4, "deployment": ["x", "y", "x", "y"]}
+    assert load_scores({**MODELS, **finer}).frame["model"].unique().sort().to_list() == ["x", "y"]
+    crossed = {"model": ["A", "A", "B", "B"], "deployment": ["x", "y", "x", "y"]}
+    with pytest.raises(InputError, match='model="model", model="deployment"'):
+        load_scores({**MODELS, **crossed})
+
+
+def test_a_name_that_may_be_two_roles_is_told_by_its_values():
+    scored = {"certainty": [0.5, 0.6, 0.7], "score": [1, 0, 1]}
+    assert load_scores(scored).reading.columns["correct"] == "score"
+    graded = {"score": [0.5, 0.6, 0.7], "passed": ["yes", "no", "yes"]}
+    assert load_scores(graded).reading.columns["confidence"] == "score"
+    letters = {"confidence": [0.5, 0.6], "label": ["A", "C"], "ok": [1, 0]}
+    assert load_scores(letters).reading.columns["correct"] == "ok"
+
+
+def test_a_refusal_says_which_of_the_two_is_missing():
+    with pytest.raises(InputError, match=r"there are grades \(ok\).*\n.*confidence=\"sim\""):
+        load_scores({"sim": [0.5, 0.6], "ok": [1, 0]})
+    with pytest.raises(InputError, match=r"there is a confidence \(p\).*\n.*correct=\"fine\""):
+        load_scores({"p": [0.5, 0.6], "fine": [1, 0]})
+    with pytest.raises(InputError, match="neither a confidence nor an outcome"):
+        load_scores({"text": ["a", "b"]})
+
+
+def test_rows_of_a_cluster_are_kept_together():
+    table = {**MODELS, "topic": ["law", "law", None, "art"]}
+    scores = load_scores(table, cluster="topic")
+    (block,) = scores.blocks()
+    assert block.cluster.tolist() == [2, 2, 0, 1]
+    assert block.units.tolist() == block.cluster.tolist()
+    assert scores.frame["topic"].to_list() == table["topic"]
 
 
 def test_graded_outcomes_are_allowed_only_when_asked():
@@ -242,7 +375,7 @@ def test_several_files_are_one_table_and_name_their_models(tmp_path):
 
 def test_columns_that_contain_the_word_are_named_where_none_is_called_so():
     table = {"verbal_confidence": [0.5], "logit_confidence": [0.4], "correct": [1]}
-    with pytest.raises(InputError, match="or all of them: verbal_confidence,logit_confidence"):
+    with pytest.raises(InputError, match='="verbal_confidence,logit_confidence" for all of them'):
         calibrant.audit(table)
-    with pytest.raises(InputError, match="name it with confidence: verbal_confidence_x"):
-        calibrant.audit({"verbal_confidence_x": [0.5], "correct": [1]})
+    alone = {"verbal_confidence_x": [0.5, 0.7], "correct": [1, 0]}
+    assert load_scores(alone).reading.columns["confidence"] == "verbal_confidence_x"

@@ -38,6 +38,6 @@ def test_a_streamed_text_table_is_read_by_the_same_rule(tmp_path):
 
 def test_a_cell_that_is_no_number_is_kept_in_what_is_left_out(tmp_path):
     path = tmp_path / "table.csv"
-    path.write_text("confidence,correct\n85%,1\n0.5,0\n")
+    path.write_text("confidence,correct\nhigh,1\n0.5,0\n")
     left_out = load_scores(path, on_invalid="drop").rejected
-    assert left_out["confidence_text"].to_list() == ["85%"]
+    assert left_out["confidence_text"].to_list() == ["high"]

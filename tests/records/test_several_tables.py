@@ -74,7 +74,7 @@ def test_columns_known_by_their_names_are_told_of_every_table(write):
     first = table(40).rename({"confidence": "p"})
     second = table(40).rename({"confidence": "conf"})
     found = cal.audit([write("alpha", first), write("beta", second)], resamples=20)
-    assert "Column p or conf is read as the confidence." in texts(found)
+    assert "Read p or conf as the confidence." in texts(found)
 
 
 def test_files_of_one_name_in_two_folders_are_two_models(tmp_path):

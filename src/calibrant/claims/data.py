@@ -286,17 +286,6 @@ def unused_weights_warning() -> dict[str, Any]:
     return _warning("weights_unused", [], "The weights are not used: every row counts once.")
 
 
-_ROLE_WORDS = {"confidence": "the confidence", "correct": "the outcome", "model": "the model"}
-
-
-def guessed_warning(guessed: Mapping[str, str]) -> dict[str, Any]:
-    """Say which columns were taken for which role because of their names.
-
-    Examples
-    --------
-    >>> guessed_warning({"confidence": "p", "correct": "is_correct"})["text"]
-    'Column p is read as the confidence, is_correct as the outcome.'
-    """
-    parts = [f"{column} is read as {_ROLE_WORDS[role]}" for role, column in guessed.items()]
-    text = ", ".join([parts[0], *(part.replace(" is read", "") for part in parts[1:])])
-    return {"id": "data.guessed", "subject": {"columns": dict(guessed)}, "text": f"Column {text}."}
+def reading_note(sentence: str) -> dict[str, Any]:
+    """Say how the table was read, where something was guessed."""
+    return _warning("reading", [], sentence)

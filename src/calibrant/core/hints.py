@@ -20,7 +20,7 @@ class Hint(str):
     template
         The message. ``{name}`` stands for an option, ``{0}`` for the first of `data`.
     data
-        Text of the user's, which is shown as it is, or a `Call`.
+        Text of the user's, which is shown as it is, a `Call`, or a message with options of its own.
     values
         Values of options, or a `Call`.
 
@@ -39,6 +39,8 @@ class Hint(str):
     'see calibrant audit T --graded'
     >>> print(Hint("see {0}", Call("audit", "T", graded=True)))
     see calibrant.audit(T, graded=True)
+    >>> Hint("{0} or {1}", Hint("{by}", by="a"), Hint("{by}", by="b")).shell()
+    '--by a or --by b'
     """
 
     template: str
@@ -47,7 +49,7 @@ class Hint(str):
 
     def __new__(cls, template: str, *data: object, **values: Any) -> Hint:
         """Return the message; as text it is the one for Python."""
-        texts = tuple(part if isinstance(part, Call) else str(part) for part in data)
+        texts = tuple(part if isinstance(part, Call | Hint) else str(part) for part in data)
         made = super().__new__(cls, _filled(template, texts, values, None))
         made.template, made.data, made.values = template, texts, values
         return made
@@ -77,7 +79,8 @@ class Hint(str):
     @property
     def options(self) -> tuple[str, ...]:
         """The options named."""
-        named = (name for name in _NAMED.findall(self.template) if not name.isdigit())
+        named = [name for name in _NAMED.findall(self.template) if not name.isdigit()]
+        named += [name for part in self.data if isinstance(part, Hint) for name in part.options]
         return tuple(name for name in named if not isinstance(self.values.get(name), Call))
 
 
@@ -96,6 +99,8 @@ def _filled(
             value = data[int(name)] if int(name) < len(data) else match[0]
         if isinstance(value, Call):
             return value.python() if names is None else value.shell()
+        if isinstance(value, Hint) and names is not None:
+            return value.shell(names)
         if name.isdigit():
             return str(value)
         return _argument(name, value) if names is None else _flag(name, value, names)

@@ -11,13 +11,14 @@ from scipy import special
 
 from calibrant.claims.data import (
     coverage_document,
-    guessed_warning,
     likely_weights_warning,
     paired_warning,
+    reading_note,
     unused_weights_warning,
     weightless_warning,
 )
 from calibrant.records import Scores
+from calibrant.records.reading import Reading
 from calibrant.records.scored.weights import row_weights
 
 _TEXTS = ("text", "question_text", "question", "prompt")
@@ -82,10 +83,8 @@ def table_coverage(scores: Scores, *, weighs_rows: bool = True) -> dict[str, Any
         weights_unused=not weighs_rows and row_weights(kept) is not None,
         likely_weights=scores.likely_weights if weighs_rows else None,
         paired=scores.paired_by_row,
-        guessed=scores.guessed,
+        reading=scores.reading,
     )
-    if scores.guessed:
-        found["guessed_columns"] = dict(scores.guessed)
     return found
 
 
@@ -105,7 +104,7 @@ def reading_warnings(
     weights_unused: bool = False,
     likely_weights: str | None = None,
     paired: bool = False,
-    guessed: Mapping[str, str] | None = None,
+    reading: Reading | None = None,
 ) -> list[dict[str, Any]]:
     """Say how rows were read: their weights, their ids, columns that were known by their names."""
     found = []
@@ -117,8 +116,8 @@ def reading_warnings(
         found.append(likely_weights_warning(likely_weights))
     if paired:
         found.append(paired_warning())
-    if guessed:
-        found.append(guessed_warning(guessed))
+    if reading is not None and reading.sentence is not None:
+        found.append(reading_note(reading.sentence))
     return found
 
 

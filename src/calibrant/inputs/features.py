@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.opened.door import open_input
 from calibrant.records import Scores
-from calibrant.records.roles import ROLES
+from calibrant.records.guesses import ROLES
 
 FEATURE_MISSING = "feature_missing"
 

@@ -1,57 +1,10 @@
-"""Which column plays which role, where nobody says so and there is only one candidate."""
+"""Columns made of others: fields of nested ones, and ids of several."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 import polars as pl
-
-# Names that people use. Compared without case, spaces and underscores.
-_USUAL: dict[str, tuple[str, ...]] = {
-    "confidence": (
-        "confidence",
-        "conf",
-        "confidencescore",
-        "p",
-        "prob",
-        "probability",
-        "pcorrect",
-        "predictedprobability",
-    ),
-    "correct": (
-        "correct",
-        "iscorrect",
-        "label",
-        "outcome",
-        "y",
-        "right",
-        "acc",
-        "answeredcorrectly",
-    ),
-    "model": ("model", "modelname", "modelid"),
-    "weights": ("weight", "weights", "sampleweight", "sampleweights", "rowweight", "rowweights"),
-}
-
-
-def guessed_column(role: str, names: Sequence[str]) -> str | None:
-    """Return the only column that may play a role, or None where there is none or several.
-
-    Examples
-    --------
-    >>> guessed_column("confidence", ["id", "Conf", "is_correct"])
-    'Conf'
-    >>> guessed_column("correct", ["id", "Conf", "is_correct"])
-    'is_correct'
-    >>> guessed_column("confidence", ["p", "prob"]) is None
-    True
-    """
-    usual = _USUAL.get(role, ())
-    found = [name for name in names if _bare(name) in usual]
-    return found[0] if len(found) == 1 else None
-
-
-def _bare(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def with_fields(lazy: pl.LazyFrame, wanted: Iterable[str | None]) -> pl.LazyFrame:

@@ -13,7 +13,7 @@ import polars as pl
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, number_array
-from calibrant.records.rules import RULES, broken_rule
+from calibrant.records.rules import RULES, broken_rule, rule_checks
 
 _NUMBERS = ("confidence", "correct", "weights")
 
@@ -55,10 +55,10 @@ def broken_rows(
     )
     if batch.answer is not None:
         frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
-    rule = broken_rule(
+    checks = rule_checks(
         non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
     )
-    broken = frame.select(rule.alias("rule"))["rule"]
+    broken = frame.select(broken_rule(checks).alias("rule"))["rule"]
     return {
         found: np.flatnonzero((broken == found).fill_null(False).to_numpy())
         for found in broken.drop_nulls().unique(maintain_order=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -13,13 +13,19 @@ from calibrant.records.rules import RULES
 _OUT_OF_RANGE = ("confidence_below_0", "confidence_above_1")
 
 
-def counts_text(bad: pl.DataFrame) -> str:
+def counts_text(counts: Mapping[str, int]) -> str:
     """Return how many rows break which rule, most first."""
-    counts = bad["rule"].value_counts(sort=True, name="n").iter_rows()
-    return ", ".join(f"{name} {n}" for name, n in counts)
+    return ", ".join(f"{name} {n}" for name, n in counts.items())
 
 
-def row_error(bad: pl.DataFrame, source: str, *, total: int) -> InputError:
+def row_error(
+    bad: pl.DataFrame,
+    source: str,
+    *,
+    faults: Collection[str],
+    counts: Mapping[str, int],
+    total: int,
+) -> InputError:
     """Return the error that names the first broken row; a repeated question goes first.
 
     Parameters
@@ -28,11 +34,16 @@ def row_error(bad: pl.DataFrame, source: str, *, total: int) -> InputError:
         The rows that break a rule, with the columns ``rule`` and ``_row``.
     source
         What messages call the table.
+    faults
+        The rules that must not be broken.
+    counts
+        Rows by rule.
     total
         Rows of the whole table.
     """
-    duplicates = bad.filter(pl.col("rule") == "duplicate_row")
-    first = (duplicates if duplicates.height else bad).row(0, named=True)
+    wanted = ["duplicate_row"] if "duplicate_row" in faults else list(faults)
+    first = next(bad.filter(pl.col("rule").is_in(wanted)).iter_rows(named=True), None)
+    first = bad.row(0, named=True) if first is None else first
     rule = RULES[first["rule"]]
     column = rule.name.split("_")[0]
     shown = {
@@ -42,7 +53,8 @@ def row_error(bad: pl.DataFrame, source: str, *, total: int) -> InputError:
     }.get(column) or f"{column} = {_value_shown(column, first)}"
     kind = OutOfRangeError if rule.name in _OUT_OF_RANGE else InputError
     return kind(
-        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: {counts_text(bad)}",
+        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
+        f"{counts_text(counts)}",
         source=source,
         row=first["_row"],
         hint=rule.hint,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -21,12 +22,10 @@ class Rule:
 
 _DROP = Hint("use {on_invalid} to leave such rows out and have them counted", on_invalid="drop")
 
-PERCENTAGES = Hint(
-    "if the column holds percentages, divide it by 100, or use {scale} with audit and compare",
-    scale="percent",
-)
-"""What to do with confidences from 0 to 100; not every verb takes them."""
+PERCENTAGES = Hint("if the column holds percentages, use {scale}", scale="percent")
+"""What to do with confidences from 0 to 100."""
 _ALL = (
+    Rule("row_empty", "the row has neither a confidence nor an outcome", _DROP),
     Rule("model_missing", "the row names no model", Hint("fill the model in, or ") + _DROP),
     Rule(
         "method_missing",
@@ -37,11 +36,7 @@ _ALL = (
     Rule(
         "confidence_not_number",
         "the confidence must be a number",
-        Hint(
-            "write 85% as 0.85, with a decimal point (audit and compare take 85 with {scale}); or ",
-            scale="percent",
-        )
-        + _DROP,
+        Hint("if words stand for numbers, use {scale}; or ", scale="low=0.3,high=0.9") + _DROP,
     ),
     Rule("confidence_missing", "the confidence is missing", _DROP),
     Rule("confidence_nan", "the confidence is NaN", _DROP),
@@ -60,7 +55,7 @@ _ALL = (
     Rule(
         "correct_not_number",
         "the outcome must be 0, 1, true or false",
-        Hint("map the values to 0 and 1, or ") + _DROP,
+        Hint("say which words mean right with {right}; or ", right="good,fine") + _DROP,
     ),
     Rule(
         "correct_missing",
@@ -94,7 +89,7 @@ _ALL = (
         "the question appears more than once for this model and method",
         Hint(
             "name all columns that make up the id ({question}); if the rows are repeated answers "
-            "to one question, audit takes {repeats}",
+            "to one question, use {repeats}",
             question="id,prompt",
             repeats=True,
         ),
@@ -102,11 +97,18 @@ _ALL = (
 )
 RULES = {rule.name: rule for rule in _ALL}
 
+MISSING = frozenset(
+    {"row_empty", "confidence_missing", "confidence_nan", "confidence_minus_one", "answer_missing"}
+)
+"""Rules of rows that say nothing, and not something wrong: they are left out and counted."""
+UNSCORED = tuple(rule.name for rule in _ALL if rule.name.startswith("confidence_"))
+"""Rules of rows whose grade counts although their confidence does not."""
 
-def broken_rule(
+
+def rule_checks(
     *, non_probability: frozenset[str], graded: bool, labels: bool, answer: bool
-) -> pl.Expr:
-    """Return an expression with the name of the first rule that each row breaks, or null.
+) -> dict[str, pl.Expr]:
+    """Return, by rule, an expression that says which rows break it; the gravest rules first.
 
     Parameters
     ----------
@@ -119,39 +121,44 @@ def broken_rule(
     answer
         Whether an answer is required in each row.
     """
-    confidence, correct = pl.col("confidence"), pl.col("correct")
-    bounded = ~pl.col("method").is_in(list(non_probability)) if non_probability else pl.lit(True)
-    checks: list[tuple[str, pl.Expr]] = [
-        ("model_missing", _is_blank("model")),
-        ("method_missing", _is_blank("method")),
-        ("question_missing", _is_blank("question_id")),
-        ("confidence_not_number", pl.col("_confidence_text").is_not_null()),
-        ("confidence_missing", confidence.is_null()),
-        ("confidence_nan", confidence.is_nan()),
-        ("confidence_infinite", confidence.is_infinite()),
-        ("confidence_minus_one", bounded & (confidence == -1)),
-        ("confidence_below_0", bounded & (confidence < 0)),
-        ("confidence_above_1", bounded & (confidence > 1)),
-        ("correct_not_number", pl.col("_correct_text").is_not_null()),
-        (
-            "correct_missing",
-            (correct.is_null() | correct.is_nan()) if labels else correct.is_nan().fill_null(False),
-        ),
-        (
-            "correct_not_binary",
-            ~correct.is_between(0, 1) if graded else ~correct.is_in([0.0, 1.0]),
-        ),
-        ("weights_not_number", pl.col("_weights_text").is_not_null()),
-        (
-            "weights_invalid",
-            pl.col("weights").is_null() | ~pl.col("weights").is_finite() | (pl.col("weights") < 0),
-        ),
-    ]
+    confidence, correct, weights = pl.col("confidence"), pl.col("correct"), pl.col("weights")
+    bounded = confidence.is_finite()
+    if non_probability:
+        bounded &= ~pl.col("method").is_in(list(non_probability))
+    no_grade = correct.is_null() | correct.is_nan()
+    blank = confidence.is_null() & correct.is_null()
+    for name in ("confidence", "correct"):
+        blank &= pl.col(f"_{name}_text").is_null()
+    checks = {
+        "row_empty": blank if labels else pl.lit(False),
+        "model_missing": _is_blank("model"),
+        "method_missing": _is_blank("method"),
+        "question_missing": _is_blank("question_id"),
+        "confidence_not_number": pl.col("_confidence_text").is_not_null(),
+        "confidence_missing": confidence.is_null() & pl.col("_confidence_text").is_null(),
+        "confidence_nan": confidence.is_nan(),
+        "confidence_infinite": confidence.is_infinite(),
+        "confidence_minus_one": bounded & (confidence == -1),
+        "confidence_below_0": bounded & (confidence < 0) & (confidence != -1),
+        "confidence_above_1": bounded & (confidence > 1),
+        "correct_not_number": pl.col("_correct_text").is_not_null(),
+        "correct_missing": (no_grade if labels else correct.is_nan())
+        & pl.col("_correct_text").is_null(),
+        "correct_not_binary": (~correct.is_between(0, 1) if graded else ~correct.is_in([0.0, 1.0]))
+        & correct.is_not_nan(),
+        "weights_not_number": pl.col("_weights_text").is_not_null(),
+        "weights_invalid": (weights.is_null() & pl.col("_weights_text").is_null())
+        | ~weights.is_finite()
+        | (weights < 0),
+    }
     if answer:
-        checks.append(("answer_missing", pl.col("answer").is_null()))
-    return pl.coalesce(
-        [pl.when(broken.fill_null(False)).then(pl.lit(name)) for name, broken in checks]
-    )
+        checks["answer_missing"] = pl.col("answer").is_null()
+    return {name: broken.fill_null(False) for name, broken in checks.items()}
+
+
+def broken_rule(checks: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return an expression with the name of the first rule that each row breaks, or null."""
+    return pl.coalesce([pl.when(broken).then(pl.lit(name)) for name, broken in checks.items()])
 
 
 def _is_blank(column: str) -> pl.Expr:

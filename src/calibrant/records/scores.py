@@ -11,21 +11,27 @@ import polars as pl
 
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.records.columns import guessed_column, joined_id, with_fields
+from calibrant.records.cells import read_confidence, read_number, read_outcome
+from calibrant.records.columns import joined_id, with_fields
 from calibrant.records.file_models import models_by_file
-from calibrant.records.roles import ROLES, require_column, resolve_roles
+from calibrant.records.guesses import ROLES, Roles, guessed_column, require_column, resolve_roles
+from calibrant.records.reading import Reading
 from calibrant.records.row_errors import counts_text, row_error
-from calibrant.records.rules import PERCENTAGES, broken_rule
+from calibrant.records.rules import MISSING, PERCENTAGES, UNSCORED, broken_rule, rule_checks
 from calibrant.records.scored.several import joined_scores, named_model
-from calibrant.records.scored.table import ScoreBlock, Scores
+from calibrant.records.scored.table import CLUSTER, ScoreBlock, Scores
 from calibrant.records.scored.weights import split_weightless
 from calibrant.records.tables import collect, column_names, scan_table, source_name
 
 __all__ = ["ScoreBlock", "Scores", "load_scores"]
 
-_MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none"]
+ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
+# So many rows without an outcome are left out unasked; more may differ from the graded ones.
+_FEW_UNGRADED = 0.05
+# Columns of a checked table that are no features of it.
+_OWN = (*(role for role in ROLES if role != "cluster"), CLUSTER)
 
 
 def load_scores(
@@ -38,10 +44,12 @@ def load_scores(
     question: str | None = None,
     answer: str | None = None,
     weights: str | None = None,
-    on_invalid: str = "error",
+    cluster: str | None = None,
+    on_invalid: str | None = None,
     labels: str = "required",
     graded: bool = False,
-    scale: str = "fraction",
+    scale: str | None = None,
+    right: str | None = None,
     repeats: bool = False,
     non_probability: Collection[str] = (),
     features: Sequence[str] | None = None,
@@ -55,18 +63,25 @@ def load_scores(
         Path, dataframe or mapping of columns; or a list of them, read one after the other. Where
         a file of a list has no model column, its name is the model.
     confidence, correct, model, method, question, answer, weights
-        Column names. Default: the names of the scores schema. `question` may name several
-        columns, separated by commas, that make up the id together; `confidence` may name
-        several columns, each of which becomes a method.
+        Column names. Default: the names of the scores schema, or the only column that is called
+        or filled like one. `question` may name several columns, separated by commas, that make
+        up the id together; `confidence` may name several columns, each of which becomes a method.
+    cluster
+        Column whose rows depend on each other: a topic, a document, a user.
     on_invalid
-        ``"error"`` stops at the first row that breaks a rule; ``"drop"`` leaves such rows out
-        and counts them.
+        ``"missing"`` (default) leaves out rows without a confidence, and up to 5 % without an
+        outcome, and stops at rows that break another rule; ``"error"`` stops at all of them,
+        ``"drop"`` leaves all of them out. What is left out is counted, and its grades are kept
+        for the accuracy.
     labels
         ``"required"``, or ``"optional"`` where rows without an outcome are wanted (labelling).
     graded
         Allow outcomes between 0 and 1.
     scale
-        ``"fraction"``, or ``"percent"`` to divide the confidence by 100.
+        ``"fraction"``, ``"percent"``, levels (``"1-5"``) or words (``"low=0.3,high=0.9"``);
+        default: what the values say, where they leave no doubt.
+    right
+        Words of the outcome that mean right, separated by commas; all others mean wrong.
     repeats
         Several rows of one question are repeated answers, not an error.
     non_probability
@@ -78,66 +93,55 @@ def load_scores(
 
     Examples
     --------
-    >>> table = {"confidence": [0.9, 0.4, 1.7], "correct": [1, 0, 1]}
-    >>> load_scores(table, on_invalid="drop").dropped
-    {'confidence_above_1': 1}
-    >>> load_scores(table)
+    >>> table = {"certainty": ["90 %", "40 %", ""], "ok": ["yes", "no", "yes"]}
+    >>> scores = load_scores(table)
+    >>> scores.reading.sentence
+    'Read certainty as the confidence in percent, ok as the outcome (yes/no).'
+    >>> scores.dropped, scores.graded["correct"].to_list()
+    ({'confidence_missing': 1}, [1.0, 0.0, 1.0])
+    >>> load_scores({"confidence": [0.9, 0.4, 1.7], "correct": [1, 0, 1]})
     Traceback (most recent call last):
     ...
     calibrant.core.errors.OutOfRangeError: a table in memory, row 3: the confidence must be at \
 most 1 (confidence = 1.7); 1 of 3 rows break a rule: confidence_above_1 1
-      -> if the column holds percentages, divide it by 100, or use scale="percent" with audit \
-and compare; otherwise use on_invalid="drop" to leave such rows out and have them counted
+      -> if the column holds percentages, use scale="percent"; otherwise use on_invalid="drop" to \
+leave such rows out and have them counted
     """
-    _check_choice("on_invalid", on_invalid, ("error", "drop"))
+    on_invalid = on_invalid or ON_INVALID[0]
+    _check_choice("on_invalid", on_invalid, ON_INVALID)
     _check_choice("labels", labels, ("required", "optional"))
-    _check_choice("scale", scale, ("fraction", "percent"))
     options = {name: value for name, value in locals().items() if name != "source"}
     if isinstance(source, list | tuple):
         return _load_many(source, options)
     name = source_name(source)
     lazy = scan_table(source, names=_named_columns(model, method, question), groups=by)
-    asked = (confidence, correct, model, method, question, answer, weights, *(features or ()))
-    lazy = with_fields(lazy, asked)
+    asked = {"confidence": confidence, "correct": correct, "question_id": question, "model": model}
+    asked |= {"method": method, "answer": answer, "weights": weights, "cluster": cluster}
+    lazy = with_fields(lazy, (*asked.values(), *(features or ())))
     names = column_names(lazy, source)
     with error_source(name):
-        roles = resolve_roles(
-            names,
-            None,
-            confidence=confidence,
-            correct=correct,
-            question_id=question,
-            model=model,
-            method=method,
-            answer=answer,
-            weights=weights,
-        )
-    frame = collect(_select(lazy, names, roles, features, name), source)
-    if frame.height == 0:
-        raise InputError("the table has no rows", source=name)
-    frame = _typed(frame, scale)
+        roles = resolve_roles(names, None, asked, lambda some: collect(lazy.select(some), source))
+        frame = collect(_select(lazy, names, roles, features, name), source)
+        if frame.height == 0:
+            raise InputError("the table has no rows")
+        frame, reading = _typed(frame, roles, scale, right, non_probability)
+    checks = rule_checks(
+        non_probability=frozenset(non_probability),
+        graded=graded,
+        labels=labels == "required",
+        answer=bool(roles["answer"]),
+    )
     checked = _checked(
         frame,
         name,
         on_invalid=on_invalid,
         repeats=repeats or not roles["question_id"],
-        rule=broken_rule(
-            non_probability=frozenset(non_probability),
-            graded=graded,
-            labels=labels == "required",
-            answer=bool(roles["answer"]),
-        ),
+        checks=checks,
     )
     assumed = tuple(role for role in ("question_id", "model", "method") if not roles[role])
-    given = {"confidence": confidence, "correct": correct, "model": model}
-    guessed = {
-        role: roles[role][0]
-        for role, name in given.items()
-        if name is None and roles[role] not in ([], [role])
-    }
     unused = [column for column in names if column not in (*(features or ()), *by)]
     likely = None if roles["weights"] else guessed_column("weights", unused)
-    return replace(checked, assumed=assumed, guessed=guessed, likely_weights=likely)
+    return replace(checked, assumed=assumed, reading=reading, likely_weights=likely)
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
@@ -175,31 +179,30 @@ def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
 def _select(
     lazy: pl.LazyFrame,
     names: list[str],
-    roles: Mapping[str, list[str]],
+    roles: Roles,
     features: Sequence[str] | None,
     source: str,
 ) -> pl.LazyFrame:
     """Select the roles under their own names, the features beside them, rows numbered from 1."""
-    used = {columns[0] for role, columns in roles.items() if len(columns) == 1}
+    used = {found[0] for role, found in roles.columns.items() if len(found) == 1}
+    used -= set(roles["cluster"])
     used.update(roles["confidence"])
     if features is None:
-        features = [name for name in names if name not in used and name not in ROLES]
+        features = [name for name in names if name not in used and name not in _OWN]
     extra = [
         require_column(name, names, source, role="a group or a feature")
         for name in dict.fromkeys(features)
-        if name not in ROLES
+        if name not in _OWN
     ]
     row = pl.col("_row")
+    model, ids, cluster = roles["model"], roles["question_id"], roles["cluster"]
     columns = [
         row.cast(pl.Int64),
         pl.col(roles["correct"][0]).alias("correct"),
-        (joined_id(ids) if (ids := roles["question_id"]) else row.cast(pl.String)).alias(
-            "question_id"
-        ),
-        (pl.col(roles["model"][0]).cast(pl.String) if roles["model"] else pl.lit("model")).alias(
-            "model"
-        ),
+        (joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
+        (pl.col(model[0]).cast(pl.String) if model else pl.lit("model")).alias("model"),
         *(pl.col(roles[role][0]).alias(role) for role in ("answer", "weights") if roles[role]),
+        *(pl.col(name).cast(pl.String).fill_null("").alias(CLUSTER) for name in cluster),
         *(pl.col(name) for name in extra),
     ]
     lazy = lazy.with_row_index("_row", offset=1)
@@ -209,74 +212,108 @@ def _select(
     )
 
 
-def _scored(column: str, roles: Mapping[str, list[str]], *, many: bool) -> list[pl.Expr]:
+def _scored(column: str, roles: Roles, *, many: bool) -> list[pl.Expr]:
     named = pl.col(roles["method"][0]).cast(pl.String()) if roles["method"] else pl.lit(column)
     if roles["method"] and many:
         named = pl.concat_str([named, pl.lit(column)], separator=":")
     return [pl.col(column).alias("confidence"), named.alias("method")]
 
 
-def _typed(frame: pl.DataFrame, scale: str) -> pl.DataFrame:
-    """Read numbers, remembering the text of cells that hold none."""
-    frame = _number(frame, "confidence", keep_single=True)
-    if scale == "percent":
-        frame = frame.with_columns(pl.col("confidence") / 100)
-    frame = _number(frame, "correct", flags=True)
-    if "weights" not in frame.columns:
-        return frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
-    return _number(frame, "weights").with_columns(_weighted=pl.lit(True))
-
-
-def _number(
-    frame: pl.DataFrame, column: str, *, flags: bool = False, keep_single: bool = False
-) -> pl.DataFrame:
-    mark, dtype = f"_{column}_text", frame.schema[column]
-    if dtype == pl.String or isinstance(dtype, pl.Categorical | pl.Enum):
-        text = pl.col(column).cast(pl.String).str.strip_chars()
-        lowered = text.str.to_lowercase()
-        number = text.cast(pl.Float64, strict=False)
-        if flags:
-            word = lowered.replace_strict({"true": 1.0, "false": 0.0}, default=None)
-            number = pl.coalesce(word, number)
-        missing = lowered.is_in(_MISSING_TEXT) | text.is_null()
-        value = pl.when(~missing).then(number).alias(column)
-        return frame.with_columns(
-            value, pl.when(~missing & number.is_null()).then(text).alias(mark)
-        )
-    if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
-        raise InputError(f"the column for {column} must hold numbers, it holds {dtype}")
-    # Single precision is kept: binning knows that 0.7 stored in 32 bits was meant as 0.7.
-    keep = keep_single and dtype == pl.Float32
-    number = pl.col(column) if keep else pl.col(column).cast(pl.Float64)
-    return frame.with_columns(number, _NO_TEXT.alias(mark))
+def _typed(
+    frame: pl.DataFrame,
+    roles: Roles,
+    scale: str | None,
+    right: str | None,
+    non_probability: Collection[str],
+) -> tuple[pl.DataFrame, Reading]:
+    """Read numbers, remembering the text of cells that hold none, and how they were read."""
+    frame, scale, guessed = read_confidence(frame, scale, non_probability)
+    frame, words = read_outcome(frame, right)
+    if "weights" in frame.columns:
+        frame = read_number(frame, "weights").with_columns(_weighted=pl.lit(True))
+    else:
+        frame = frame.with_columns(weights=pl.lit(1.0), _weights_text=_NO_TEXT, _weighted=False)
+    columns = {role: ",".join(found) for role, found in roles.columns.items() if found}
+    told = (*roles.guessed, *(["scale"] if guessed else []))
+    cluster = columns.pop("cluster", None)
+    return frame, Reading(columns, told, scale, words, roles.same, cluster)
 
 
 def _checked(
-    frame: pl.DataFrame, source: str, *, on_invalid: str, repeats: bool, rule: pl.Expr
+    frame: pl.DataFrame,
+    source: str,
+    *,
+    on_invalid: str,
+    repeats: bool,
+    checks: Mapping[str, pl.Expr],
 ) -> Scores:
-    frame = frame.with_columns(rule.alias("rule"))
+    frame = frame.with_columns(broken_rule(checks).alias("rule"))
     if not repeats:
         frame = frame.with_columns(_with_duplicates())
     bad = frame.filter(pl.col("rule").is_not_null())
     if bad.height == 0:
         return _clean(frame, source)
-    if on_invalid == "error" or bad["rule"].eq("duplicate_row").any():
-        raise row_error(bad, source, total=frame.height)
+    broken = _breaking(bad, checks)
+    faults = set(broken) - _left_out(broken, on_invalid, frame.height)
+    if faults:
+        raise row_error(bad, source, faults=faults, counts=_counts(broken), total=frame.height)
     kept = frame.filter(pl.col("rule").is_null())
     if kept.height == 0:
-        above = bad["rule"].eq("confidence_above_1").all()
+        above = set(broken) == {"confidence_above_1"}
         raise InputError(
-            f"no row keeps the rules: {counts_text(bad)}",
+            f"no row keeps the rules: {counts_text(_counts(broken))}",
             source=source,
             hint=PERCENTAGES if above else "check the columns",
         )
-    counts = dict(bad["rule"].value_counts(sort=True, name="n").iter_rows())
     rows = {
-        name: bad.filter(pl.col("rule") == name)["_row"].head(_ROWS_NAMED).to_list()
-        for name in counts
+        name: bad.filter(mask)["_row"].head(_ROWS_NAMED).to_list() for name, mask in broken.items()
     }
     found = _clean(kept, source)
-    return replace(found, dropped=counts, dropped_rows=rows, rejected=_rejected(bad))
+    return replace(
+        found,
+        dropped=_counts(broken),
+        dropped_rows=rows,
+        rejected=_rejected(bad),
+        unscored=_unscored(bad, broken, found.frame.columns),
+    )
+
+
+def _breaking(bad: pl.DataFrame, checks: Mapping[str, pl.Expr]) -> dict[str, pl.Series]:
+    """Return, by rule and most first, which of the rows break it; a row may break several."""
+    masks = bad.select(**checks, duplicate_row=pl.col("rule").eq("duplicate_row").fill_null(False))
+    empty = masks["row_empty"]
+    broken = {
+        name: masks[name] if name == "row_empty" else masks[name] & ~empty for name in masks.columns
+    }
+    held = {name: mask for name, mask in broken.items() if mask.any()}
+    return dict(sorted(held.items(), key=lambda item: -int(item[1].sum())))
+
+
+def _counts(broken: Mapping[str, pl.Series]) -> dict[str, int]:
+    return {name: int(mask.sum()) for name, mask in broken.items()}
+
+
+def _left_out(broken: Mapping[str, pl.Series], on_invalid: str, total: int) -> set[str]:
+    """Return the rules that rows may break and are then left out."""
+    if on_invalid == "error":
+        return set()
+    # Which of two answers to a question counts would be a guess.
+    if on_invalid == "drop":
+        return set(broken) - {"duplicate_row"}
+    few = "correct_missing" in broken and broken["correct_missing"].sum() <= _FEW_UNGRADED * total
+    return set(MISSING) | ({"correct_missing"} if few else set())
+
+
+def _unscored(
+    bad: pl.DataFrame, broken: Mapping[str, pl.Series], columns: Sequence[str]
+) -> pl.DataFrame:
+    """Return the rows whose grade is sound and whose confidence is not: it is NaN there."""
+    faults = [mask for name, mask in broken.items() if name not in UNSCORED]
+    graded = bad.filter(~pl.any_horizontal(*faults, pl.lit(False)))
+    if "weights" in columns:
+        graded = graded.filter(pl.col("weights") > 0)
+    missing = pl.lit(float("nan")).cast(bad.schema["confidence"]).alias("confidence")
+    return graded.with_columns(missing).select(columns)
 
 
 def _rejected(bad: pl.DataFrame) -> pl.DataFrame:

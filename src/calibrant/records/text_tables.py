@@ -17,8 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.columns import guessed_column
 from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
+from calibrant.records.guesses import usual_columns
 from calibrant.records.texts.joined_rows import joined_row
 
 # Columns of names: `1`, `01` and `1.0` are three of them, and `4.1` is not `4.10`.
@@ -88,8 +88,8 @@ def name_columns(columns: list[str]) -> list[str]:
     >>> name_columns(["question_id", "Model Name", "confidence"])
     ['question_id', 'Model Name']
     """
-    model = guessed_column("model", columns)
-    return [column for column in columns if column in _NAMES or column == model]
+    usual = {*usual_columns("model", columns), *usual_columns("question_id", columns)}
+    return [column for column in columns if column in _NAMES or column in usual]
 
 
 def _padded(name: str) -> bool:

@@ -17,8 +17,9 @@ from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
 from calibrant.planning import require_labels
 from calibrant.records import Scores, load_scores, read_table, scan_table, source_name
-from calibrant.records.columns import guessed_column, with_fields
+from calibrant.records.columns import with_fields
 from calibrant.records.file_models import models_by_file
+from calibrant.records.guesses import guessed_column
 from calibrant.records.label_columns import WEIGHT
 from calibrant.records.tables import collect, column_names, plain_array
 

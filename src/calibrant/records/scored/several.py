@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from calibrant.core.errors import InputError
+from calibrant.records.reading import joined_readings
 from calibrant.records.rules import RULES
 from calibrant.records.scored.table import Scores
 
@@ -60,7 +61,8 @@ def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Sco
         _named_rows(parts),
         _stacked(part.rejected for part in parts),
         assumed=("question_id",) if all(numbered) and not paired else (),
-        guessed=_guesses(parts),
+        reading=joined_readings([part.reading for part in parts]),
+        unscored=_stacked(part.unscored for part in parts),
         weightless=_stacked(part.weightless for part in parts),
         paired_by_row=paired,
         likely_weights=next((part.likely_weights for part in parts if part.likely_weights), None),
@@ -98,12 +100,3 @@ def _named_rows(parts: Sequence[Scores]) -> dict[str, list[str]]:
         for rule, numbers in part.dropped_rows.items():
             rows.setdefault(rule, []).extend(f"{part.source}:{number}" for number in numbers)
     return rows
-
-
-def _guesses(parts: Sequence[Scores]) -> dict[str, str]:
-    """Return the columns that were taken for a role; tables may call them differently."""
-    found: dict[str, list[str]] = {}
-    for part in parts:
-        for role, column in part.guessed.items():
-            found.setdefault(role, []).append(column)
-    return {role: " or ".join(dict.fromkeys(columns)) for role, columns in found.items()}

@@ -10,15 +10,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.records.roles import require_column
+from calibrant.records.guesses import require_column
+from calibrant.records.reading import Reading
 from calibrant.records.scored.weights import row_weights
+
+CLUSTER = "cluster_id"
+"""Column that says which rows depend on each other, where one was named."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreBlock:
     """The rows of one model, method and group, as arrays.
 
-    `units` holds an integer code per question where a question has several rows, else None.
+    `units` holds an integer code per question where a question has several rows, or per cluster
+    where rows of one depend on each other, else None. `cluster` holds the codes of clusters alone.
+    `unscored` holds the grades of rows without a confidence: they count for the accuracy.
     """
 
     keys: Mapping[str, str]
@@ -27,6 +33,13 @@ class ScoreBlock:
     weights: npt.NDArray[np.float64] | None
     units: npt.NDArray[np.int64] | None
     frame: pl.DataFrame
+    cluster: npt.NDArray[np.int64] | None = None
+    unscored: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def grades(self) -> npt.NDArray[np.float64]:
+        """All grades, also those of rows without a confidence."""
+        return np.concatenate([self.correct, self.unscored]) if self.unscored.size else self.correct
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +50,10 @@ class Scores:
     (1-based data rows), `rejected` holds all of them with the column ``rule`` (and text that is
     no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
     the roles that no column filled: the question id is then the row number, the model
-    ``"model"`` and the method the name of the confidence column. `guessed` names the columns that
-    were taken for a role because of what they are called. `weightless` holds the rows of weight 0,
-    which are not there for any question about the table. `paired_by_row`: the tables have no
+    ``"model"`` and the method the name of the confidence column. `reading` says which column
+    plays which role, and what was guessed. `unscored` holds rows that are graded and have no
+    confidence (NaN), with the columns of `frame`. `weightless` holds the rows of weight 0, which
+    are not there for any question about the table. `paired_by_row`: the tables have no
     ids, and row 1 of each is taken as one question. `likely_weights` names a column that is called
     as if it held weights, which nobody said it does.
     """
@@ -50,10 +64,17 @@ class Scores:
     dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
     assumed: tuple[str, ...] = ()
-    guessed: Mapping[str, str] = field(default_factory=dict)
+    reading: Reading = field(default_factory=Reading)
+    unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
     weightless: pl.DataFrame = field(default_factory=pl.DataFrame)
     paired_by_row: bool = False
     likely_weights: str | None = None
+
+    @property
+    def graded(self) -> pl.DataFrame:
+        """All rows that have a grade; the confidence is NaN where it is missing."""
+        parts = [part for part in (self.frame, self.unscored) if part.height]
+        return pl.concat(parts, how="diagonal_relaxed") if len(parts) > 1 else self.frame
 
     @property
     def emptied(self) -> list[str]:
@@ -80,6 +101,7 @@ class Scores:
             self,
             frame=change(self.frame),
             rejected=change(self.rejected),
+            unscored=change(self.unscored),
             weightless=change(self.weightless),
         )
 
@@ -87,25 +109,48 @@ class Scores:
         """Yield a block per (model, method), then per value of each column in `by`."""
         for column in by:
             require_column(column, self.frame.columns, self.source, role="by")
+        # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
+        unique = "question_id" in self.assumed
         for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
-            # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
-            unique = "question_id" in self.assumed
-            yield _block(pair, (), unique=unique)
+            unscored = self._unscored_like(pair, "model", "method")
+            yield _block(pair, (), unscored, unique=unique)
             for column in by:
                 for part in pair.partition_by(column, maintain_order=True):
-                    yield _block(part, (column,), unique=unique)
+                    own = _alike(unscored, part, column)
+                    yield _block(part, (column,), own, unique=unique)
+
+    def _unscored_like(self, pair: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        rows = self.unscored
+        return _alike(rows, pair, *columns) if rows.height else rows
 
 
-def _block(frame: pl.DataFrame, by: Sequence[str], *, unique: bool) -> ScoreBlock:
+def _alike(rows: pl.DataFrame, part: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """Return the rows that have the values of this part in some columns."""
+    if not rows.height:
+        return rows
+    return rows.filter(*(pl.col(name).eq_missing(part[name][0]) for name in columns))
+
+
+def _block(
+    frame: pl.DataFrame, by: Sequence[str], unscored: pl.DataFrame, *, unique: bool
+) -> ScoreBlock:
     first = frame.row(0, named=True)
     keys = {name: str(first[name]) for name in ("model", "method", *by)}
     ids = frame["question_id"]
     repeated = not unique and ids.n_unique() < frame.height
+    cluster = _codes(frame[CLUSTER]) if CLUSTER in frame.columns else None
+    units = _codes(ids) if repeated else None
     return ScoreBlock(
         keys=keys,
         confidence=frame["confidence"].to_numpy(),
         correct=frame["correct"].to_numpy(),
         weights=row_weights(frame),
-        units=ids.rank("dense").cast(pl.Int64).to_numpy() - 1 if repeated else None,
+        units=units if cluster is None else cluster,
         frame=frame,
+        cluster=cluster,
+        unscored=unscored["correct"].to_numpy() if unscored.height else np.zeros(0),
     )
+
+
+def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+    return values.rank("dense").cast(pl.Int64).to_numpy() - 1

@@ -7,6 +7,7 @@ from typing import Any
 from calibrant.claims.data import data_warnings
 from calibrant.inputs.coverage import reading_warnings
 from calibrant.records import Scores
+from calibrant.records.reading import Reading, joined_readings
 
 
 class PartCounts:
@@ -25,7 +26,7 @@ class PartCounts:
         self.dropped: dict[str, int] = {}
         self._rows = self._weightless = 0
         self._weights: set[float] = set()
-        self._guessed: dict[str, str] = {}
+        self._readings: list[Reading] = []
 
     def add(self, scores: Scores) -> None:
         """Count a part."""
@@ -37,7 +38,8 @@ class PartCounts:
         if "weights" in scores.frame.columns:
             weights = scores.frame["weights"].to_numpy()
             self._weights |= {float(weights.min()), float(weights.max())}
-        self._guessed |= scores.guessed
+        if scores.reading not in self._readings:
+            self._readings.append(scores.reading)
 
     def warnings(self) -> list[dict[str, Any]]:
         """Return what a reader has to know before the watch's own words."""
@@ -48,6 +50,6 @@ class PartCounts:
             *reading_warnings(
                 weightless=self._weightless,
                 weights_unused=len(self._weights) > 1,
-                guessed=self._guessed,
+                reading=joined_readings(self._readings),
             ),
         ]

@@ -1,0 +1,254 @@
+"""Which column plays which role where nobody says so: by its name, and by what it holds."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+
+LISTS = ("confidence", "question_id")
+"""Roles that several columns may play."""
+ROLES = ("confidence", "correct", "question_id", "model", "method", "answer", "weights", "cluster")
+_REQUIRED = ("confidence", "correct")
+# Names that people use, without case, accents, blanks and underscores.
+_USUAL: dict[str, tuple[str, ...]] = {
+    role: tuple(names.split())
+    for role, names in {
+        "confidence": "conf p prob probability pcorrect ptrue "
+        "predictedprobability probcorrect certainty certitude confiance confianza konfidenz sicherheit "
+        "fiducia wahrscheinlichkeit probabilite probabilidad",
+        "correct": "correct iscorrect label outcome y right isright acc ok answeredcorrectly "
+        "correctness richtig korrekt juste correcto correcta corretto",
+        "model": "model modelname modelid llm llmname engine deployment deploymentname "
+        "deploymentid languagemodel modell modele modelo modello",
+        "question_id": "questionid qid itemid exampleid problemid promptid idquestion frageid "
+        "fragenummer",
+        "weights": "weight weights sampleweight sampleweights rowweight rowweights",
+    }.items()
+}
+# Names that are a role's only where the values agree.
+_PERHAPS: dict[str, tuple[str, ...]] = {
+    role: tuple(names.split())
+    for role, names in {
+        "confidence": "score likelihood sure confidencelevel selfreport",
+        "correct": "grade graded pass passed result score verdict success accuracy match "
+        "exactmatch em evaluation rating isok valid",
+    }.items()
+}
+# A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
+_NEVER = ("weights", "cluster", "answer", "method")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Columns by role, which of them were guessed, and others that name the same models."""
+
+    columns: dict[str, list[str]]
+    guessed: tuple[str, ...] = ()
+    same: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __getitem__(self, role: str) -> list[str]:
+        """Return the columns of a role; none where no column plays it."""
+        return self.columns[role]
+
+
+def usual_columns(role: str, names: Sequence[str]) -> list[str]:
+    """Return the columns whose name says that they play a role.
+
+    Examples
+    --------
+    >>> usual_columns("confidence", ["id", "Conf", "is_correct"])
+    ['Conf']
+    >>> usual_columns("model", ["Modèle", "model_id", "answer"])
+    ['Modèle', 'model_id']
+    """
+    usual = _USUAL.get(role, ())
+    return [
+        name
+        for name in names
+        if (bare := _bare(name)) in usual or (role == "confidence" and role in bare)
+    ]
+
+
+def guessed_column(role: str, names: Sequence[str]) -> str | None:
+    """Return the only column whose name says that it plays a role, or None.
+
+    Examples
+    --------
+    >>> guessed_column("confidence", ["p", "prob"]) is None
+    True
+    """
+    found = usual_columns(role, names)
+    return found[0] if len(found) == 1 else None
+
+
+def _bare(name: str) -> str:
+    plain = unicodedata.normalize("NFKD", name.lower())
+    return "".join(letter for letter in plain if letter.isalnum())
+
+
+def require_column(column: str, names: Sequence[str], source: str | None, *, role: str) -> str:
+    """Return the column, or say which are near where it is not there."""
+    if column not in names:
+        raise InputError(
+            f"there is no column {column!r} for {role}",
+            source=source,
+            hint=did_you_mean(column, list(names)),
+        )
+    return column
+
+
+def resolve_roles(
+    names: list[str],
+    source: str | None,
+    asked: Mapping[str, str | None],
+    peek: Callable[[Sequence[str]], Any] | None = None,
+    *,
+    optional: Sequence[str] = (),
+) -> Roles:
+    """Map each role to its columns; only confidence and correct must exist.
+
+    Parameters
+    ----------
+    names
+        The columns of the table.
+    source
+        What messages call it.
+    asked
+        Columns by role, as they were named, or None.
+    peek
+        Reads some columns, where their names leave a doubt.
+    optional
+        Roles that need no column although they usually do.
+    """
+    columns: dict[str, list[str]] = {}
+    guessed: list[str] = []
+    same: dict[str, tuple[str, ...]] = {}
+    for role in ROLES:
+        wanted = asked.get(role)
+        if wanted is not None:
+            columns[role] = _asked(role, wanted, names, source)
+            continue
+        if role == "model":
+            chosen, others = _model(names, peek)
+            same |= {role: others} if others else {}
+        elif role in names and role != "cluster":
+            chosen = role
+        else:
+            taken = [name for found in columns.values() for name in found]
+            chosen = None if role in _NEVER else _guess(role, names, taken, peek)
+        columns[role] = [] if chosen is None else [chosen]
+        if chosen is not None and chosen != role:
+            guessed.append(role)
+    missing = [role for role in _REQUIRED if not columns[role] and role not in optional]
+    if missing:
+        raise _refusal(missing, columns, names, source, peek)
+    return Roles(columns, tuple(guessed), same)
+
+
+def _asked(role: str, wanted: str, names: list[str], source: str | None) -> list[str]:
+    if wanted in names or "," not in wanted:
+        return [require_column(wanted, names, source, role=role)]
+    found = [require_column(part.strip(), names, source, role=role) for part in wanted.split(",")]
+    if role not in LISTS:
+        raise InputError(
+            f"{role} is one column, got {len(found)}: {wanted}",
+            source=source,
+            hint=f"only {' and '.join(LISTS)} may be lists",
+        )
+    if len(set(found)) < len(found):
+        raise InputError(f"a column is named twice for {role}: {wanted}", source=source)
+    return found
+
+
+def _guess(role: str, names: list[str], taken: list[str], peek: Any) -> str | None:
+    """Return the column of a role by its name, and by its values where the name leaves a doubt."""
+    sure = [name for name in usual_columns(role, names) if name not in taken]
+    if len(sure) == 1 or role not in _REQUIRED or peek is None:
+        return sure[0] if len(sure) == 1 else None
+    perhaps = [name for name in names if _bare(name) in _PERHAPS[role] and name not in taken]
+    for candidates in (sure, perhaps):
+        found = _agreeing(role, candidates, peek)
+        if len(found) > 1:
+            raise _question(role, found)
+        if found:
+            return found[0]
+    return None
+
+
+def _agreeing(role: str, candidates: list[str], peek: Any) -> list[str]:
+    """Return the columns whose values are what the role needs."""
+    if not candidates:
+        return []
+    from calibrant.records.cells import is_confidence, is_outcome
+
+    agrees = is_confidence if role == "confidence" else is_outcome
+    table = peek(candidates)
+    return [name for name in candidates if agrees(table[name])]
+
+
+def _model(names: list[str], peek: Any) -> tuple[str | None, tuple[str, ...]]:
+    """Return the column of models, and others that name the same ones; models are never pooled."""
+    found = usual_columns("model", names)
+    if "model" in found:
+        found = ["model", *(name for name in found if name != "model")]
+    if len(found) < 2 or peek is None:
+        return (found[0] if found else None), ()
+    table = peek(found).unique()
+    counts = {name: table[name].n_unique() for name in found}
+    most = max(counts.values())
+    finest = next(name for name in found if counts[name] == most)
+    if table.height > most:
+        raise _question("model", found)
+    # One name per row of the others: what differs is told apart, what is constant adds nothing.
+    same = [name for name in found if name != finest and counts[name] == most]
+    if any(1 < counts[name] < most for name in found):
+        raise _question("model", found)
+    return finest, tuple(same)
+
+
+def _question(role: str, found: Sequence[str]) -> InputError:
+    option = "question" if role == "question_id" else role
+    what = {"confidence": "the confidence", "correct": "the outcome", "model": "the model"}[role]
+    ways = [Hint("{" + option + "}", **{option: name}) for name in found[:4]]
+    several = role == "confidence"
+    both = [Hint("{" + option + "} for all of them", **{option: ",".join(found)})] * several
+    text = ", ".join(f"{{{place}}}" for place in range(len(ways) + len(both)))
+    return InputError(
+        f"{len(found)} columns may be {what}: {', '.join(found)}",
+        hint=Hint(f"say which: {text}", *ways, *both),
+    )
+
+
+def _refusal(
+    missing: Sequence[str],
+    columns: Mapping[str, list[str]],
+    names: list[str],
+    source: str | None,
+    peek: Any,
+) -> InputError:
+    """Say which of the two is missing, and what may help."""
+    role = missing[0]
+    if len(missing) == 2:
+        rule = "there is neither a confidence nor an outcome here"
+    elif role == "confidence":
+        rule = f"there are grades ({columns['correct'][0]}), but there is no column 'confidence'"
+    else:
+        rule = f"there is a confidence ({columns['confidence'][0]}), but no column 'correct'"
+    taken = [name for found in columns.values() for name in found]
+    likely = [] if peek is None else _agreeing(role, [n for n in names if n not in taken], peek)
+    alike = [name for name in names if role in name.lower()]
+    found = (alike or likely)[:4]
+    if not found:
+        near = Hint("name it with {" + role + "}; {0}", did_you_mean(role, names))
+        return InputError(rule, source=source, hint=near)
+    ways = [Hint("{" + role + "}", **{role: name}) for name in found]
+    if len(found) > 1 and role in LISTS:
+        ways.append(Hint("all of them, {" + role + "}", **{role: ",".join(found)}))
+    text = " or ".join(f"{{{place}}}" for place in range(len(ways)))
+    return InputError(rule, source=source, hint=Hint(f"is it {text}?", *ways))

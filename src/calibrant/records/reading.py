@@ -1,0 +1,102 @@
+"""How a table is read: which column plays which role, in which scale, and what was guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+FRACTION, PERCENT = "fraction", "percent"
+_ROLE_WORDS = {
+    "confidence": "the confidence",
+    "correct": "the outcome",
+    "model": "the model",
+    "method": "the method",
+    "question_id": "the question",
+    "answer": "the answer",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was made of a table before any number is computed: every verb tells it the same way.
+
+    Parameters
+    ----------
+    columns
+        Columns by role; several that make up one role are separated by commas.
+    guessed
+        Roles whose column nobody named and which is called otherwise, and ``scale`` where the
+        values alone told it.
+    scale
+        How the confidence is written.
+    words
+        Words of the outcome, those for right first, where it is no number.
+    same
+        Further columns by role that name the same.
+    cluster
+        Column whose rows depend on each other.
+    repeats
+        What was found about rows that stand there several times.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    guessed: tuple[str, ...] = ()
+    scale: str = FRACTION
+    words: str | None = None
+    same: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cluster: str | None = None
+    repeats: str | None = None
+
+    @property
+    def sentence(self) -> str | None:
+        """What was guessed, in one line; None where nothing was.
+
+        Examples
+        --------
+        >>> columns = {"confidence": "certainty", "correct": "ok", "model": "llm"}
+        >>> Reading(columns, ("confidence", "scale", "correct", "model"), "percent").sentence
+        'Read certainty as the confidence in percent, ok as the outcome, llm as the model.'
+        """
+        parts = [part for role in self.columns if (part := self._part(role)) is not None]
+        return f"Read {', '.join(parts)}." if parts else None
+
+    def _part(self, role: str) -> str | None:
+        column, known = self.columns[role], role in self.guessed
+        word = _ROLE_WORDS.get(role, role)
+        if role == "confidence" and "scale" in self.guessed:
+            return f"{column} as {word} in {self.scale}" if known else f"{column} as {self.scale}"
+        if role == "correct" and self.words is not None:
+            return f"{column} as {word} ({self.words})" if known else f"{column} as {self.words}"
+        if role in self.same:
+            return f"{column} as {word} ({' and '.join(self.same[role])} names the same)"
+        return f"{column} as {word}" if known else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a document records."""
+        return {
+            "columns": dict(self.columns),
+            "guessed": list(self.guessed),
+            "scale": self.scale,
+            "outcome_words": self.words,
+            "cluster": self.cluster,
+            "repeats": self.repeats,
+            "sentence": self.sentence,
+        }
+
+
+def joined_readings(readings: Sequence[Reading]) -> Reading:
+    """Return how several tables were read; they may call their columns differently."""
+    columns: dict[str, list[str]] = {}
+    for reading in readings:
+        for role, column in reading.columns.items():
+            columns.setdefault(role, []).append(column)
+    return Reading(
+        {role: " or ".join(dict.fromkeys(names)) for role, names in columns.items()},
+        tuple(dict.fromkeys(role for reading in readings for role in reading.guessed)),
+        " or ".join(dict.fromkeys(reading.scale for reading in readings)),
+        " or ".join(dict.fromkeys(r.words for r in readings if r.words)) or None,
+        {role: names for reading in readings for role, names in reading.same.items()},
+        next((reading.cluster for reading in readings if reading.cluster), None),
+        next((reading.repeats for reading in readings if reading.repeats), None),
+    )
