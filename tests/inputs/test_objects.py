@@ -169,7 +169,7 @@ def test_whatever_says_that_a_value_is_missing_is_read_so(name, in_table):
     given = MISSING[name]
     data = ({"confidence": C, "correct": given},) if in_table else (C, given)
     with pytest.raises(InputError, match="row 1: the outcome is missing"):
-        cal.audit(*data)
+        cal.audit(*data, on_invalid="error")
     document = cal.audit(*data, on_invalid="drop", resamples=20)
     assert document["dropped"] == {"correct_missing": 1}
     whole = cal.audit(C[1:], Y[1:], resamples=20)

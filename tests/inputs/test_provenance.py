@@ -154,7 +154,7 @@ def test_a_plan_and_labels_take_a_study(tmp_path):
 def test_an_audit_says_how_it_was_made(table):
     options = {"bins": 10, "level": 0.9, "resamples": 20, "recalibrate": "platt", "by": ["topic"]}
     document = cal.audit(table, on_invalid="drop", question="question_id", **options).to_dict()
-    rules = {"on_invalid": "drop", "graded": False, "scale": "fraction", "repeats": False}
+    rules = {"on_invalid": "drop", "graded": False, "repeats": False}
     columns = {"question": "question_id"}
     assert document["settings"] == {**options, **rules, "columns": columns}
     # Readers of the first documents find these at the top.
@@ -165,7 +165,7 @@ def test_an_audit_says_how_it_was_made(table):
 @pytest.mark.parametrize("kind", sorted(set(VERBS) - {"multi_answer"}))
 def test_settings_have_one_vocabulary(kind, table):
     settings = VERBS[kind](table)["settings"]
-    assert settings.get("on_invalid", "error") == "error"
+    assert settings.get("on_invalid", "missing") == "missing"
     assert settings["columns"] == {}
     assert not {"confidence", "correct", "model", "method", "question"} & set(settings)
 

@@ -16,9 +16,9 @@ class AuditOptions:
     Parameters
     ----------
     columns
-        Column names by role (confidence, correct, model, method, question, answer, weights);
-        None stands for the name in the scores schema.
-    by, bins, level, resamples, recalibrate, on_invalid, graded, scale, repeats, engine, seed
+        Column names by role (confidence, correct, model, method, question, answer, weights,
+        cluster); None stands for the name in the scores schema, or one that is like it.
+    by, bins, level, resamples, recalibrate, on_invalid, graded, scale, right, repeats, engine, seed
         As for `audit`.
     meaning_bins
         Bins of calibration errors over meanings: Sem-ECE, and the scores that it is made of.
@@ -44,7 +44,8 @@ class AuditOptions:
     recalibrate: str | None = None
     on_invalid: str | None = None
     graded: bool = False
-    scale: str = "fraction"
+    scale: str | None = None
+    right: str | None = None
     repeats: bool = False
     engine: str | None = None
     seed: int = 0
@@ -62,7 +63,7 @@ class AuditOptions:
     @property
     def rules(self) -> dict[str, Any]:
         """Which rows are taken, and how their cells are read."""
-        names = ("on_invalid", "graded", "scale", "repeats")
+        names = ("on_invalid", "graded", "scale", "right", "repeats")
         return {name: getattr(self, name) for name in names}
 
     def bins_of(self, method: str) -> int:
@@ -74,6 +75,8 @@ class AuditOptions:
         """The option that needs all rows of a question, a model or the table at once, if any."""
         asked = {
             "weights": self.columns["weights"],
+            "cluster": self.columns.get("cluster"),
+            "right": self.right,
             "recalibrate": self.recalibrate,
             "graded": self.graded,
             "repeats": self.repeats,

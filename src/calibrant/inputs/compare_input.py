@@ -39,7 +39,9 @@ def compare_input(
     *,
     on_invalid: str | None,
     graded: bool,
-    scale: str,
+    scale: str | None,
+    right: str | None,
+    repeats: bool,
     columns: Columns,
     by: Sequence[str] = (),
 ) -> CompareInput:
@@ -59,7 +61,8 @@ def compare_input(
     if record:
         on_invalid, graded = on_invalid or "drop", True
     pool = opened.candidates() if candidates is None else candidates
-    stated = {"on_invalid": on_invalid or "error", "graded": graded, "scale": scale}
+    stated = {"on_invalid": on_invalid or "missing", "graded": graded, "scale": scale}
+    stated |= {"right": right, "repeats": repeats}
     told = {**stated, "whole_record": True} if record else stated
     return CompareInput(
         table,

@@ -69,8 +69,8 @@ def streamed_source(
             source,
             bins=options["bins"],
             by=by,
-            percent=rules["scale"] == "percent",
-            drop=rules["on_invalid"] == "drop",
+            scale=rules["scale"],
+            on_invalid=rules["on_invalid"],
             columns=columns,
         )
         if streamed.question is None:
@@ -84,7 +84,7 @@ def streamed_source(
         total = sum_table(parts, streamed.plan, runner, shown=str(data), read_from=source)
         wanted, refused, taken_out = _comparisons(total, streamed, models, str(data))
         count = -(-max(total.rows * len(streamed.plan.columns.confidence), 1) // PART_ROWS)
-        stated = {**rules, "on_invalid": rules["on_invalid"] or "error", "graded": False}
+        stated = {**rules, "on_invalid": rules["on_invalid"] or "missing", "graded": False}
         yield CompareSource(
             {
                 "schema": "calibrant.compare/1",
@@ -94,13 +94,13 @@ def streamed_source(
                 "seed": seed,
                 "settings": settings(stated),
             },
-            {"way": "streamed", "rows": total.rows, "parts": count},
+            {"way": "streamed", "rows": total.rows, "parts": count, **streamed.reading.to_dict()},
             wanted,
             PartReader(streamed, count, tuple(wanted), seed),
             count,
             runner.map,
             partial(_verification, total, streamed, options, seed),
-            sums_coverage(total, streamed.plan, models),
+            sums_coverage(total, streamed, models),
             total.dropped,
             sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
             refused=refused,

@@ -155,7 +155,7 @@ def table_source(
     frames = {(key.method, key.group): frame for key, frame, _ in found}
     source = CompareSource(
         head,
-        {"way": "in memory"},
+        {"way": "in memory", **scores.reading.to_dict()},
         [key for key, _, _ in found],
         read,
         1,

@@ -12,7 +12,6 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.inputs.opened.door import open_input
 from calibrant.records import Scores
 from calibrant.records.guesses import ROLES
 
@@ -60,12 +59,7 @@ def features_hint(names: Sequence[str]) -> Hint:
     return Hint("name columns, for example {features}", features=list(names))
 
 
-def scores_source(data: Any) -> Any:
-    """Return the table of scores of what a verb was given, whatever kind it is."""
-    return open_input(data).probabilities_table()
-
-
-def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str) -> Scores:
+def without_missing(scores: Scores, columns: Sequence[str], on_invalid: str | None) -> Scores:
     """Return the rows that have all features; missing ones are an error or are left out."""
     frame = scores.frame
     missing = pl.any_horizontal(

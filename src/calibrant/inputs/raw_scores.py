@@ -19,7 +19,7 @@ _LARGEST = 1e100
 
 
 def scores_outside(
-    data: Any, *, confidence: str | None, method: str | None, scale: str, recalibrate: str
+    data: Any, *, confidence: str | None, method: str | None, scale: str | None, recalibrate: str
 ) -> dict[str, int]:
     """Return how many scores of each method lie outside [0, 1]; methods without any are absent.
 
@@ -63,7 +63,7 @@ def _counts(
     column: str,
     method: str | None,
     confidence: str | None,
-    scale: str,
+    scale: str | None,
 ) -> list[tuple[str, int]]:
     by = method or "method"
     several = len(_columns(confidence, names)) > 1

@@ -63,7 +63,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     drawn = {} if opened.pool_rows is None else {"drawn_from": opened.pool_rows}
     return AuditSource(
         head,
-        {**_IN_MEMORY, **drawn},
+        {**_IN_MEMORY, **drawn, **scores.reading.to_dict()},
         partial(_blocks, scores, options, rankings, opened.notes, _raw_notes(raw, options)),
         partial(table_coverage, scores),
         dict(scores.dropped),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_RULES = ("on_invalid", "labels", "graded", "scale", "repeats", "whole_record")
+_RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "whole_record")
 
 
 def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,6 +23,9 @@ def table_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     {'on_invalid': 'drop', 'columns': {'confidence': 'p'}}
     """
     rules = {name: value for name, value in given.items() if name in _RULES}
+    if "on_invalid" in rules:
+        rules["on_invalid"] = rules["on_invalid"] or "missing"
+    rules = {name: value for name, value in rules.items() if value is not None}
     columns = {
         name: value for name, value in given.items() if name not in _RULES and value is not None
     }

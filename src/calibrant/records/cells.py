@@ -27,6 +27,7 @@ _PLAIN_FLAGS = frozenset({"true", "false"})
 _NO_TEXT = pl.lit(None, pl.String)
 # Levels of questionnaires, and the share of values above 1 from which a column is in percent.
 _LEVELS = (4, 5, 7, 10)
+_LEAST_LEVELS = 10
 _MOST_ABOVE, _SOME_ABOVE = 0.9, 0.5
 _BLANKS = r"[\s\u00a0\u202f]+"
 
@@ -245,7 +246,8 @@ def _guessed_scale(frame: pl.DataFrame) -> str:
     if lowest < 0 or above < _SOME_ABOVE:
         return FRACTION
     if highest <= _LEVELS[-1]:
-        if numbers.select((value == value.round()).all()).item():
+        whole = numbers.height >= _LEAST_LEVELS and numbers["confidence"].n_unique() > 1
+        if whole and numbers.select((value == value.round()).all()).item():
             raise _levels(numbers, lowest, highest)
         return FRACTION
     by_model = positive.group_by("model", maintain_order=True).agg(value.max(), pl.len())

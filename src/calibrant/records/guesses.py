@@ -20,8 +20,8 @@ _USUAL: dict[str, tuple[str, ...]] = {
     role: tuple(names.split())
     for role, names in {
         "confidence": "conf p prob probability pcorrect ptrue "
-        "predictedprobability probcorrect certainty certitude confiance confianza konfidenz sicherheit "
-        "fiducia wahrscheinlichkeit probabilite probabilidad",
+        "predictedprobability probcorrect certainty certitude confiance "
+        "confianza konfidenz sicherheit fiducia wahrscheinlichkeit probabilite probabilidad",
         "correct": "correct iscorrect label outcome y right isright acc ok answeredcorrectly "
         "correctness richtig korrekt juste correcto correcta corretto",
         "model": "model modelname modelid llm llmname engine deployment deploymentname "

@@ -5,6 +5,7 @@ Apart from the summing, since most tables never come here and polars takes its t
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import polars as pl
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, number_array
-from calibrant.records.rules import RULES, broken_rule, rule_checks
+from calibrant.records.rules import MISSING, RULES, broken_rule, rule_checks
 
 _NUMBERS = ("confidence", "correct", "weights")
 
@@ -63,6 +64,12 @@ def broken_rows(
         found: np.flatnonzero((broken == found).fill_null(False).to_numpy())
         for found in broken.drop_nulls().unique(maintain_order=True)
     }
+
+
+def may_be_left_out(on_invalid: str) -> Collection[str]:
+    """Return the rules that rows may break and are then left out; a part knows no shares."""
+    ways = {"error": (), "missing": (*MISSING, "correct_missing"), "drop": RULES}
+    return ways[on_invalid]
 
 
 def first_broken(

@@ -20,6 +20,8 @@ from calibrant.stats.sums.mergeable import CellGrid, CellSums, require_few
 Key: TypeAlias = tuple[str, ...]
 Blocks: TypeAlias = tuple[Array | None, Array]
 ROWS_NAMED = 10
+# So many rows without an outcome are left out unasked; more may differ from the graded ones.
+FEW_UNGRADED = 0.05
 _BITS_OF_ONE: dict[Any, tuple[Any, int]] = {
     np.dtype(np.float64): (np.uint64, 0x3FF0_0000_0000_0000),
     np.dtype(np.float32): (np.uint32, 0x3F80_0000),
@@ -36,7 +38,7 @@ class SumPlan:
     method: str | None = None
     by: tuple[str, ...] = ()
     percent: bool = False
-    drop: bool = False
+    on_invalid: str = "missing"
 
 
 @dataclass(slots=True)
@@ -223,11 +225,14 @@ def _kept(
     out: PartSums,
 ) -> Array:
     """Return which rows keep the rules, or raise at the first one that does not."""
-    from calibrant.records.part_rules import broken_rows, first_broken
+    from calibrant.records.part_rules import broken_rows, first_broken, may_be_left_out
 
     broken = broken_rows(batch, name, confidence, correct, model=plan.model, method=plan.method)
-    if broken and not plan.drop:
-        raise first_broken(batch, name, confidence, correct, broken, part.file)
+    faults = {
+        rule: rows for rule, rows in broken.items() if rule not in may_be_left_out(plan.on_invalid)
+    }
+    if faults:
+        raise first_broken(batch, name, confidence, correct, faults, part.file)
     keep = np.ones(batch.rows, np.bool_)
     for rule, rows in broken.items():
         keep[rows] = False

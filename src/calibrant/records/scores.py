@@ -15,6 +15,7 @@ from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.columns import joined_id, with_fields
 from calibrant.records.file_models import models_by_file
 from calibrant.records.guesses import ROLES, Roles, guessed_column, require_column, resolve_roles
+from calibrant.records.part_sums import FEW_UNGRADED
 from calibrant.records.reading import Reading
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import MISSING, PERCENTAGES, UNSCORED, broken_rule, rule_checks
@@ -28,8 +29,6 @@ __all__ = ["ScoreBlock", "Scores", "load_scores"]
 ON_INVALID = ("missing", "error", "drop")
 _ROWS_NAMED = 10
 _NO_TEXT = pl.lit(None, pl.String)
-# So many rows without an outcome are left out unasked; more may differ from the graded ones.
-_FEW_UNGRADED = 0.05
 # Columns of a checked table that are no features of it.
 _OWN = (*(role for role in ROLES if role != "cluster"), CLUSTER)
 
@@ -120,7 +119,13 @@ leave such rows out and have them counted
     lazy = with_fields(lazy, (*asked.values(), *(features or ())))
     names = column_names(lazy, source)
     with error_source(name):
-        roles = resolve_roles(names, None, asked, lambda some: collect(lazy.select(some), source))
+        roles = resolve_roles(
+            names,
+            None,
+            asked,
+            lambda some: collect(lazy.select(some), source),
+            optional=() if labels == "required" else ("correct",),
+        )
         frame = collect(_select(lazy, names, roles, features, name), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
@@ -198,7 +203,7 @@ def _select(
     model, ids, cluster = roles["model"], roles["question_id"], roles["cluster"]
     columns = [
         row.cast(pl.Int64),
-        pl.col(roles["correct"][0]).alias("correct"),
+        (pl.col(*outcome) if (outcome := roles["correct"]) else pl.lit(None)).alias("correct"),
         (joined_id(ids) if ids else row.cast(pl.String)).alias("question_id"),
         (pl.col(model[0]).cast(pl.String) if model else pl.lit("model")).alias("model"),
         *(pl.col(roles[role][0]).alias(role) for role in ("answer", "weights") if roles[role]),
@@ -300,7 +305,7 @@ def _left_out(broken: Mapping[str, pl.Series], on_invalid: str, total: int) -> s
     # Which of two answers to a question counts would be a guess.
     if on_invalid == "drop":
         return set(broken) - {"duplicate_row"}
-    few = "correct_missing" in broken and broken["correct_missing"].sum() <= _FEW_UNGRADED * total
+    few = "correct_missing" in broken and broken["correct_missing"].sum() <= FEW_UNGRADED * total
     return set(MISSING) | ({"correct_missing"} if few else set())
 
 

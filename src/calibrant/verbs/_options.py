@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Option
 
@@ -99,7 +99,7 @@ ConfidenceColumn: TypeAlias = Annotated[
         "Column of the confidence; several, as A,B, become methods.", metavar="COL", group=INPUT
     ),
 ]
-_OUTCOME = Option("Column of the outcome, 0 or 1.", metavar="COL", group=INPUT)
+_OUTCOME = Option("Column of the outcome: 0 or 1, or words.", metavar="COL", group=INPUT)
 CorrectColumn: TypeAlias = Annotated[str | None, _OUTCOME]
 OutcomesOrColumn: TypeAlias = Annotated[Any, _OUTCOME]
 ModelColumn: TypeAlias = Annotated[
@@ -113,6 +113,14 @@ QuestionColumn: TypeAlias = Annotated[
 ]
 AnswerColumn: TypeAlias = Annotated[
     str | None, Option("Column of the answer graded.", metavar="COL", group=INPUT)
+]
+ClusterColumn: TypeAlias = Annotated[
+    str | None,
+    Option(
+        "Column of topics, documents or users: rows of one depend on each other.",
+        metavar="COL",
+        group=INPUT,
+    ),
 ]
 WeightsColumn: TypeAlias = Annotated[
     str | None, Option("Column of row weights.", metavar="COL", group=INPUT)
@@ -142,34 +150,84 @@ Models: TypeAlias = Annotated[
 
 # -- rules for its rows
 OnInvalid: TypeAlias = Annotated[
-    str,
-    Option(
-        "What to do with rows that break a rule: stop, or drop them and report which.",
-        metavar="error|drop",
-        group=INPUT,
-        choices=("error", "drop"),
-    ),
-]
-OnInvalidByInput: TypeAlias = Annotated[
     str | None,
     Option(
-        "Rows that break a rule: stop (default for a table), or drop and report which (default "
-        "for a study).",
-        metavar="error|drop",
+        "Rows that break a rule: leave out those without a confidence and stop at others "
+        "(default), stop at all, or leave out all (default for a study).",
+        metavar="missing|error|drop",
         group=INPUT,
-        choices=("error", "drop"),
+        choices=("missing", "error", "drop"),
     ),
 ]
 Graded: TypeAlias = Annotated[bool, Option("Outcomes may lie between 0 and 1.", group=INPUT)]
 Scale: TypeAlias = Annotated[
-    str,
+    str | None,
     Option(
-        "How the confidence is written.",
-        metavar="fraction|percent",
+        "How the confidence is written; by default the values say it.",
+        metavar="fraction|percent|1-5|low=0.3,..",
         group=INPUT,
-        choices=("fraction", "percent"),
     ),
 ]
+RightWords: TypeAlias = Annotated[
+    str | None,
+    Option("Words of the outcome that mean right; others mean wrong.", metavar="A,B,..",
+           group=INPUT),
+]  # fmt: skip
+Repeats: TypeAlias = Annotated[
+    bool, Option("Rows of one question are repeated answers to it.", group=INPUT)
+]
+
+
+class RowOptions(TypedDict, total=False):
+    """How the rows of a table are read: the same in every verb."""
+
+    confidence: ConfidenceColumn
+    model: ModelColumn
+    method: MethodColumn
+    question: QuestionColumn
+    answer: AnswerColumn
+    cluster: ClusterColumn
+    scale: Scale
+    right: RightWords
+    repeats: Repeats
+    on_invalid: OnInvalid
+
+
+class TableOptions(RowOptions, total=False):
+    """The same with the column of outcomes, which an audit takes as an array too."""
+
+    correct: CorrectColumn
+
+
+TABLE: TableOptions = {
+    "confidence": None,
+    "correct": None,
+    "model": None,
+    "method": None,
+    "question": None,
+    "answer": None,
+    "cluster": None,
+    "scale": None,
+    "right": None,
+    "repeats": False,
+    "on_invalid": None,
+}
+"""What stands where nobody says otherwise: the columns and values speak for themselves."""
+_RULES = ("scale", "right", "repeats", "on_invalid", "graded")
+
+
+def split_table(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options that name columns, and those that are rules for the rows.
+
+    Examples
+    --------
+    >>> split_table({"confidence": "p", "repeats": True})
+    ({'confidence': 'p'}, {'repeats': True})
+    """
+    columns = {name: value for name, value in table.items() if name not in _RULES}
+    return columns, {name: value for name, value in table.items() if name in _RULES}
+
+
 Judge: TypeAlias = Annotated[
     str | None,
     Option("A cheap judge's verdicts, as side information.", metavar="COL", group=INPUT),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
-from calibrant.core.verb import INPUT, Option, verb
+from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_door import open_audit
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.verbs._options import (
-    AnswerColumn,
+    TABLE,
     By,
-    ConfidenceColumn,
     Data,
     Engine,
     Graded,
@@ -20,19 +19,16 @@ from calibrant.verbs._options import (
     LabelStoreFile,
     Level,
     Margin,
-    MethodColumn,
-    ModelColumn,
     MostJudgeCalls,
-    OnInvalidByInput,
     OutcomesOrColumn,
-    QuestionColumn,
     ReferenceColumn,
     ReferencesFile,
     Resamples,
+    RowOptions,
     SampleColumn,
-    Scale,
     Seed,
     WeightsColumn,
+    split_table,
 )
 
 if TYPE_CHECKING:
@@ -42,16 +38,12 @@ if TYPE_CHECKING:
 @verb(
     example="calibrant audit scores.csv --by domain --html audit.html",
     outputs=("json", "html", "fail_if", "junit"),
+    shared=TABLE,
 )
 def audit(
     data: Data,
     correct: OutcomesOrColumn = None,
     *,
-    confidence: ConfidenceColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
     weights: WeightsColumn = None,
     labels: LabelStoreFile = None,
     samples: SampleColumn = None,
@@ -89,17 +81,13 @@ def audit(
             kind="names",
         ),
     ] = (),
-    on_invalid: OnInvalidByInput = None,
     graded: Graded = False,
-    scale: Scale = "fraction",
-    repeats: Annotated[
-        bool, Option("Rows of one question are repeated answers to it.", group=INPUT)
-    ] = False,
     unlimited_draws: Annotated[
         bool, Option("Add a model-based estimate of Sem-ECE with unlimited draws.")
     ] = False,
     engine: Engine = None,
     seed: Seed = 0,
+    **table: Unpack[RowOptions],
 ) -> AuditResult:
     """Audit confidences against outcomes.
 
@@ -111,8 +99,8 @@ def audit(
         a foreign log (Inspect, lm-eval, ..) or a folder of them.
     correct
         Array of outcomes, or the name of their column.
-    confidence, model, method, question, answer, weights
-        Column names where they differ from the scores schema.
+    weights
+        Column of row weights.
     labels
         Store of labels that people made of this pool (`label serve`); by default the one beside
         the table, unless the table has all outcomes. Each label counts with the weight of its
@@ -144,10 +132,8 @@ def audit(
         Metrics to add by name, under ``named_metrics`` of each block: rms_calibration_error, mce,
         adaptive_ece, ks_calibration_error, log_loss_calibration, log_loss_refinement. Beside each
         stands what a perfectly calibrated model would show on as many rows.
-    on_invalid, graded, scale, repeats
-        Rules for the rows, see `calibrant.records.load_scores`. By default a table stops at the
-        first row that breaks a rule, and a study, where refusals and unreadable confidences are
-        part of the record, drops and counts them.
+    graded
+        Outcomes may lie between 0 and 1.
     unlimited_draws
         Add an estimate of the calibration error over meanings that unlimited draws would show,
         see `calibrant.metrics.semantic.unlimited_draws_ece`.
@@ -158,6 +144,10 @@ def audit(
         ``reading``.
     seed
         The same input and seed give the same file.
+    **table
+        How the table is read, see `calibrant.records.load_scores`. A study, where refusals and
+        unreadable confidences are part of the record, leaves out and counts all rows that break
+        a rule.
 
     Returns
     -------
@@ -174,14 +164,11 @@ def audit(
     >>> block["n"], round(block["metrics"]["brier"]["value"], 2)
     (500, 0.24)
     """
+    columns, rules = split_table(table)
     options = AuditOptions(
         columns={
-            "confidence": confidence,
+            **columns,
             "correct": correct if isinstance(correct, str) else None,
-            "model": model,
-            "method": method,
-            "question": question,
-            "answer": answer,
             "weights": weights,
         },
         by=tuple(by),
@@ -193,10 +180,8 @@ def audit(
         level=level,
         resamples=resamples,
         recalibrate=recalibrate,
-        on_invalid=on_invalid,
         graded=graded,
-        scale=scale,
-        repeats=repeats,
+        **rules,
         engine=engine,
         seed=seed,
     )
@@ -209,7 +194,13 @@ def audit(
 
         choice = None if judge is None else JudgeChoice(judge, judge_url, max_judge_calls)
         request = SampleRequest(
-            SampleColumns(samples, reference, question, model, options.columns["correct"]),
+            SampleColumns(
+                samples,
+                reference,
+                table["question"],
+                table["model"],
+                options.columns["correct"],
+            ),
             references,
             choice,
         )

@@ -123,7 +123,7 @@ def bench_evaluate(
             max=1,
         ),
     ] = 0.1,
-    on_invalid: OnInvalid = "error",
+    on_invalid: OnInvalid = None,
     resamples: Annotated[
         int,
         Option("Draws of the test.", metavar="N", group=ADVANCED, min=2, max=1_000_000),
@@ -253,7 +253,7 @@ def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any
         )
 
 
-def _scores(data: Any, questions: Any, on_invalid: str) -> Scores:
+def _scores(data: Any, questions: Any, on_invalid: str | None) -> Scores:
     frame = read_table(data)
     if questions is not None:
         known = _questions(questions)

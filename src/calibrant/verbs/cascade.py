@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from calibrant.claims.cascade import cascade_claims
 from calibrant.core.document import plain
@@ -21,29 +21,25 @@ from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
 from calibrant.inputs.coverage import row_coverage
-from calibrant.inputs.features import embedded, refuse_outcome, scores_source, without_missing
+from calibrant.inputs.features import embedded, refuse_outcome, without_missing
+from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
-from calibrant.records import load_scores
 from calibrant.report.typed import CascadeResult
 from calibrant.verbs._options import (
-    ConfidenceColumn,
-    CorrectColumn,
+    TABLE,
     CostMap,
     EmbedColumn,
     EmbedDimensions,
     Engine,
-    MethodColumn,
     MinLeaf,
-    ModelColumn,
-    OnInvalid,
-    QuestionColumn,
     Recalibration,
     Residuals,
     ScoresData,
     Seed,
+    TableOptions,
     TreeSplits,
 )
 from calibrant.verbs.deferring.answers import (
@@ -59,6 +55,7 @@ _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
 
 @verb(
     example="calibrant cascade scores.csv --models small,large --price 1,8 --features domain",
+    shared=TABLE,
 )
 def cascade(
     data: ScoresData,
@@ -82,15 +79,9 @@ def cascade(
         ),
     ] = None,
     cost: Annotated[str | None, Option("Column of costs or token counts.", metavar="COL")] = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
     only_method: Annotated[
         str | None, Option("Method to use where there are several.", metavar="NAME")
     ] = None,
-    on_invalid: OnInvalid = "error",
     decision: Annotated[
         str,
         Option(
@@ -174,6 +165,7 @@ def cascade(
     ] = None,
     engine: Engine = None,
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> CascadeResult:
     """Compare strategies of asking several models, and save the best policy.
 
@@ -191,12 +183,8 @@ def cascade(
     price, cost
         Price per model (by name, or in the order of `models`), a column of costs, or both: price
         times column.
-    confidence, correct, model, method, question
-        Column names, as for `audit`.
     only_method
         The method to use where the table has several.
-    on_invalid
-        ``"error"``, or ``"drop"``: questions without an outcome for every model are left out.
     decision, costs, threshold, recalibration, residuals, tree_splits
         See `calibrant.epistemic.Cascade`.
     min_samples_leaf, max_depth, neighbours
@@ -226,6 +214,8 @@ def cascade(
         one after the other. The document is the same.
     seed
         Seed of the splits.
+    **table
+        How the table is read, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -246,12 +236,10 @@ def cascade(
     }
     chosen = _options(options)
     price = prices(price, models)
-    refuse_outcome(features, correct)
+    refuse_outcome(features, table["correct"])
     kept = [name for name in dict.fromkeys([*features, embed, cost]) if name is not None]
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question}
-    scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid, features=kept)
-    scores = one_method(without_missing(scores, kept, on_invalid), only_method)
+    scores = read_scores(data, table, features=kept)
+    scores = one_method(without_missing(scores, kept, table["on_invalid"]), only_method)
     frame, names, embedder = embedded(scores.frame, list(features), embed, embed_dimensions)
     refuse_unknown_prices(price, frame["model"].unique().to_list())
     answers, left_out = aligned_answers(
@@ -261,7 +249,7 @@ def cascade(
         price=price,
         cost=cost,
         embed=embed,
-        on_invalid=on_invalid,
+        on_invalid=table["on_invalid"],
     )
     chosen = _possible(chosen, answers, embed, asked=strategies is not None)
     mapper = map if engine is None else engine_named(engine).map
@@ -288,12 +276,13 @@ def cascade(
         "guarantee": guarantee,
         "delta": delta,
         "strategy": strategy,
-        **table_settings({"on_invalid": on_invalid, **columns}),
+        **table_settings(table),
     }
     document = {
         **document_head("cascade", data, seed=seed, settings=settings),
         "decision": chosen.decision,
         "embedding": embedder,
+        "reading": scores.reading.to_dict(),
         "dropped": {**scores.dropped, **left_out},
         "data": row_coverage(scores.only(model=models)),
         "results": [entry],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
@@ -14,24 +14,19 @@ from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streams.large import is_large
 from calibrant.report.typed import CompareResult
 from calibrant.verbs._options import (
-    AnswerColumn,
+    TABLE,
     By,
-    ConfidenceColumn,
-    CorrectColumn,
     Data,
     Engine,
     Graded,
     LabelStoreFile,
     Level,
     Margin,
-    MethodColumn,
-    ModelColumn,
     Models,
-    OnInvalidByInput,
-    QuestionColumn,
     Resamples,
-    Scale,
     Seed,
+    TableOptions,
+    split_table,
 )
 from calibrant.verbs.compare_document import compare_document
 
@@ -39,7 +34,7 @@ from calibrant.verbs.compare_document import compare_document
 STREAM_ROWS = 1_000_000
 
 
-@verb(example="calibrant compare scores.csv --models small,large --html compare.html")
+@verb(example="calibrant compare scores.csv --models small,large --html compare.html", shared=TABLE)
 def compare(
     data: Data,
     *,
@@ -53,12 +48,6 @@ def compare(
             place="read",
         ),
     ] = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    answer: AnswerColumn = None,
     labels: LabelStoreFile = None,
     by: By = (),
     bins: Annotated[
@@ -92,12 +81,11 @@ def compare(
             max=1e6,
         ),
     ] = 1.0,
-    on_invalid: OnInvalidByInput = None,
     graded: Graded = False,
-    scale: Scale = "fraction",
     margin: Margin = COMPARISON_MARGIN,
     engine: Engine = None,
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> CompareResult:
     """Say which model is better calibrated, and which is only more accurate.
 
@@ -111,8 +99,6 @@ def compare(
     candidates
         Table with question_id, judge, author, confidence (and answer): every model's confidence
         in every model's answer, for the candidate-aligned view. A study may hold it.
-    confidence, correct, model, method, question, answer
-        Column names where they differ from the scores schema.
     labels
         Store of labels that people made of this pool; by default the one beside the table, unless
         the table has all outcomes. They must have been drawn with equal chances, by whole
@@ -121,9 +107,8 @@ def compare(
         Columns that split the questions into groups with comparisons of their own.
     bins, target, level, resamples, lipschitz, margin
         See `calibrant.comparison.compare_models`.
-    on_invalid, graded, scale
-        Rules for the rows, see `calibrant.records.load_scores`; by default a table stops at a
-        bad row, and a study drops and counts it.
+    graded
+        Outcomes may lie between 0 and 1.
     engine
         Where the work is shared out: ``local`` (threads), ``ray`` or ``ray://HOST:PORT``. A
         table of up to a million rows is compared in memory, a larger one is read in parts, without
@@ -131,6 +116,8 @@ def compare(
         ``reading`` which way was taken.
     seed
         The same input and seed give the same file.
+    **table
+        How the table is read, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -159,10 +146,17 @@ def compare(
     >>> pair["outcome"]  # both always say 90 %: they differ in accuracy alone
     'undecided'
     """
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question, "answer": answer}
-    streamed = candidates is None and not (graded or labels) and is_large(data, rows=STREAM_ROWS)
-    opened = None if streamed else open_input(data, correct, scale=scale, labels=labels)
+    columns, rules = split_table({**table, "graded": graded})
+    streamed = (
+        candidates is None
+        and not (graded or labels or table["right"] or table["repeats"])
+        and is_large(data, rows=STREAM_ROWS)
+    )
+    opened = (
+        None
+        if streamed
+        else open_input(data, table["correct"], labels=labels, scale=table["scale"])
+    )
     if bins is None:
         bins = 10 if opened is not None and opened.holds_only_draws(columns) else 15
     options: dict[str, Any] = {
@@ -173,7 +167,6 @@ def compare(
         "lipschitz": lipschitz,
         "margin": margin,
     }
-    rules = {"on_invalid": on_invalid, "graded": graded, "scale": scale}
 
     def settings(stated: Mapping[str, Any]) -> dict[str, Any]:
         return {**options, "models": models, "by": list(by)} | table_settings({**stated, **columns})

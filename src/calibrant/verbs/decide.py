@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -20,24 +20,21 @@ from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.epistemic.selective import Selective
 from calibrant.inputs.coverage import row_coverage
-from calibrant.inputs.features import refuse_outcome, scores_source, without_missing
+from calibrant.inputs.features import refuse_outcome, without_missing
+from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.records import ScoreBlock, Scores, load_scores
+from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import DecideResult
 from calibrant.verbs._options import (
-    ConfidenceColumn,
-    CorrectColumn,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
-    QuestionColumn,
+    TABLE,
     ScoresData,
     Seed,
+    TableOptions,
 )
 
 
-@verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json")
+@verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=TABLE)
 def decide(
     data: ScoresData,
     *,
@@ -71,23 +68,18 @@ def decide(
             kind="names",
         ),
     ] = (),
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
     only_model: Annotated[
         str | None, Option("Model to use where there are several.", metavar="NAME")
     ] = None,
     only_method: Annotated[
         str | None, Option("Method to use where there are several.", metavar="NAME")
     ] = None,
-    on_invalid: OnInvalid = "error",
     save: Annotated[
         str | Path | None,
         Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
     ] = None,
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> DecideResult:
     """Find where a model may answer alone, and promise how often it is then wrong.
 
@@ -105,16 +97,14 @@ def decide(
         Without `max_error` the cheapest threshold is taken, with it the cheapest certified one.
     features
         Columns beside the confidence; the policy then needs them to decide.
-    confidence, correct, model, method, question
-        Column names, as for `audit`.
     only_model, only_method
         Which to use where there are several; without them each gets an entry.
-    on_invalid
-        ``"error"``, or ``"drop"`` to leave out rows that break a rule or lack a feature.
     save
         Where to write the policy; `calibrant.load_policy` reads it.
     seed
         Seed of the split into labels that fit and labels that certify.
+    **table
+        How the table is read, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -135,9 +125,7 @@ def decide(
             "a decision needs a limit on the error, or costs",
             hint=Hint("give {max_error}", max_error=0.05),
         )
-    refuse_outcome(features, correct)
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question}
+    refuse_outcome(features, table["correct"])
     settings = {
         "max_error": max_error,
         "delta": delta,
@@ -145,14 +133,12 @@ def decide(
         "features": list(features),
         "only_model": only_model,
         "only_method": only_method,
-        **table_settings({"on_invalid": on_invalid, **columns}),
+        **table_settings(table),
     }
     head = document_head("decide", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        scores = load_scores(
-            scores_source(data), **columns, on_invalid=on_invalid, features=list(features)
-        )
-        scores = without_missing(scores, list(features), on_invalid)
+        scores = read_scores(data, table, features=list(features))
+        scores = without_missing(scores, list(features), table["on_invalid"])
         scores = _chosen(_chosen(scores, "model", only_model), "method", only_method)
         blocks = list(scores.blocks())
     if save is not None and len(blocks) > 1:
@@ -178,6 +164,7 @@ def decide(
     ]
     document = {
         **head,
+        "reading": scores.reading.to_dict(),
         "dropped": dict(scores.dropped),
         "data": covered,
         "results": results,
@@ -204,6 +191,12 @@ def _fit(
     seed: int,
     head: Mapping[str, Any],
 ) -> Selective:
+    if block.cluster is not None:
+        raise InputError(
+            "a promise takes every row as a draw of its own, and rows of a cluster are not",
+            source=head["source"],
+            hint=Hint("leave out {cluster}, or keep one row of each cluster"),
+        )
     if block.units is not None:
         raise InputError(
             f"{len(block.confidence)} rows belong to {len(np.unique(block.units))} questions; a "

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -30,33 +30,31 @@ from calibrant.inputs.features import (
     embed_texts,
     features_hint,
     refuse_outcome,
-    scores_source,
     without_missing,
 )
+from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
-from calibrant.records import ScoreBlock, Scores, load_scores
+from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
 from calibrant.verbs._options import (
-    ConfidenceColumn,
-    CorrectColumn,
+    TABLE,
     CostMap,
     EmbedColumn,
     EmbedDimensions,
     Features,
     Level,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
-    QuestionColumn,
     ScoresData,
     Seed,
+    TableOptions,
 )
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
 
-@verb(example="calibrant groups scores.csv --features domain,length --html groups.html")
+@verb(
+    example="calibrant groups scores.csv --features domain,length --html groups.html", shared=TABLE
+)
 def groups(
     data: ScoresData,
     *,
@@ -81,11 +79,6 @@ def groups(
             choices=("sentences", "words"),
         ),
     ] = "sentences",
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
     models: Annotated[
         Sequence[str] | None,
         Option(
@@ -94,7 +87,6 @@ def groups(
             kind="names",
         ),
     ] = None,
-    on_invalid: OnInvalid = "error",
     min_group: Annotated[
         int, Option("Rows that a group must have.", metavar="N", min=2, max=10**9)
     ] = 50,
@@ -119,6 +111,7 @@ def groups(
         ),
     ] = None,
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> GroupsResult:
     """Find groups where a confidence is off beyond its overall error.
 
@@ -139,12 +132,8 @@ def groups(
         Components of the embedding that serve the grouping loss.
     embed_with
         ``"sentences"`` needs the extra `local`; ``"words"`` needs nothing.
-    confidence, correct, model, method, question
-        Column names, as for `audit`.
     models
         Keep these models only.
-    on_invalid
-        ``"error"``, or ``"drop"`` to leave out rows that break a rule or lack a feature.
     min_group, alpha
         See `calibrant.epistemic.ConfidenceGroups`.
     costs, threshold
@@ -155,6 +144,8 @@ def groups(
         Where to write the corrected confidence; `calibrant.load_policy` reads it.
     seed
         Seed of redrawn outcomes and folds.
+    **table
+        How the table is read, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -172,22 +163,18 @@ def groups(
     True
     """
     chosen = GroupOptions(tuple(group), min_group, alpha, costs, threshold, level, seed)
-    refuse_outcome(features, correct)
+    refuse_outcome(features, table["correct"])
     kept = [name for name in (*features, embed) if name is not None]
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question}
-    rules = {"on_invalid": on_invalid}
-    settings = {**_settings(chosen), "models": models, **table_settings(rules | columns)}
+    settings = {**_settings(chosen), "models": models, **table_settings(table)}
     head = document_head("groups", data, seed=seed, settings=settings)
     with error_source(head["source"]):
-        source = scores_source(data)
         if not kept:
-            every = load_scores(source, **columns, on_invalid="drop").frame
+            every = read_scores(data, {**table, "on_invalid": "drop", "repeats": True}).frame
             raise InputError(
                 "which columns make the groups?", hint=features_hint(describing_columns(every))
             )
-        scores = load_scores(source, **columns, on_invalid=on_invalid, features=kept)
-        scores = without_missing(scores, kept, on_invalid)
+        scores = read_scores(data, table, features=kept)
+        scores = without_missing(scores, kept, table["on_invalid"])
         frame, names, numbers, texts = _described(
             scores.frame, list(features), embed, embed_dimensions, embed_with, seed
         )
@@ -215,6 +202,7 @@ def groups(
         **head,
         "features": names,
         "embedding": texts,
+        "reading": scores.reading.to_dict(),
         "dropped": dict(scores.dropped),
         "data": covered,
         "results": results,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -21,13 +21,9 @@ from calibrant.planning.watching.watch import CalibrationWatch
 from calibrant.records import load_scores, source_name
 from calibrant.report.typed import MonitorResult
 from calibrant.verbs._options import (
-    ConfidenceColumn,
-    CorrectColumn,
+    TABLE,
     Date,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
-    QuestionColumn,
+    TableOptions,
 )
 from calibrant.verbs.monitoring.batches import (
     MOST_ROWS,
@@ -60,6 +56,7 @@ def _drifted(document: Mapping[str, Any]) -> str | None:
 @verb(
     example="calibrant monitor days/*.parquet --time day --baseline verified.csv --fail-on-alarm",
     checks=(Check("fail-on-alarm", "Exit with 1 when the alarm goes off.", _drifted),),
+    shared=TABLE,
 )
 def monitor(
     sources: Annotated[
@@ -170,12 +167,7 @@ def monitor(
     verified: Date = None,
     on_alarm: Annotated[Callable[[dict[str, Any]], None] | None, Supplied("alarms")] = None,
     stream: str | None = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    on_invalid: OnInvalid = "error",
+    **table: Unpack[TableOptions],
 ) -> MonitorResult:
     """Watch calibration over time and raise an alarm when it leaves its verified place.
 
@@ -214,8 +206,8 @@ def monitor(
         Called at once with each alarm of rows that keep coming.
     stream
         How messages call tables that keep coming; rows are counted from the start of the stream.
-    confidence, correct, model, method, question, on_invalid
-        Column names and rules of the tables, see `calibrant.records.load_scores`.
+    **table
+        How the tables are read, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -231,8 +223,7 @@ def monitor(
     >>> result["results"][0]["alarm"]["direction"]
     'over-confident'
     """
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question, "on_invalid": on_invalid}
+    columns: dict[str, Any] = {**table, "repeats": True}
     every = batch_length(every, time)
     sources, stream = open_stream(sources, every, follow, stream)
     coming = isinstance(sources, Iterator)
@@ -247,7 +238,7 @@ def monitor(
     rows_before = repeated = 0
     for part in tables_of(sources):
         with error_source(stream or source_name(part), rows_before=rows_before):
-            scores = load_scores(part, repeats=True, labels="optional", **columns)
+            scores = load_scores(part, labels="optional", **columns)
         if stream is not None:
             rows_before += len(part)
         counts.add(scores)
@@ -300,7 +291,7 @@ def monitor(
         "precision": precision,
         "drift": drift,
         "verified": None if verified is None else str(verified),
-        **table_settings(columns),
+        **table_settings(table),
     }
     head = document_head("monitor", sources, settings=settings, source=stream)
     head["schema"] = "calibrant.monitor/2"
@@ -308,6 +299,7 @@ def monitor(
     return MonitorResult(
         {
             **head,
+            "reading": counts.reading.to_dict(),
             "data": {"warnings": counts.warnings()},
             "claims": claims,
             "results": results,

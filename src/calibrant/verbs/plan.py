@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -32,14 +32,10 @@ from calibrant.planning.theory import Theory, theory_document
 from calibrant.records import Scores, source_name
 from calibrant.report.typed import PlanResult
 from calibrant.verbs._options import (
+    TABLE,
     By,
-    ConfidenceColumn,
-    CorrectColumn,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
-    QuestionColumn,
     Seed,
+    TableOptions,
 )
 from calibrant.verbs.planning.measured import measured_blocks, pool_and_labels, table_theory
 from calibrant.verbs.planning.ranked import rankable, ranked_models
@@ -48,7 +44,7 @@ _LEAST_SHARE = 1e-9
 _STEEPEST = 1e6
 
 
-@verb(example="calibrant plan --precision 0.05 --error-rate 0.2")
+@verb(example="calibrant plan --precision 0.05 --error-rate 0.2", shared=TABLE)
 def plan(
     scores: Annotated[
         Any,
@@ -146,13 +142,8 @@ def plan(
         float | None,
         Option("Error rate under perturbation.", metavar="E", group=ADVANCED, min=0, max=1),
     ] = None,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    on_invalid: OnInvalid = "error",
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> PlanResult:
     """Plan labels: for a claim about a pool, for a precision, or from labels at hand.
 
@@ -186,10 +177,10 @@ def plan(
         Two accuracies on `labels` questions.
     growth, size, decay, label_rate, transfer, correlation, perturbed_error
         Further worst-case rates, see `calibrant.planning.theory.Theory`.
-    confidence, correct, model, method, question, on_invalid
-        Column names and rules of the table, see `calibrant.records.load_scores`.
     seed
         The same input and seed give the same file.
+    **table
+        How the table is read, see `calibrant.records.load_scores`.
 
     Returns
     -------
@@ -202,8 +193,7 @@ def plan(
     >>> result["passive_labels"], result["active_labels"]
     (50000, 500)
     """
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question, "on_invalid": on_invalid}
+    columns = dict(table)
     stages = _stages(stages)
     if scores is None:
         _refuse_without_table({"rank": rank, "claim": claim, **columns})
@@ -215,7 +205,7 @@ def plan(
             raise InputError(Hint(rule, f"{_LEAST_SHARE:g}", f"{given:g}"))
     source = source_name(scores) if isinstance(scores, str | Path) else None
     with error_source(source):
-        table, labelled = pool_and_labels(scores, columns, by=by, ranked=rank is not None)
+        pool, labelled = pool_and_labels(scores, columns, by=by, ranked=rank is not None)
         measured = measured_blocks(labelled, seed)
     if measured:
         found = max(measured, key=lambda block: block["need"])["verification"]
@@ -226,15 +216,15 @@ def plan(
             lipschitz = found["lipschitz"].value
         if precision is None and labels is None and preset is None and claim is None:
             labels = found["labels"]
-    elif table is not None and error_rate is None:
+    elif pool is not None and error_rate is None:
         # Without outcomes the model's own word is the only guess at its error rate.
-        error_rate = 1.0 - float(np.mean(table.frame["confidence"].to_numpy()))
+        error_rate = 1.0 - float(np.mean(pool.frame["confidence"].to_numpy()))
     if error_rate is None and published:
         error_rate = 1.0 - sum(published) / len(published)
     if error_rate is None and preset is None:
         raise InputError(
             "a plan needs the error rate of the model",
-            hint=Hint("give {error_rate}, a table to measure it on, or a {preset}"),
+            hint=Hint("give {error_rate}, a pool to measure it on, or a {preset}"),
         )
     wanted = threshold if precision is None and labels is None else precision
     if wanted is None and labels is None and preset is None:
@@ -259,17 +249,18 @@ def plan(
     settings = {**asdict(goal), "preset": preset, "rank": rank, **asked, **table_settings(columns)}
     head = document_head("plan", scores, seed=seed, settings=settings)
     document = {**head, **plan_document(goal, preset=preset)}
-    document["dropped"] = {} if table is None else dict(table.dropped)
+    document["reading"] = None if pool is None else pool.reading.to_dict()
+    document["dropped"] = {} if pool is None else dict(pool.dropped)
     document["assumed_lipschitz"] = lipschitz is None and not goal.stages
     document["measured"] = measured
-    document["data"] = {"warnings": [*_known(table, labelled), *_unseen(measured, goal)]}
+    document["data"] = {"warnings": [*_known(pool, labelled), *_unseen(measured, goal)]}
     with error_source(source):
         _rank(document, labelled, rank, by, seed)
         document["plans"] = (
             []
-            if table is None or (threshold is None and labels is None)
+            if pool is None or (threshold is None and labels is None)
             else claim_entries(
-                table.frame,
+                pool.frame,
                 threshold=threshold,
                 labels=labels,
                 power=power,
@@ -288,7 +279,7 @@ def plan(
     )
     document["theory"] = {
         **(asked_for or {}),
-        **table_theory(table, labelled, labels, seed),
+        **table_theory(pool, labelled, labels, seed),
     } or None
     claims = plan_claims(plain(document["plans"]))
     if document["leaderboard"]:
@@ -317,7 +308,7 @@ def _rank(
 
 def _refuse_without_table(options: dict[str, Any]) -> None:
     """Refuse options that would be passed over: they are about a table."""
-    given = [name for name, value in options.items() if value not in (None, "error", "drop")]
+    given = [name for name, value in options.items() if value not in (None, False)]
     if given:
         rule = "{" + given[0] + "} is about a table, and none is given, got {0}"
         raise InputError(

@@ -24,6 +24,12 @@ from calibrant.records import Scores, Study, load_scores
 from calibrant.records.label_columns import ALONG, SPREAD, WEIGHT
 from calibrant.records.label_store import LabelStore
 
+# How a pool is read; its labelled rows are then called as in the schema.
+_READING = (
+    *("confidence", "correct", "model", "method", "question", "answer", "cluster"),
+    *("scale", "right", "on_invalid"),
+)
+
 
 class OpenLabels(Opened):
     """Rows of a pool whose answers are labelled, each with the weight of its draw.
@@ -55,10 +61,8 @@ class OpenLabels(Opened):
 
         Outcomes in the pool itself are left out: nobody knows how their rows were chosen.
         """
-        roles = ("confidence", "correct", "model", "method", "question", "answer", "on_invalid")
-        named = {role: columns.get(role) for role in roles}
         rows, self._dropped = read_pool(
-            self.given, {**named, "on_invalid": named["on_invalid"] or "error"}
+            self.given, {name: columns[name] for name in _READING if name in columns}
         )
         return LabelSession(rows, LabelStore(self.store, create=False))
 
@@ -87,15 +91,12 @@ class OpenLabels(Opened):
 
     def _load(self, rules: dict[str, Any]) -> Scores:
         _, frame = self.labelled(rules)
-        canonical = {
-            name: None
-            for name in ("confidence", "correct", "model", "method", "question", "answer")
-        }
+        canonical = dict.fromkeys(_READING)
         own = {
             "weights": None if equal_chances(frame[WEIGHT]) else WEIGHT,
             "features": [*(rules.get("features") or ()), ALONG, SPREAD],
         }
-        return load_scores(frame, **{**rules, **canonical, **own})
+        return load_scores(frame, **{**rules, **canonical, **own, "scale": "fraction"})
 
     def labelled_scores(self, columns: Mapping[str, Any]) -> Scores:
         """Return the labelled rows, checked, with what their draw was."""
@@ -103,9 +104,13 @@ class OpenLabels(Opened):
 
     def scores_table(self) -> pl.DataFrame:
         """Return the labelled rows, under the names of the schema; each counts the same."""
-        frame = self.labelled({})[1]
+        return self.probabilities_table({})[0]
+
+    def probabilities_table(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the labelled rows, under the names of the schema; each counts the same."""
+        frame = self.labelled(columns)[1]
         refuse_unequal(frame[WEIGHT], str(self.store))
-        return without_draw(frame)
+        return without_draw(frame), {}
 
     def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
         """Return the labelled rows for a comparison: its questions all had the same chance."""

@@ -57,9 +57,6 @@ def read_pool(table: Any, columns: Mapping[str, Any]) -> tuple[pl.DataFrame, dic
     """
     source = source_name(table)
     raw = _with_texts(table) if _is_study(table) else _exact(table, columns)
-    outcome = columns.get("correct") or "correct"
-    if outcome not in raw.columns:
-        raw = raw.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
     try:
         scores = load_scores(raw, labels="optional", **dict(columns))
     except InputError as error:

@@ -58,7 +58,7 @@ class Opened(ABC):
         left out and counted unless the caller says otherwise.
         """
         if not self.whole_record:
-            return replace(options, on_invalid=options.on_invalid or "error")
+            return options
         return replace(
             options,
             graded=True,
@@ -98,15 +98,15 @@ class Opened(ABC):
     def scores_table(self) -> Any:
         """Return the table of scores, or what can be read as one."""
 
-    def probabilities_table(self) -> Any:
-        """Return the table of scores for verbs that take probabilities only."""
-        return self.scores_table()
+    def probabilities_table(self, columns: Columns) -> tuple[Any, Columns]:
+        """Return the table of scores for verbs that take probabilities only, and its columns."""
+        return self.scores_table(), columns
 
     def compared(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the table that a comparison reads, and the names of its columns."""
         return self.scores_table(), columns
 
-    def scale_of_scores(self, scale: str) -> str:
+    def scale_of_scores(self, scale: str | None) -> str | None:
         """Return the scale of the table of scores, where the input as given has this one."""
         return scale
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,16 @@ from calibrant.inputs.log_files import log_files
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
 from calibrant.inputs.opened.tables import OpenArrays, OpenTables
-from calibrant.records import Study
+from calibrant.records import Scores, Study, load_scores
 from calibrant.records.formats import is_study
+from calibrant.records.reading import FRACTION
 
 
 def open_input(
     data: Any,
     outcomes: Any = None,
     *,
-    scale: str = "fraction",
+    scale: str | None = None,
     ranked: bool = False,
     labels: str | Path | None = None,
 ) -> Opened:
@@ -66,6 +67,29 @@ def open_input(
     return _open_logs(logs, given, scale, ranked=ranked) if logs else OpenTables(given)
 
 
+def read_scores(
+    data: Any, table: Mapping[str, Any], *, features: Sequence[str] | None = None
+) -> Scores:
+    """Read the scores that a verb works on, whatever they come in.
+
+    Parameters
+    ----------
+    data
+        As for `open_input`.
+    table
+        How the table is read, see `calibrant.records.load_scores`.
+    features
+        Further columns to keep; None keeps all.
+    """
+    opened = open_input(data, table["correct"], scale=table["scale"])
+    source, own = opened.probabilities_table(table)
+    rules = {"repeats": table["repeats"], "on_invalid": table["on_invalid"], **own}
+    if opened.whole_record:
+        rules["on_invalid"] = rules["on_invalid"] or "drop"
+    rules["scale"] = opened.scale_of_scores(rules.get("scale"))
+    return load_scores(source, **rules, features=features)
+
+
 # What opens a kind of input is loaded where it is that kind: a table needs none of it.
 
 
@@ -75,12 +99,14 @@ def _open_study(data: Any) -> Opened:
     return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
 
 
-def _open_logs(logs: Sequence[str | Path], given: Any, scale: str, *, ranked: bool) -> Opened:
+def _open_logs(
+    logs: Sequence[str | Path], given: Any, scale: str | None, *, ranked: bool
+) -> Opened:
     from calibrant.inputs.logs import foreign_tables
     from calibrant.inputs.opened.log import OpenLog
     from calibrant.records.convert import ReadOptions
 
-    tables = foreign_tables(logs, options=ReadOptions(scale=scale), ranked=ranked)
+    tables = foreign_tables(logs, options=ReadOptions(scale=scale or FRACTION), ranked=ranked)
     return OpenLog(tables, given)
 
 

@@ -46,7 +46,7 @@ class OpenLog(Opened):
         """Return one row per question, model and method."""
         return self.tables.one_row_per_question()
 
-    def scale_of_scores(self, scale: str) -> str:
+    def scale_of_scores(self, scale: str | None) -> str | None:
         """How the log wrote a confidence was known where it was read."""
         return "fraction"
 

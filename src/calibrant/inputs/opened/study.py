@@ -40,7 +40,7 @@ class OpenStudy(Opened):
         """Return the scores of the study."""
         return self.study.read("scores")
 
-    def probabilities_table(self) -> pl.DataFrame:
+    def probabilities_table(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
         """Return the scores of methods that state a chance of one answer being right or wrong.
 
         A study holds others too: some only rank answers, some are about several draws at once and
@@ -51,11 +51,11 @@ class OpenStudy(Opened):
 
         table = self.scores_table()
         if not {"method", "correct"} <= set(table.columns):
-            return table
+            return table, columns
         grade = pl.col("correct").cast(pl.Float64)
         shares = table.filter((grade > 0) & (grade < 1))["method"].unique().to_list()
         kept = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
-        return kept if kept.height else table
+        return (kept if kept.height else table), columns
 
     def candidates(self) -> pl.DataFrame | None:
         """Return the candidates that every model judged, where the study has them."""

@@ -107,13 +107,13 @@ class OpenTables(Opened):
         """Return the tables as they were given."""
         return self.given
 
-    def probabilities_table(self) -> Any:
+    def probabilities_table(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the tables for verbs that count every row the same."""
         for table in self._drawn:
             from calibrant.inputs.labelled.drawn import refuse_unequal
 
             refuse_unequal(read_table(table)[WEIGHT], source_name(table))
-        return self.scores_table()
+        return self.given, columns
 
     def compared(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the tables for a comparison: questions of drawn labels had the same chance."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,16 @@ from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.streams.engines import Engine, LocalEngine, engine_named
 from calibrant.inputs.streams.footers import streamed_input
 from calibrant.inputs.streams.repeated import refuse_repeats
-from calibrant.inputs.streams.streaming import as_parquet, sum_plan
+from calibrant.inputs.streams.streaming import Streamed, as_parquet, sum_plan
 from calibrant.records.batches import Part, table_parts
-from calibrant.records.part_sums import PartSums, SumPlan, ThreadSums, model_blocks, sum_part
+from calibrant.records.part_sums import (
+    FEW_UNGRADED,
+    PartSums,
+    SumPlan,
+    ThreadSums,
+    model_blocks,
+    sum_part,
+)
 from calibrant.stats.sums.mergeable import CellSums
 
 if TYPE_CHECKING:
@@ -37,15 +43,14 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
     options
         The options of `audit`.
     """
-    options = replace(options, on_invalid=options.on_invalid or "error")
     runner = engine_named(options.engine)
     with as_parquet(str(data), columns=options.columns, by=options.by) as source:
         streamed = sum_plan(
             source,
             bins=options.bins,
             by=options.by,
-            percent=options.scale == "percent",
-            drop=options.on_invalid == "drop",
+            scale=options.scale,
+            on_invalid=options.on_invalid,
             columns=options.columns,
         )
         parts = table_parts(source, streamed.plan.columns)
@@ -57,15 +62,16 @@ def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
             counts = ", ".join(f"{rule} {count}" for rule, count in total.dropped.items())
             raise InputError(f"no row keeps the rules: {counts}", source=str(data))
         _refuse_scores(total, str(data))
+        refuse_ungraded(total, options.on_invalid, str(data))
         refuse_repeats(streamed, total.rows)
-    return _source(str(data), files, total, streamed.plan, len(parts), options)
+    return _source(str(data), files, total, streamed, len(parts), options)
 
 
 def _source(
     shown: str,
     files: list[dict[str, Any]],
     total: PartSums,
-    plan: SumPlan,
+    streamed: Streamed,
     parts: int,
     options: AuditOptions,
 ) -> AuditSource:
@@ -80,12 +86,14 @@ def _source(
         "seed": options.seed,
         "settings": options.settings,
     }
+    plan = streamed.plan
     reading = {"way": "streamed", "rows": total.rows, "parts": parts, "cells": plan.grid.cells}
+    reading |= streamed.reading.to_dict()
     return AuditSource(
         head,
         reading,
         partial(_blocks, total, plan, options),
-        partial(sums_coverage, total, plan),
+        partial(sums_coverage, total, streamed),
         total.dropped,
         total.dropped_rows,
         sorted(total.models_with_dropped_rows - {key[0] for key in total.blocks}),
@@ -116,6 +124,17 @@ def sum_table(
             for rule, names in total.dropped_rows.items()
         }
     return total
+
+
+def refuse_ungraded(total: PartSums, on_invalid: str | None, source: str) -> None:
+    """Refuse a table of which many rows have no outcome: the others may differ from them."""
+    rule = "correct_missing"
+    if on_invalid is None and total.dropped.get(rule, 0) > FEW_UNGRADED * total.rows:
+        from calibrant.records.rules import RULES
+
+        where, _, row = total.dropped_rows[rule][0].rpartition(":")
+        text = f"{RULES[rule].sentence}, as in {total.dropped[rule]:,} of {total.rows:,} rows"
+        raise InputError(text, source=where or source, row=int(row), hint=RULES[rule].hint)
 
 
 def _refuse_scores(total: PartSums, source: str) -> None:
@@ -165,21 +184,21 @@ def _block(
 
 
 def sums_coverage(
-    total: PartSums, plan: SumPlan, only: Sequence[str] | None = None
+    total: PartSums, streamed: Streamed, only: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return what the sums say about the data; which questions are missing they do not know.
 
     Parameters
     ----------
-    total, plan
+    total, streamed
         The sums, and what was summed.
     only
         Models that are asked about; all where None.
     """
-    from calibrant.claims.data import coverage_document
+    from calibrant.claims.data import coverage_document, reading_note
 
     models: list[dict[str, Any]] = []
-    for keys, sums in _keyed_sums(total, plan):
+    for keys, sums in _keyed_sums(total, streamed.plan):
         if len(keys) > 2:
             continue
         n, right = int(sums.rows.sum()), int(sums.rows[1].sum())
@@ -191,4 +210,7 @@ def sums_coverage(
         models.append({"model": name, "method": "", "n": 0, "questions": 0, "accuracy": None})
     models = [entry for entry in models if only is None or entry["model"] in only]
     kept = sum(int(entry["n"]) for entry in models)
-    return coverage_document(models, rows=kept, rows_read=total.rows)
+    found = coverage_document(models, rows=kept, rows_read=total.rows)
+    if streamed.reading.sentence is not None:
+        found["warnings"].append(reading_note(streamed.reading.sentence))
+    return found

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from calibrant.core.arrays import Array
+from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.core.registry import did_you_mean
-from calibrant.records.batches import Columns, named_columns, opened_file, parquet_files
+from calibrant.records.batches import (
+    Columns,
+    named_columns,
+    number_array,
+    opened_file,
+    parquet_files,
+    read_part,
+    table_parts,
+)
 from calibrant.records.formats import file_format, is_url
+from calibrant.records.guesses import require_column, resolve_roles
 from calibrant.records.part_sums import SumPlan
+from calibrant.records.reading import FRACTION, PERCENT, Reading
 from calibrant.stats.sums.mergeable import cell_grid
 
 
@@ -24,6 +39,7 @@ class Streamed:
     source: str
     plan: SumPlan
     question: str | None
+    reading: Reading
 
 
 @contextmanager
@@ -59,8 +75,8 @@ def sum_plan(
     *,
     bins: int,
     by: tuple[str, ...],
-    percent: bool,
-    drop: bool,
+    scale: str | None,
+    on_invalid: str | None,
     columns: Mapping[str, str | None],
 ) -> Streamed:
     """Find the columns of a table and return what is to be summed.
@@ -72,49 +88,69 @@ def sum_plan(
     """
     files = parquet_files(source)
     names = named_columns(files, source)
-    wanted = columns["confidence"] or "confidence"
-    chosen = (wanted,) if wanted in names else tuple(part.strip() for part in wanted.split(","))
-    for name in chosen:
-        _required("confidence", name, names, source)
+    asked = {**columns, "question_id": columns["question"]}
+    with error_source(source):
+        roles = resolve_roles(names, None, asked, partial(_peeked, source))
     for name in by:
-        _required("by", name, names, source)
+        require_column(name, names, source, role="by")
     if "weights" in names:
         raise InputError(
             "the table has a column 'weights', which a streamed audit cannot use",
             source=source,
             hint=Hint("leave out {engine} to work in memory, or rename the column"),
         )
-    model, method = (_optional(role, columns[role], names, source) for role in ("model", "method"))
-    question, answer = (
-        _optional(role, columns[short], names, source)
-        for role, short in (("question_id", "question"), ("answer", "answer"))
+    model, method, question, answer = (
+        ",".join(roles[role]) or None for role in ("model", "method", "question_id", "answer")
     )
     labels = tuple(dict.fromkeys(name for name in (model, method, *by) if name is not None))
     read = Columns(
-        chosen,
-        _required("correct", columns["correct"], names, source),
+        tuple(roles["confidence"]),
+        roles["correct"][0],
         labels,
         None if answer is None or _never_null(answer, files) else answer,
     )
-    plan = SumPlan(read, cell_grid(bins), model, method, by, percent, drop)
-    return Streamed(source, plan, question)
+    guessed = scale is None and _in_percent(source, read)
+    plan = SumPlan(
+        read,
+        cell_grid(bins),
+        model,
+        method,
+        by,
+        guessed or scale == PERCENT,
+        on_invalid or "missing",
+    )
+    told = {role: ",".join(found) for role, found in roles.columns.items() if found}
+    written = PERCENT if plan.percent else FRACTION
+    ways = (*roles.guessed, *(["scale"] if guessed else []))
+    return Streamed(source, plan, question, Reading(told, ways, written, same=roles.same))
 
 
-def _required(role: str, name: str | None, names: list[str], source: str) -> str:
-    wanted = name or role
-    if wanted not in names:
-        raise InputError(
-            f"there is no column {wanted!r} for {role}",
-            source=source,
-            hint=did_you_mean(wanted, names),
-        )
-    return wanted
+def _peeked(source: str, names: Sequence[str]) -> Any:
+    """Read some columns of a table whose names leave a doubt."""
+    from calibrant.records.tables import read_table
+
+    return read_table(source, columns=list(names))
 
 
-def _optional(role: str, name: str | None, names: list[str], source: str) -> str | None:
-    if name is not None:
-        return _required(role, name, names, source)
-    return role if role in names else None
+def _in_percent(source: str, columns: Columns) -> bool:
+    """Return whether the confidences are percentages, by the first rows that have some."""
+    for part in table_parts(source, columns)[:1]:
+        for batch in read_part(part, columns):
+            for name in columns.confidence:
+                values = number_array(batch.confidence[name])
+                if values.dtype.kind in "iuf" and np.nanmax(values, initial=0.0) > 1:
+                    return _looks_like_percent(values)
+            return False
+    return False
+
+
+def _looks_like_percent(values: Array) -> bool:
+    import polars as pl
+
+    from calibrant.records.cells import read_confidence
+
+    table = pl.DataFrame({"confidence": values.astype(float), "model": "", "method": ""})
+    return read_confidence(table, None, ()).scale == PERCENT
 
 
 def _never_null(column: str, files: list[str]) -> bool:

@@ -69,7 +69,7 @@ def aligned_answers(
     price: Mapping[str, float] | None,
     cost: str | None,
     embed: str | None = None,
-    on_invalid: str = "error",
+    on_invalid: str | None = None,
 ) -> tuple[Answers, dict[str, int]]:
     """Return the answers of `models` to the questions that all of them have.
 
@@ -101,11 +101,11 @@ def aligned_answers(
     for part in parts[1:]:
         shared = shared.join(part.select("question_id"), on="question_id", how="semi")
     asked = frame.filter(pl.col("model").is_in(list(models)))["question_id"].n_unique()
-    if shared.height < asked and on_invalid != "drop":
+    if shared.height < asked and on_invalid == "error":
         raise InputError(
             f"{asked - shared.height} of {asked} questions are not answered by all models",
             hint=Hint(
-                "use {on_invalid} to leave them out and have them counted", on_invalid="drop"
+                "use {on_invalid} to leave them out and have them counted", on_invalid="missing"
             ),
         )
     if shared.height == 0:

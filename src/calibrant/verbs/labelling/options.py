@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypedDict
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -13,17 +13,12 @@ from calibrant.inputs.labelled.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.verbs._options import (
-    AnswerColumn,
+    TABLE,
     Bins,
-    ConfidenceColumn,
-    CorrectColumn,
     Judge,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
     Peers,
-    QuestionColumn,
     Seed,
+    TableOptions,
 )
 from calibrant.verbs.labelling.document import label_document
 
@@ -77,18 +72,11 @@ Existing: TypeAlias = Annotated[
 ]
 
 
-class StoreOptions(TypedDict, total=False):
-    """Options of every command of `label`: where labels are kept, what the columns mean."""
+class StoreOptions(TableOptions, total=False):
+    """Options of every command of `label`: where labels are kept, how the table is read."""
 
     existing: Existing
     labels: Store
-    confidence: ConfidenceColumn
-    correct: CorrectColumn
-    model: ModelColumn
-    method: MethodColumn
-    question: QuestionColumn
-    answer: AnswerColumn
-    on_invalid: OnInvalid
 
 
 class PoolOptions(StoreOptions, total=False):
@@ -121,15 +109,9 @@ class ServeOptions(DrawOptions, GoalOptions, total=False):
 
 
 DEFAULTS: ServeOptions = {
+    **TABLE,
     "existing": "ignore",
     "labels": None,
-    "confidence": None,
-    "correct": None,
-    "model": None,
-    "method": None,
-    "question": None,
-    "answer": None,
-    "on_invalid": "error",
     "judge": None,
     "peers": False,
     "bins": 15,
@@ -141,7 +123,6 @@ DEFAULTS: ServeOptions = {
     "threshold": None,
     "budget": None,
 }
-_COLUMNS = ("confidence", "correct", "model", "method", "question", "answer", "on_invalid")
 
 
 def goals_of(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,9 +169,9 @@ def open_task(
         Whether to make a store where there is none.
     """
     head = document_head("label", table, seed=options.get("seed"))
-    columns = {name: options[name] for name in _COLUMNS}
+    columns = {name: options[name] for name in TABLE}
     own = {name: options[name] for name in options if name in DEFAULTS}
-    for name in (*_COLUMNS, "precision", "threshold", "budget"):
+    for name in (*TABLE, "precision", "threshold", "budget"):
         own.pop(name, None)
     work = open_pool(table, columns=columns, wave=wave, create=create, **own)
     return OpenTask(work, head, columns, goals_of(options))

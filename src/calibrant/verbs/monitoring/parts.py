@@ -41,6 +41,11 @@ class PartCounts:
         if scores.reading not in self._readings:
             self._readings.append(scores.reading)
 
+    @property
+    def reading(self) -> Reading:
+        """How the parts were read."""
+        return joined_readings(self._readings)
+
     def warnings(self) -> list[dict[str, Any]]:
         """Return what a reader has to know before the watch's own words."""
         lost = sum(self.dropped.values())
@@ -50,6 +55,6 @@ class PartCounts:
             *reading_warnings(
                 weightless=self._weightless,
                 weights_unused=len(self._weights) > 1,
-                reading=joined_readings(self._readings),
+                reading=self.reading,
             ),
         ]

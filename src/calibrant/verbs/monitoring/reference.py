@@ -29,7 +29,7 @@ def read_baselines(baseline: Any, columns: dict[str, Any]) -> dict[tuple[str, st
     if store is not None:
         frame = OpenLabels(baseline, store).labelled(columns)[1]
     else:
-        scores = load_scores(baseline, repeats=True, labels="optional", **columns)
+        scores = load_scores(baseline, labels="optional", **columns)
         frame, named = scores.frame, "question_id" not in scores.assumed
         _require_outcomes(frame)
     found = {}

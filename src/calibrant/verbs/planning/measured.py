@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from calibrant.claims.margins import ERROR_MARGIN
 from calibrant.claims.significance import adjust_p_values, block_tests
@@ -21,7 +20,6 @@ from calibrant.inputs.opened.door import open_input
 from calibrant.planning import self_evaluation, temperature_error, verification_block
 from calibrant.planning.published import enough_bins
 from calibrant.records import ScoreBlock, Scores, load_scores
-from calibrant.records.tables import column_names, scan_table
 
 # Bins of the ECE that the verification block speaks of.
 _BINS = 15
@@ -42,20 +40,12 @@ def pool_and_labels(
         return _opened(opened.given, columns, by), load_scores(opened.compared(columns)[0])
     if isinstance(opened, OpenLabels):
         return _opened(opened.given, columns, by), opened.labelled_scores(columns)
-    table = _opened(opened.probabilities_table(), columns, by)
+    table = _opened(*opened.probabilities_table(columns), by)
     return table, table
 
 
-def _opened(source: Any, columns: dict[str, Any], by: Sequence[str]) -> Scores:
+def _opened(source: Any, columns: Mapping[str, Any], by: Sequence[str]) -> Scores:
     """Read a pool; a missing outcome column means that nothing is labelled yet."""
-    outcome = columns["correct"] or "correct"
-    several = isinstance(source, list | tuple) and len(source) > 1
-    if not several:
-        source = source[0] if isinstance(source, list | tuple) else source
-        named = [columns[role] for role in ("model", "method", "question") if columns[role]]
-        table = scan_table(source, names=named, groups=by)
-        if outcome not in column_names(table, source):
-            source = table.with_columns(pl.lit(None, dtype=pl.Float64).alias(outcome))
     return load_scores(source, labels="optional", by=by, **columns)
 
 
