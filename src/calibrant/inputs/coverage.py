@@ -116,8 +116,9 @@ def reading_warnings(
         found.append(likely_weights_warning(likely_weights))
     if paired:
         found.append(paired_warning())
-    if reading is not None and reading.sentence is not None:
-        found.append(reading_note(reading.sentence))
+    for text in () if reading is None else (reading.sentence, reading.repeats):
+        if text is not None:
+            found.append(reading_note(text))
     return found
 
 

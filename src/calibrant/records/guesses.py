@@ -40,6 +40,8 @@ _PERHAPS: dict[str, tuple[str, ...]] = {
         "exactmatch em evaluation rating isok valid",
     }.items()
 }
+# Texts that stand for their question where there is no id.
+_QUESTION_TEXTS = ("question", "questiontext", "prompt", "query", "frage", "pregunta", "problem")
 # A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
 _NEVER = ("weights", "cluster", "answer", "method")
 
@@ -73,6 +75,17 @@ def usual_columns(role: str, names: Sequence[str]) -> list[str]:
         for name in names
         if (bare := _bare(name)) in usual or (role == "confidence" and role in bare)
     ]
+
+
+def question_text(names: Sequence[str]) -> str | None:
+    """Return the column with the texts of the questions, or None.
+
+    Examples
+    --------
+    >>> question_text(["Prompt", "confidence", "correct"])
+    'Prompt'
+    """
+    return next((name for name in names if _bare(name) in _QUESTION_TEXTS), None)
 
 
 def guessed_column(role: str, names: Sequence[str]) -> str | None:

@@ -82,6 +82,11 @@ _ALL = (
         "there is no answer: a question that was not attempted is not a wrong answer",
         _DROP,
     ),
+    Rule(
+        "repeated_row",
+        "the row stands in the table several times and counts once",
+        Hint("if they are different questions, name their ids with {question}"),
+    ),
     Rule("weights_not_number", "the weight must be a number", _DROP),
     Rule("weights_invalid", "the weight must be finite and not negative", _DROP),
     Rule(

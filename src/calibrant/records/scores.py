@@ -14,9 +14,17 @@ from calibrant.core.errors import InputError
 from calibrant.records.cells import read_confidence, read_number, read_outcome
 from calibrant.records.columns import joined_id, with_fields
 from calibrant.records.file_models import models_by_file
-from calibrant.records.guesses import ROLES, Roles, guessed_column, require_column, resolve_roles
+from calibrant.records.guesses import (
+    ROLES,
+    Roles,
+    guessed_column,
+    question_text,
+    require_column,
+    resolve_roles,
+)
 from calibrant.records.part_sums import FEW_UNGRADED
 from calibrant.records.reading import Reading
+from calibrant.records.repeated import counted_once, rows_per_text
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import MISSING, PERCENTAGES, UNSCORED, broken_rule, rule_checks
 from calibrant.records.scored.several import joined_scores, named_model
@@ -126,10 +134,21 @@ leave such rows out and have them counted
             lambda some: collect(lazy.select(some), source),
             optional=() if labels == "required" else ("correct",),
         )
+        text = None if roles["question_id"] else question_text(names)
+        if text is not None:
+            roles.columns["question_id"] = [text]
         frame = collect(_select(lazy, names, roles, features, name), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
+        several = 1.0 if text is None else rows_per_text(frame)
+        if several is None:
+            frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
+            roles.columns["question_id"] = []
         frame, reading = _typed(frame, roles, scale, right, non_probability)
+    if several is not None and several > 1:
+        repeats = True
+        told = f"Rows with the same {text} are repeated answers to one question."
+        reading = replace(reading, repeats=told)
     checks = rule_checks(
         non_probability=frozenset(non_probability),
         graded=graded,
@@ -146,7 +165,9 @@ leave such rows out and have them counted
     assumed = tuple(role for role in ("question_id", "model", "method") if not roles[role])
     unused = [column for column in names if column not in (*(features or ()), *by)]
     likely = None if roles["weights"] else guessed_column("weights", unused)
-    return replace(checked, assumed=assumed, reading=reading, likely_weights=likely)
+    found = replace(checked, assumed=assumed, reading=reading, likely_weights=likely)
+    plain = not (roles["question_id"] or roles["weights"] or cluster or repeats)
+    return counted_once(found) if plain and labels == "required" else found
 
 
 def _load_many(sources: Sequence[Any], options: Mapping[str, Any]) -> Scores:
