@@ -240,13 +240,22 @@ def test_an_option_whose_value_was_forgotten_does_not_take_the_next_option():
 
 
 @pytest.mark.parametrize("words", ["audit", "compare", "groups", "decide", "plan", "monitor"])
-def test_percentages_lead_to_what_every_verb_can_do(words, tmp_path):
+def test_some_percentages_among_fractions_lead_to_what_every_verb_can_do(words, tmp_path):
     path = tmp_path / "percent.csv"
-    pl.DataFrame({"confidence": [84, 60, 91] * 50, "correct": [1, 0, 1] * 50}).write_csv(path)
-    more = {"decide": ["--max-error", "0.1"], "plan": ["--claim", "ece<0.1"]}.get(words, [])
+    table = {
+        "confidence": [84.0, 0.6, 91.0] * 50,
+        "correct": [1, 0, 1] * 50,
+        "topic": ["a", "b"] * 75,
+    }
+    pl.DataFrame(table).write_csv(path)
+    more = {
+        "decide": ["--max-error", "0.1"],
+        "plan": ["--claim", "ece<0.1"],
+        "groups": ["--features", "topic"],
+    }.get(words, [])
     error = run(app, [words, str(path), *more]).exception
     error.for_shell()
-    assert "divide it by 100, or use --scale percent with audit and compare" in str(error)
+    assert "use --scale percent; if some are faults, use --on-invalid drop" in str(error)
 
 
 @pytest.mark.parametrize("words", ["audit", "compare", "groups", "decide", "plan"])
@@ -255,10 +264,14 @@ def test_repeated_questions_lead_to_what_every_verb_can_do(words, tmp_path):
     ids, prompts = [*range(80)] * 2, ["a"] * 80 + ["b"] * 80
     table = {"question_id": ids, "prompt": prompts, "confidence": [0.5, 0.8] * 80}
     pl.DataFrame({**table, "correct": [0, 1] * 80}).write_csv(path)
-    more = {"decide": ["--max-error", "0.5"], "plan": ["--claim", "ece<0.1"]}.get(words, [])
+    more = {
+        "decide": ["--max-error", "0.5"],
+        "plan": ["--claim", "ece<0.1"],
+        "groups": ["--features", "prompt"],
+    }.get(words, [])
     error = run(app, [words, str(path), *more]).exception
     error.for_shell()
-    assert "(--question id,prompt); if the rows are repeated answers to one question, audit" in str(
+    assert "(--question id,prompt); if the rows are repeated answers to one question, use" in str(
         error
     )
     named = [words, str(path), *more, "--question", "question_id,prompt"]

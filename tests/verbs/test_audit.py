@@ -193,12 +193,14 @@ def test_degenerate_data_give_an_exact_answer_or_say_undefined(case):
         ("", "empty"),
         ("confidence,correct\n", "no rows"),
         ("confidence,correct\nhigh,1\n", "row 1: the confidence must be a number"),
-        ("confidence,correct\n85%,1\n", "(confidence = '85%')"),
-        ("confidence;correct\n0,85;1\n", "(confidence = '0,85')"),
-        ("confidence,correct\n0.5,right\n", "(correct = 'right')"),
+        ("confidence;correct\n0,8.5;1\n", "(confidence = '0,8.5')"),
+        ("confidence,correct\n0.5,perhaps\n", "(correct = 'perhaps')"),
         ("confidence,verdict_of_mine\n0.5,1\n", "without labels"),
-        ("confidence,mine\n0.5,1\n", "column with --correct (there are: confidence, mine)"),
-        ("confidenc,correct\n0.5,1\n", "did you mean 'confidenc'"),
+        ("confidence,mine\n0.5,1\n", "is it --correct mine?"),
+        (
+            "confidenc,correct\n0.5,1\n",
+            "there are grades (correct), but there is no column 'confidence'",
+        ),
     ],
 )
 def test_bad_files_give_exit_code_2_and_a_message(content, words, tmp_path):
@@ -297,7 +299,7 @@ def test_calibrators_that_need_a_confidence_refuse_a_score_by_name(name):
 
 def test_minus_one_among_confidences_stays_a_refusal():
     with pytest.raises(InputError, match="usually codes a refusal"):
-        cal.audit([0.9, 0.6, -1.0, 0.4], [1, 0, 1, 0], recalibrate="platt")
+        cal.audit([0.9, 0.6, -1.0, 0.4], [1, 0, 1, 0], recalibrate="platt", on_invalid="error")
 
 
 def test_an_unknown_calibrator_is_named():
@@ -315,7 +317,7 @@ def test_only_methods_with_scores_outside_are_taken_as_scores():
         "correct": [*right, *right],
     }
     with pytest.raises(InputError, match="usually codes a refusal"):
-        cal.audit(table, recalibrate="platt")
-    kept = cal.audit(table, recalibrate="platt", on_invalid="drop", resamples=20)
+        cal.audit(table, recalibrate="platt", on_invalid="error")
+    kept = cal.audit(table, recalibrate="platt", resamples=20)
     assert kept["dropped"] == {"confidence_minus_one": 1}
     assert [entry["n"] for entry in kept["results"]] == [200, 199]

@@ -243,9 +243,9 @@ def test_a_comparison_says_how_it_was_made(tmp_path):
         "margin": 0.05,
         "models": ["b", "a"],
         "by": [],
-        "on_invalid": "error",
+        "repeats": False,
+        "on_invalid": "missing",
         "graded": False,
-        "scale": "fraction",
         "columns": {"method": "method"},
     }
     assert document["seed"] == 4

@@ -6,8 +6,6 @@ number without labels is wrong for one of them (The Verification Tax, theorem 7)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,10 +14,6 @@ from calibrant.core.errors import UnavailableError
 from calibrant.core.hints import Hint
 
 NO_LABELS_REASON = "without labels nobody can tell whether the confidence is right"
-# Names under which tables hold several sampled answers to a question.
-_SAMPLED = frozenset(
-    {"samples", "answers", "generations", "responses", "draws", "completions", "outputs"}
-)
 NO_LABELS_HINT = Hint(
     "label a small batch: `{next}`, fill the column `correct`, then `{add}`",
     next=Call("label next", "TABLE", out="batch.csv"),
@@ -27,9 +21,7 @@ NO_LABELS_HINT = Hint(
 )
 
 
-def require_labels(
-    correct: ArrayLike | None, *, source: str | None = None, columns: Sequence[str] = ()
-) -> None:
+def require_labels(correct: ArrayLike | None, *, source: str | None = None) -> None:
     """Refuse an input that has not a single label, with the reason and the next step.
 
     Parameters
@@ -38,8 +30,6 @@ def require_labels(
         The outcomes, or None where there is no column of them.
     source
         What the message calls the input.
-    columns
-        The columns that are there: one of them may hold the outcomes under another name.
 
     Examples
     --------
@@ -53,28 +43,4 @@ def require_labels(
         values = np.asarray(correct, dtype=np.float64)
         if np.isfinite(values).any():
             return
-    sampled = next((name for name in columns if name.lower() in _SAMPLED), None)
-    if sampled is not None:
-        raise UnavailableError(
-            f"there is no column 'correct', and {NO_LABELS_REASON}",
-            source=source,
-            hint=Hint(
-                "if {0} holds sampled answers, have them graded: {samples} and {reference} with "
-                "the column of right answers (there are: {1})",
-                repr(sampled),
-                ", ".join(columns),
-                samples=sampled,
-            ),
-        )
-    if columns:
-        raise UnavailableError(
-            f"there is no column 'correct', and {NO_LABELS_REASON}",
-            source=source,
-            hint=Hint(
-                "name that column with {correct} (there are: {0}); without one, label a batch: "
-                "`{next}`",
-                ", ".join(columns),
-                next=Call("label next", "TABLE", out="batch.csv"),
-            ),
-        )
     raise UnavailableError(NO_LABELS_REASON, source=source, hint=NO_LABELS_HINT)

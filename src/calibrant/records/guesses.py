@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.core.errors import InputError
-from calibrant.core.hints import Hint
+from calibrant.core.errors import InputError, UnavailableError
+from calibrant.core.hints import Call, Hint
 from calibrant.core.registry import did_you_mean
 
 LISTS = ("confidence", "question_id")
@@ -42,6 +42,10 @@ _PERHAPS: dict[str, tuple[str, ...]] = {
 }
 # Texts that stand for their question where there is no id.
 _QUESTION_TEXTS = ("question", "questiontext", "prompt", "query", "frage", "pregunta", "problem")
+# Names under which tables hold several sampled answers to a question.
+_SAMPLED = frozenset(
+    {"samples", "answers", "generations", "responses", "draws", "completions", "outputs"}
+)
 # A weight may be that of a parcel, a cluster a number of another method: somebody has to say so.
 _NEVER = ("weights", "cluster", "answer", "method")
 
@@ -247,21 +251,44 @@ def _refusal(
 ) -> InputError:
     """Say which of the two is missing, and what may help."""
     role = missing[0]
-    if len(missing) == 2:
-        rule = "there is neither a confidence nor an outcome here"
+    other = [name for part in _REQUIRED if part != role for name in columns[part]]
+    if not other:
+        rule = "there is neither a confidence nor an outcome here: no column 'confidence'"
     elif role == "confidence":
-        rule = f"there are grades ({columns['correct'][0]}), but there is no column 'confidence'"
+        rule = f"there are grades ({other[0]}), but there is no column 'confidence'"
     else:
-        rule = f"there is a confidence ({columns['confidence'][0]}), but no column 'correct'"
+        rule = (
+            f"there is a confidence ({other[0]}), but no column 'correct': without labels nobody "
+            "can tell whether the confidence is right"
+        )
     taken = [name for found in columns.values() for name in found]
-    likely = [] if peek is None else _agreeing(role, [n for n in names if n not in taken], peek)
-    alike = [name for name in names if role in name.lower()]
-    found = (alike or likely)[:4]
-    if not found:
-        near = Hint("name it with {" + role + "}; {0}", did_you_mean(role, names))
-        return InputError(rule, source=source, hint=near)
-    ways = [Hint("{" + role + "}", **{role: name}) for name in found]
-    if len(found) > 1 and role in LISTS:
-        ways.append(Hint("all of them, {" + role + "}", **{role: ",".join(found)}))
-    text = " or ".join(f"{{{place}}}" for place in range(len(ways)))
-    return InputError(rule, source=source, hint=Hint(f"is it {text}?", *ways))
+    free = [name for name in names if name not in taken]
+    alike = [name for name in free if role in name.lower()]
+    found = (alike or (_agreeing(role, free, peek) if peek is not None else []))[:4]
+    kind = InputError if role == "confidence" else UnavailableError
+    return kind(rule, source=source, hint=_way_out(role, found, names))
+
+
+def _way_out(role: str, found: Sequence[str], names: list[str]) -> Hint:
+    sampled = next((name for name in names if name.lower() in _SAMPLED), None)
+    if found:
+        ways = [Hint("{" + role + "}", **{role: name}) for name in found]
+        if len(found) > 1 and role in LISTS:
+            ways.append(Hint("all of them, {" + role + "}", **{role: ",".join(found)}))
+        text = " or ".join(f"{{{place}}}" for place in range(len(ways)))
+        return Hint(f"is it {text}?", *ways)
+    if sampled is not None:
+        return Hint(
+            "if {0} holds sampled answers, have them graded: {samples} and {reference} with the "
+            "column of right answers (there are: {1})",
+            repr(sampled),
+            ", ".join(names),
+            samples=sampled,
+        )
+    if role == "confidence":
+        return Hint("name it with {confidence}; {0}", did_you_mean(role, names))
+    return Hint(
+        "name that column with {correct} (there are: {0}); without one, label a batch: `{next}`",
+        ", ".join(names),
+        next=Call("label next", "TABLE", out="batch.csv"),
+    )

@@ -71,7 +71,7 @@ def find_repeats(confidence: Array, correct: Array) -> Repeats | None:
 
 
 def _by_chance(different: int) -> float:
-    return sum(times ** -float(different) for times in range(2, _MOST_TIMES))
+    return math.fsum(float(times) ** -different for times in range(2, _MOST_TIMES))
 
 
 def _has_twins(values: Array, correct: Array) -> bool:

@@ -171,8 +171,6 @@ class OpenTables(Opened):
                 "correct" if "correct" in names else guessed_column("correct", names)
             )
             if column is None or column not in names:
-                if correct is None:
-                    require_labels(None, source=source_name(source), columns=names)
                 continue
             # Both questions stop at the first row that answers them.
             some_row = collect(table.select(column).head(1), source).height > 0
