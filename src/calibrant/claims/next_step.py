@@ -158,8 +158,7 @@ def _ways(settings: Document) -> dict[str, Any]:
     """Return how a table was read, other than by default; a study or a log has its own rules."""
     if settings.get("whole_record"):
         return {}
-    found = {name: settings.get(name) or None for name in ("graded", "repeats")}
-    found["scale"] = "percent" if settings.get("scale") == "percent" else None
+    found = {name: settings.get(name) or None for name in ("graded", "repeats", "scale", "right")}
     found["recalibrate"] = settings.get("recalibrate") if settings.get("raw_scores") else None
     return {name: value for name, value in found.items() if value is not None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -14,42 +14,28 @@ from calibrant.core.error_source import error_source
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.coverage import row_coverage
-from calibrant.inputs.features import scores_source
+from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.settings import table_settings
 from calibrant.mending import Mend, MendMap
 from calibrant.mending.mend_map import save_maps
-from calibrant.records import ScoreBlock, load_scores
+from calibrant.records import ScoreBlock
 from calibrant.report.typed import MendResult
-from calibrant.verbs._options import (
-    ConfidenceColumn,
-    CorrectColumn,
-    MethodColumn,
-    ModelColumn,
-    OnInvalid,
-    QuestionColumn,
-    ScoresData,
-    Seed,
-)
+from calibrant.verbs._options import TABLE, ScoresData, Seed, TableOptions
 
 _VALUES = 12
 
 
-@verb(example="calibrant mend scores.csv --save mend.json")
+@verb(example="calibrant mend scores.csv --save mend.json", shared=TABLE)
 def mend(
     data: ScoresData,
     *,
-    confidence: ConfidenceColumn = None,
-    correct: CorrectColumn = None,
-    model: ModelColumn = None,
-    method: MethodColumn = None,
-    question: QuestionColumn = None,
-    on_invalid: OnInvalid = "error",
     save: Annotated[
         str | Path | None,
         Option("Write the map as JSON.", metavar="PATH", group=OUTPUT, place="write"),
     ] = None,
     seed: Seed = 0,
+    **table: Unpack[TableOptions],
 ) -> MendResult:
     """Learn what stated confidences mean, and promise how far off that is.
 
@@ -57,15 +43,13 @@ def mend(
     ----------
     data
         Path, study folder or dataframe with graded answers.
-    confidence, correct, model, method, question
-        Column names, as for `audit`. Rows of one question count as one label as far as they are
-        right and wrong together.
-    on_invalid
-        ``"error"``, or ``"drop"`` to leave out rows that break a rule.
     save
         Where to write the map; `calibrant.load_mend` reads it.
     seed
         Seed of the folds and of the draws behind the promise.
+    **table
+        How the table is read, see `calibrant.records.load_scores`. Rows of one question count as
+        one label as far as they are right and wrong together.
 
     Returns
     -------
@@ -81,12 +65,9 @@ def mend(
     >>> found["results"][0]["verdict"], found["claims"][1]["outcome"]
     ('mended', 'shown')
     """
-    columns: dict[str, Any] = {"confidence": confidence, "correct": correct, "model": model}
-    columns |= {"method": method, "question": question}
-    settings = table_settings({"on_invalid": on_invalid, **columns})
-    head = document_head("mend", data, seed=seed, settings=settings)
+    head = document_head("mend", data, seed=seed, settings=table_settings(table))
     with error_source(head["source"]):
-        scores = load_scores(scores_source(data), **columns, on_invalid=on_invalid)
+        scores = read_scores(data, table)
         blocks = list(scores.blocks())
         maps = [_fitted(block, head, seed) for block in blocks]
     if save is not None:
@@ -103,6 +84,7 @@ def mend(
     return MendResult(
         {
             **head,
+            "reading": scores.reading.to_dict(),
             "dropped": dict(scores.dropped),
             "data": covered,
             "results": results,
