@@ -32,7 +32,7 @@ UNUSED = (
     "calibrant.metrics.named",
     "calibrant.metrics.recalibration",
     "calibrant.metrics.semantic",
-    "calibrant.metrics.streamed",
+    "calibrant.metrics.cell_block",
     "calibrant.planning.labelling",
     "calibrant.planning.watching",
     "calibrant.records.batches",

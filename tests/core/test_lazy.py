@@ -81,7 +81,7 @@ def test_unknown_name_is_an_attribute_error_that_imports_report():
     ("loaded", "spared"),
     [
         ("calibrant.cli.main", ["numpy", "scipy", "pyarrow", "polars", "rich.console"]),
-        ("calibrant.metrics.streamed", ["scipy.fft", "scipy.optimize", "scipy.sparse", "polars"]),
+        ("calibrant.metrics.cell_block", ["scipy.fft", "scipy.optimize", "scipy.sparse", "polars"]),
         ("calibrant.verbs.audit", ["scipy", "polars", "calibrant.metrics.semantic"]),
         ("calibrant.metrics", ["calibrant.metrics.semantic", "calibrant.metrics.calibrators"]),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.core.errors import InputError
 from calibrant.metrics import auprc, aurc, auroc, brier, ece, log_loss, smooth_ece
-from calibrant.metrics.streamed import CellBlock
+from calibrant.metrics.cell_block import CellBlock
 from calibrant.stats.binning import edge_index, width_edges
 from calibrant.stats.sums.cell_table import SumTable
 from calibrant.stats.sums.mergeable import MOST_BLOCKS, CellSums, cell_grid
@@ -137,7 +137,7 @@ def test_values_are_those_of_the_rows_within_the_stated_error(power, form):
         "aurc": aurc,
     }
     for name, function in functions.items():
-        difference = abs(found.estimate(name).value - function(confidence, correct))
+        difference = abs(found.estimate(METRICS[name]).value - function(confidence, correct))
         assert difference <= errors[name] + 1e-14, name
         assert errors[name] < 1e-4, name
 
@@ -149,8 +149,8 @@ def test_round_confidences_lose_nothing():
     found = block(confidence, correct, bins=10)
     errors = found.errors
     assert errors["auroc"] == errors["auprc"] == errors["aurc"] == 0.0
-    assert found.estimate("auroc").value == pytest.approx(auroc(confidence, correct), abs=1e-14)
-    assert found.estimate("ece").value == pytest.approx(
+    assert found.estimate(METRICS["auroc"]).value == pytest.approx(auroc(confidence, correct), abs=1e-14)
+    assert found.estimate(METRICS["ece"]).value == pytest.approx(
         ece(confidence, correct, bins=10), abs=1e-14
     )
 
@@ -161,7 +161,7 @@ def test_two_values_in_one_cell_are_not_taken_for_one():
     correct = np.array([0, 1] * 50)
     found = block(confidence, correct)
     assert auroc(confidence, correct) == 1.0
-    assert found.estimate("auroc").value == 0.5
+    assert found.estimate(METRICS["auroc"]).value == 0.5
     assert found.errors["auroc"] == 0.5
 
 
@@ -169,11 +169,11 @@ def test_nearly_certain_errors_cost_what_they_cost():
     confidence = np.array([1e-9, 1e-7, 1 - 1e-8, 0.5, 0.7, 3e-6] * 10)
     correct = np.array([1, 1, 0, 1, 0, 1] * 10)
     found = block(confidence, correct)
-    assert found.estimate("log_loss").value == pytest.approx(
+    assert found.estimate(METRICS["log_loss"]).value == pytest.approx(
         log_loss(confidence, correct), abs=1e-6
     )
     certain = block(np.array([0.0, 1.0, 0.5]), np.array([1, 1, 0]))
-    assert certain.estimate("log_loss").value == np.inf
+    assert certain.estimate(METRICS["log_loss"]).value == np.inf
 
 
 def test_a_confidence_of_one_has_its_own_cell_and_joins_the_last_bin():

@@ -16,8 +16,8 @@ from calibrant.stats.few.draws import Stream
 from calibrant.stats.multiplicity import holm
 
 if TYPE_CHECKING:
+    from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
-    from calibrant.metrics.streamed import CellBlock
 
 CONTROL = "holm"
 _NOTHING_TESTED = {"expected_ece": None, "high_ece": None, "p_value": None, "simulations": 0}

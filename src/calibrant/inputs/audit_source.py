@@ -14,8 +14,8 @@ from calibrant.core.rng import named_stream
 from calibrant.stats.few.draws import FEW_ROWS, CommonDraws, Stream
 
 if TYPE_CHECKING:
+    from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
-    from calibrant.metrics.streamed import CellBlock
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from calibrant.metrics.debiased import ece_debiased as ece_debiased
     from calibrant.metrics.discrimination import auprc as auprc
     from calibrant.metrics.discrimination import auroc as auroc
-    from calibrant.metrics.estimates import DEFAULT as DEFAULT
-    from calibrant.metrics.estimates import PROBABILITY_METRICS as PROBABILITY_METRICS
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
     from calibrant.metrics.estimators.classifier import CalibratedClassifier as CalibratedClassifier
     from calibrant.metrics.estimators.display import ReliabilityDisplay as ReliabilityDisplay
@@ -50,7 +48,8 @@ if TYPE_CHECKING:
     from calibrant.metrics.recalibration import CALIBRATORS as CALIBRATORS
     from calibrant.metrics.recalibration import calibrator_from_dict as calibrator_from_dict
     from calibrant.metrics.recalibration import cross_fitted as cross_fitted
-    from calibrant.metrics.resampling import METRICS as METRICS
+    from calibrant.metrics.registry import METRICS as METRICS
+    from calibrant.metrics.registry import audited as audited
     from calibrant.metrics.resampling import bootstrap_distribution as bootstrap_distribution
     from calibrant.metrics.resampling import bootstrap_interval as bootstrap_interval
     from calibrant.metrics.resampling import paired_gap as paired_gap

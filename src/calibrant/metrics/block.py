@@ -1,96 +1,134 @@
-"""One block of rows and all its metrics with intervals."""
+"""One block of rows and what its metrics share, computed once, when first needed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from calibrant.core import Estimate
-from calibrant.core.arrays import Floats
-from calibrant.metrics.block_data import SMOOTH_METRICS, BlockData
-from calibrant.metrics.corp_interval import dsc_influence
-from calibrant.metrics.inputs import undefined
-from calibrant.metrics.scoring import log_loss_rows
+from calibrant.core.arrays import Array, Floats
+from calibrant.core.estimate import Estimate
+from calibrant.metrics.corp import Corp, corp_from_sums
+from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
+from calibrant.metrics.debiased import matched_error
+from calibrant.metrics.gaps.intervals import GapIntervals, gap_intervals, half_highs
+from calibrant.metrics.gaps.mean_gap import gap_of_means
+from calibrant.metrics.gaps.model import GapModel, gap_model
+from calibrant.metrics.inputs import Checked, check, is_graded, undefined
+from calibrant.metrics.metric import Ends, Family, Metric, RowLoss
+from calibrant.metrics.smoothed.interval import smooth_intervals
+from calibrant.metrics.smoothed.places import SmoothTask
+from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
-from calibrant.stats.intervals import (
-    area_interval,
-    logit_interval,
-    skewed_interval,
-    student_share,
-    wald_interval,
-    wilson_ends,
+from calibrant.stats.few.draws import Stream
+from calibrant.stats.intervals import student_share, unseen_share, wilson_ends
+from calibrant.stats.isotonic import DistinctSums, isotonic_fit
+from calibrant.stats.units import (
+    MOST_SHARE,
+    UnitInfluence,
+    Units,
+    unequal_ratio,
+    unit_codes,
+    unit_sums,
 )
 
-__all__ = ["SMOOTH_METRICS", "MetricBlock"]
+_RANKING = {
+    "auroc": ranking.area_under_curve,
+    "auprc": ranking.average_precision,
+    "aurc": ranking.average_risk,
+}
 
 
-class MetricBlock(BlockData):
-    """One block of rows: every metric with its interval, `estimate` by name."""
+class MetricBlock:
+    """One block of rows: its units, the sums that metrics need, and how rows pull on them.
 
-    def estimate(self, name: str) -> Estimate:
-        """Return one metric with its interval."""
-        made: Callable[[], tuple[float, float, float, str]] = getattr(self, f"_{name}")
-        value, low, high, how = made()
-        if math.isnan(value):
-            return self._undefined(name, how)
-        return self._wrap(value, low, high, how)
-
-    def _wrap(self, value: float, low: float, high: float, how: str) -> Estimate:
-        return Estimate(
-            float(value), float(low), float(high), self.units.count, self.level, interval=how
-        )
-
-    def _undefined(self, name: str, reason: str) -> Estimate:
-        self.undefined[name] = reason
-        nan = undefined(name, reason)
-        return self._wrap(nan, nan, nan, "undefined")
-
-    # Means.
-
-    def _mean_interval(
-        self, rows: Floats, flipped: Callable[[], Floats]
-    ) -> tuple[float, float, float, str]:
-        """Return mean and interval of a loss; `flipped` gives it for the opposite outcomes."""
-        value = self._average(rows)
-        if self.units.count < 2:
-            return value, 0.0, math.inf, "one unit"
-        pulls = self.mean_pulls(rows - value)
-        error = pulls.error if pulls.error > 1e-12 * value else 0.0
-        if self.shares is None:
-            low, high = skewed_interval(value, error, pulls.lean, self.level, units=self.effective)
-        else:
-            # Of unequal weights the skewness is mostly that of the weights: a move for it misleads.
-            bounded = logit_interval if 0 < value < 1 else wald_interval
-            low, high = bounded(value, error, self.level, units=self.effective)
-        if self.one_class or error == 0:
-            # Outcomes that never varied may still do so: up to the unseen share of them.
-            turned = self._average(flipped())
-            other = (1 - self.unseen) * value + self.unseen * turned
-            low, high = min(low, other, (1 - self.unseen) * value), max(high, other)
-        return value, max(low, 0.0), high, "skewness-corrected"
-
-    def _brier(self) -> tuple[float, float, float, str]:
-        c = self.data.confidence.astype(np.float64, copy=False)
-
-        miss = c - self.data.correct
-        miss *= miss
-        value, low, high, how = self._mean_interval(
-            miss, lambda: (c - (1 - self.data.correct)) ** 2
-        )
-        return value, low, min(high, 1.0), how
-
-    def _log_loss(self) -> tuple[float, float, float, str]:
-        c, y = self.data.confidence, self.data.correct.astype(np.float64)
-        rows = log_loss_rows(c, y)
-        if not np.isfinite(rows).all():
-            return math.inf, math.inf, math.inf, "certain and wrong"
-        return self._mean_interval(rows, lambda: log_loss_rows(c, 1 - y))
+    Families of metrics compute values and intervals from these.
+    """
 
     @cached_property
-    def _accuracy_parts(self) -> tuple[float, float, float]:
+    def undefined(self) -> dict[str, str]:
+        """Metrics that are undefined here, with the reason; filled as they are asked for."""
+        return {}
+
+    def __init__(
+        self,
+        confidence: ArrayLike,
+        correct: ArrayLike,
+        weights: ArrayLike | None,
+        units: ArrayLike | None,
+        *,
+        probability: bool,
+        bins: int,
+        level: float,
+        resamples: int,
+        rng: Stream,
+    ) -> None:
+        checked = check(confidence, correct, weights, probability=probability)
+        self.data = checked.present()
+        if units is not None and self.data.rows < checked.rows:
+            assert checked.weights is not None
+            units = np.asarray(units)[checked.weights > 0]
+        self.units = unit_codes(units, self.data.rows)
+        self.bins, self.level, self.resamples = bins, level, resamples
+        # Streams of their own, so that a metric has the same interval whatever else is asked.
+        self.streams: dict[str, Stream] = dict(
+            zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True)
+        )
+        y = self.data.correct
+        self.one_class = bool(y.min() == y.max())
+        self.graded = is_graded(y)
+
+    @classmethod
+    def of(cls, data: Checked, units: Units | None = None) -> Self:
+        """Return the block of checked data, for influences."""
+        made = cls.__new__(cls)
+        made.data = data
+        made.units = Units(None, data.rows, data.rows) if units is None else units
+        return made
+
+    @cached_property
+    def weight(self) -> Floats | float:
+        """Weights of the rows, or 1."""
+        w = self.data.weights
+        return 1.0 if w is None else w.astype(np.float64, copy=False)
+
+    @property
+    def confidence(self) -> Floats:
+        """Confidences of the rows, in double precision."""
+        return self.data.confidence.astype(np.float64, copy=False)
+
+    def estimate(self, metric: Metric) -> Estimate:
+        """Return one metric with its interval, which stays in the metric's range."""
+        assert metric.family is not None
+        value, low, high, how = self.interval_of(metric.family)
+        if math.isnan(value):
+            self.undefined[metric.name] = how
+            value = low = high = undefined(metric.name, how)
+            how = "undefined"
+        ends = max(float(low), metric.range[0]), min(float(high), metric.range[1])
+        return Estimate(float(value), *ends, self.units.count, self.level, interval=how)
+
+    def interval_of(self, family: Family) -> Ends:
+        """Return value and interval."""
+        return family.interval(self)
+
+    def losses(
+        self,
+        rows: RowLoss,
+        bend: tuple[float, float],  # noqa: ARG002
+    ) -> tuple[Floats, Callable[[], Floats]]:
+        """Return what every row costs, and how to get what it would with flipped outcomes."""
+        c, y = self.confidence, self.data.correct
+        return rows(c, y), lambda: rows(c, 1 - y)
+
+    @cached_property
+    def accuracy_ends(self) -> tuple[float, float, float]:
+        """Share of right answers with Wilson's interval."""
         value, error = self.mean(self.data.correct.astype(np.float64, copy=False))
         if self.one_class:
             value, error = float(self.data.correct[0]), 0.0
@@ -100,130 +138,224 @@ class MetricBlock(BlockData):
             count *= student_share(self.level, self.effective)
         return value, *wilson_ends(value, max(count, 1.0), self.level)
 
-    def _accuracy(self) -> tuple[float, float, float, str]:
-        return *self._accuracy_parts, "wilson"
+    @cached_property
+    def ranked(self) -> ranking.Ranked:
+        """Sums at distinct scores, from the highest down."""
+        return ranking.Ranked.of(*self.data)
 
-    def _unc(self) -> tuple[float, float, float, str]:
-        value = self.corp_parts.unc
-        if self.graded:
-            y = self.data.correct.astype(np.float64, copy=False)
-            spread, error = self.mean((y - self.mean(y)[0]) ** 2)
-            low, high = wald_interval(spread, error, self.level, units=self.effective)
-            return value, max(low, 0.0), min(high, 0.25), "unit-variance"
-        _, low, high = self._accuracy_parts
-        ends = sorted((low * (1 - low), high * (1 - high)))
-        # p (1 - p) peaks at a half, which may lie inside the interval.
-        return value, ends[0], 0.25 if low <= 0.5 <= high else ends[1], "wilson"
+    @cached_property
+    def risk(self) -> tuple[float, ranking.Influence]:
+        """Area under the risk-coverage curve and its influence.
 
-    def _mean_confidence(self) -> tuple[float, float, float, str]:
-        value, error = self.mean(self.data.confidence.astype(np.float64, copy=False))
-        low, high = wald_interval(value, error, self.level, units=self.effective)
-        if error == 0:
-            low, high = value - self.unseen, value + self.unseen
-        return value, max(low, 0.0), min(high, 1.0), "unit-variance"
-
-    # Calibration errors.
-
-    def _gap_interval(
-        self, value: float, low: float, high: float
-    ) -> tuple[float, float, float, str]:
-        if self.one_class:
-            low, high = max(min(low, value - self.unseen), 0.0), max(high, value + self.unseen)
-        how = "test-inversion, end moved to the value" if high <= value else "test-inversion"
-        return value, low, min(high, 1.0), how
-
-    @property
-    def _mean_gap_ends(self) -> tuple[float, float]:
-        """The interval of mean confidence minus accuracy, which no calibration error is below.
-
-        Noise may hide a gap that has one sign everywhere behind residuals of both signs, and no
-        line through those leads to it.
+        Where rows have weights, places are counted in units, so that neither the scale of the
+        weights nor a row cut in two matters.
         """
-        return self.mean_gap.low, self.mean_gap.high
-
-    def _ece(self) -> tuple[float, float, float, str]:
-        value, low, high = self.gap_ends.total
-        return self._gap_interval(value, low, max(high, *map(abs, self._mean_gap_ends)))
-
-    def _over_confidence(self) -> tuple[float, float, float, str]:
-        return self._half(self.gap_ends.over, max(self.half_highs[0], self._mean_gap_ends[1]))
-
-    def _under_confidence(self) -> tuple[float, float, float, str]:
-        return self._half(self.gap_ends.under, max(self.half_highs[1], -self._mean_gap_ends[0]))
-
-    def _half(self, ends: tuple[float, float], high: float) -> tuple[float, float, float, str]:
-        # Where no bin leans this way, rows that were not seen still may.
-        return self._gap_interval(*ends, high if ends[0] > 0 else max(high, self.unseen))
-
-    def _ece_debiased(self) -> tuple[float, float, float, str]:
-        _, low, high, how = self._ece()
-        value = self.matched
-        return value, min(low, value), max(high, value), how
-
-    def _smooth_ece(self) -> tuple[float, float, float, str]:
-        value, low, high = self.smooth_ends
-        return self._gap_interval(value, low, max(high, *map(abs, self._mean_gap_ends)))
-
-    def _mcb(self) -> tuple[float, float, float, str]:
-        low, high = self.corp_ends.mcb
-        if self.one_class:
-            high = max(high, min(self.corp_parts.mcb + self.unseen, 1.0))
-        return self.corp_parts.mcb, low, min(high, 1.0), "test-inversion"
-
-    def _dsc(self) -> tuple[float, float, float, str]:
-        value = self.corp_parts.dsc
-        rising = dsc_influence(self.distinct, self.fitted, value)
-        by_rank = ranking.Influence(rising.constant[::-1], rising.slope[::-1])
-        # The influence knows units; the simulation knows what is left where the curve is flat.
-        error = max(self.ranked_error(by_rank), math.sqrt(self.corp_ends.dsc_variance))
-        low, high = wald_interval(self.corp_ends.dsc, error, self.level, units=self.effective)
-        if self.one_class or error < 1e-12:
-            low, high = min(low, value - self.unseen), max(high, value + self.unseen)
-        return value, min(max(low, 0.0), value), min(max(high, value), 0.25), "bias-corrected"
-
-    # Ranking.
+        return ranking.average_risk(self.ranked.scaled(self._places / self.ranked.total))
 
     @property
-    def _rarer(self) -> float:
-        """Units of the rarer outcome: what the variance of a ranking measure is known from."""
-        right = self._average(self.data.correct.astype(np.float64, copy=False))
-        return max(min(right, 1 - right) * self.effective, 2.0)
+    def _places(self) -> float:
+        """Places of the risk-coverage curve."""
+        return float(self.row_count if self.data.weights is None else self.units.count)
 
-    def _auroc(self) -> tuple[float, float, float, str]:
-        if self.one_class:
-            return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
-        value, rows = self.ranking_rows("auroc")
-        right = self.effective * self._accuracy_parts[0]
-        low, high, how = area_interval(
-            value, self.error(rows), right, self.effective - right, self.level
+    @cached_property
+    def best_risk(self) -> tuple[float, ranking.Ranked, ranking.Influence]:
+        """The least such area that these outcomes can have."""
+        ranked = ranking.Ranked.of(self.data.correct, self.data.correct, self.data.weights)
+        ranked = ranked.scaled(self._places / ranked.total)
+        value, influence = ranking.average_risk(ranked)
+        return value, ranked, influence
+
+    @cached_property
+    def gaps(self) -> GapModel:
+        """Sums over bins and their variance."""
+        return gap_model(self.data, self.units, bins=self.bins)
+
+    @property
+    def lean(self) -> float:
+        """How far single rows pull the calibration error upwards; told for rows that were drawn."""
+        return 0.0
+
+    @cached_property
+    def matched(self) -> float:
+        """The debiased ECE."""
+        return matched_error(self.gaps.stats, inflation=self.gaps.likely_inflation)
+
+    @cached_property
+    def gap_ends(self) -> GapIntervals:
+        """The interval of ECE and the low ends of its halves."""
+        return gap_intervals([self.gaps], streams=self.gap_streams[:1], **self._simulation)[0]
+
+    @cached_property
+    def half_highs(self) -> tuple[float, float]:
+        """The high ends of the halves of ECE."""
+        return half_highs([self.gaps], streams=self.gap_streams[1:], **self._simulation)[0]
+
+    @property
+    def _simulation(self) -> dict[str, Any]:
+        return {"level": self.level, "resamples": self.resamples}
+
+    @cached_property
+    def gap_streams(self) -> Sequence[Stream]:
+        """Streams of the interval of ECE and of the high ends of its halves."""
+        return self.streams["gaps"].spawn(2)
+
+    @cached_property
+    def distinct(self) -> DistinctSums:
+        """Sums at distinct scores, rising."""
+        r = self.ranked
+        return DistinctSums(r.score[::-1], r.weight[::-1], r.outcome[::-1])
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows."""
+        return self.data.rows
+
+    @cached_property
+    def grids(self) -> SmoothGrids:
+        """Residuals on the grids of smooth ECE."""
+        return SmoothGrids(self.data)
+
+    @property
+    def smooth_task(self) -> SmoothTask:
+        """What the interval of smooth ECE is made from."""
+        return SmoothTask(self.grids, self.gaps.inflation / self.row_count, self.streams["smooth"])
+
+    @cached_property
+    def smooth_ends(self) -> tuple[float, float, float]:
+        """Smooth ECE with its interval."""
+        return smooth_intervals([self.smooth_task], **self._simulation)[0]
+
+    @cached_property
+    def corp_parts(self) -> Corp:
+        """MCB, DSC and UNC."""
+        return corp_from_sums(self.distinct, float(self.ranked.squares.sum()), self.fitted)
+
+    @cached_property
+    def fitted(self) -> Floats:
+        """The isotonic fit at distinct scores, rising."""
+        return isotonic_fit(self.distinct.weight, self.distinct.outcome)
+
+    @property
+    def corp_task(self) -> CorpTask:
+        """What the intervals of MCB and DSC are made from."""
+        return CorpTask(
+            self.distinct,
+            self.corp_parts,
+            self.fitted,
+            self.row_count,
+            self.gaps.inflation,
+            self.streams["corp"],
         )
-        return value, low, high, how
 
-    def _bounded(self, value: float, influence_error: float) -> tuple[float, float, float, str]:
-        """Return the interval of a ranking measure on the logit scale."""
-        if influence_error == 0 or not 0 < value < 1:
-            low, high = value - self.unseen, value + self.unseen
-            return value, max(low, 0.0), min(high, 1.0), "unseen share"
-        low, high = logit_interval(value, influence_error, self.level, units=self._rarer)
-        return value, low, high, "influence-logit"
+    @cached_property
+    def corp_ends(self) -> CorpIntervals:
+        """The interval of MCB, and what that of DSC needs."""
+        return corp_intervals([self.corp_task], level=self.level)[0]
 
-    def _auprc(self) -> tuple[float, float, float, str]:
-        if not self.data.correct.any():
-            return math.nan, 0.0, 0.0, "no answer is right"
-        value, rows = self.ranking_rows("auprc")
-        error = 0.0 if self.one_class else self.pulls(rows).logit_error(value)
-        return self._bounded(value, error)
+    @cached_property
+    def unseen(self) -> float:
+        """The share of units that may differ from all that were seen."""
+        return unseen_share(max(round(self.effective), 1), self.level)
 
-    def _aurc(self) -> tuple[float, float, float, str]:
-        value, rows = self.ranking_rows("aurc")
-        return self._bounded(value, 0.0 if self.one_class else self.error(rows))
+    def mean(self, rows: Floats) -> tuple[float, float]:
+        """Return the weighted mean and its standard error between units."""
+        value = self.average(rows)
+        error = self.mean_pulls(rows - value).error
+        # Equal rows may seem to differ by the rounding of their mean.
+        return value, error if error > 1e-12 * abs(value) else 0.0
 
-    def _e_aurc(self) -> tuple[float, float, float, str]:
-        excess, rows = self.ranking_rows("e_aurc")
-        excess = max(excess, 0.0)
-        error = self.pulls(rows).logit_error(excess)
-        # A perfect order moves with the best one: what is left of either is rounding.
-        if self.one_class or min(error, excess) < 1e-12:
-            return excess, 0.0, min(excess + self.unseen, 1.0), "unseen share"
-        low, high = logit_interval(excess, error, self.level, units=self.effective)
-        return excess, low, high, "influence-logit"
+    def average(self, rows: Floats) -> float:
+        """Return the weighted mean."""
+        w = self.data.weights
+        return float(rows.sum() if w is None else rows @ w.astype(np.float64)) / self.data.total
+
+    @cached_property
+    def mean_gap(self) -> Estimate:
+        """Mean confidence minus accuracy."""
+        return gap_of_means(
+            self._pulled_mean(self.data.confidence),
+            self._pulled_mean(self.data.correct),
+            self.level,
+        )
+
+    def _pulled_mean(self, rows: Array) -> tuple[float, UnitInfluence]:
+        values = rows.astype(np.float64, copy=False)
+        # Rounding must not make a spread where there is none.
+        value = float(values[0]) if np.ptp(values) == 0 else self.average(values)
+        return value, self.mean_pulls(values - value)
+
+    @cached_property
+    def shares(self) -> Floats | None:
+        """Share of each unit in the whole, or None where all have the same."""
+        codes, heavy = self.units.codes, self.data.weights
+        if codes is None:
+            sizes = None if heavy is None else heavy.astype(np.float64)
+        else:
+            sizes = np.bincount(codes, heavy, self.units.count).astype(np.float64)
+        if sizes is None or np.ptp(sizes) <= 1e-12 * sizes.max():
+            return None
+        return np.asarray(sizes / sizes.sum(), dtype=np.float64)
+
+    @cached_property
+    def effective(self) -> float:
+        """Units of equal weight that would tell as much (Kish): all, where they are equal."""
+        if self.shares is None:
+            return float(self.units.count)
+        return max(float(1 / np.square(self.shares).sum()), 2.0)
+
+    def pulls(self, influence: Floats) -> UnitInfluence:
+        """Return how far each unit pulls a statistic, from its influence on rows.
+
+        A unit of great weight draws the value to itself, so that its own residual is too small: it
+        is put right by the share that the unit has in the value, as when each is left out in turn.
+        """
+        if self.data.weights is not None:
+            influence = influence * self.weight
+        sums, scale = unit_sums(influence, self.units), self.units.count / self.data.total
+        found = sums if scale == 1 else sums * scale
+        if self.shares is not None:
+            found = found / (1 - np.minimum(self.shares, MOST_SHARE))
+        return UnitInfluence(found, None, self.units.count, self.effective)
+
+    def mean_pulls(self, rows: Floats) -> UnitInfluence:
+        """Return how far each unit pulls a mean, from what every row is above it.
+
+        Where units are unequal, the few large ones decide how well the error itself is known.
+        """
+        pulls = self.pulls(rows)
+        if self.shares is None or pulls.error == 0:
+            return pulls
+        spread = self.average(np.square(rows))
+        ratio = unequal_ratio(self.shares, pulls.error, spread, self.level, self.effective)
+        return replace(pulls, pull=pulls.pull * ratio)
+
+    @cached_property
+    def ranking_ahead(self) -> dict[str, tuple[float, Floats]]:
+        """What `ranking_rows` finds, where it was made for several blocks together."""
+        return {}
+
+    def ranking_rows(self, name: str) -> tuple[float, Floats]:
+        """Return a ranking measure and the influence of every row on it."""
+        if name in self.ranking_ahead:
+            return self.ranking_ahead[name]
+        if name == "e_aurc":
+            (value, influence), (best, ranked, of_best) = self.risk, self.best_risk
+            rows = influence.rows(self.ranked.group, self.data.correct)
+            return value - best, rows - of_best.rows(ranked.group, self.data.correct)
+        value, influence = self.risk if name == "aurc" else _RANKING[name](self.ranked)
+        return value, influence.rows(self.ranked.group, self.data.correct)
+
+    def error(self, influence: Floats) -> float:
+        """Return the standard error of a statistic from its influence on rows."""
+        return self.pulls(influence).error
+
+    def ranked_error(self, influence: ranking.Influence) -> float:
+        """Return the standard error of a ranking measure."""
+        return self.error(influence.rows(self.ranked.group, self.data.correct))
+
+    def ranking_influence(self, name: str) -> tuple[float, Floats]:
+        """Return a ranking measure and the influence of rows, for comparisons of models."""
+        if name == "e_aurc":
+            return self.ranking_rows(name)
+        value, influence = _RANKING[name](self.ranked)
+        return value, influence.rows(self.ranked.group, self.data.correct)

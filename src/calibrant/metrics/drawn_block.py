@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats
-from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import shrunk_variance
 from calibrant.metrics.gaps.model import GapModel
 from calibrant.metrics.row_block import RowBlock
@@ -186,10 +185,3 @@ class DrawnBlock(RowBlock):
         third += loose * float(3 * spread @ away + stats.mass @ away**3)
         second += loose * self.gaps.between
         return max(third / rows**2 + rows**-3, 0.0) / (second / rows + rows**-2)
-
-    def estimates(self, names: Any = None) -> dict[str, Estimate]:
-        """Return metrics with their intervals, the gap from the same pulls."""
-        found = super().estimates(names)
-        if self.probability:
-            found["confidence_gap"] = self.mean_gap
-        return found

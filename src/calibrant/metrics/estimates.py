@@ -10,49 +10,16 @@ from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check_bins, check_level
+from calibrant.metrics.metric import Metric
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.stats.bootstrap import check_resamples
-
-# These need probabilities; the others take any score.
-PROBABILITY_METRICS = frozenset(
-    {
-        "ece",
-        "ece_debiased",
-        "smooth_ece",
-        "brier",
-        "log_loss",
-        "mean_confidence",
-        "over_confidence",
-        "under_confidence",
-        "mcb",
-        "dsc",
-        "unc",
-    }
-)
-DEFAULT: tuple[str, ...] = (
-    "ece",
-    "ece_debiased",
-    "smooth_ece",
-    "brier",
-    "log_loss",
-    "auroc",
-    "auprc",
-    "aurc",
-    "e_aurc",
-    "accuracy",
-    "mean_confidence",
-    "over_confidence",
-    "under_confidence",
-    "mcb",
-    "dsc",
-    "unc",
-)
 
 
 def metric_estimates(
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
-    names: Sequence[str] = DEFAULT,
+    names: Sequence[str] | None = None,
     weights: ArrayLike | None = None,
     units: ArrayLike | None = None,
     bins: int = 15,
@@ -78,7 +45,7 @@ def metric_estimates(
         Outcomes, 0 or 1 or a grade between, shape (n,). With grades AUROC and AUPRC are left
         undefined.
     names
-        Metrics to compute, from `DEFAULT`.
+        Metrics to compute, of those that every audit has; all of them by default.
     weights
         A weight of 2 counts as two equal rows in the value; for the interval a row is one draw
         whatever its weight.
@@ -108,20 +75,23 @@ def metric_estimates(
     >>> print(found["accuracy"])
     0.700 [0.633, 0.759]
     """
-    known = [name for name in names if name not in DEFAULT]
-    if known:
-        raise InputError(
-            f"there is no metric {known[0]!r} here", hint=did_you_mean(known[0], list(DEFAULT))
-        )
+    known = list(audited())
+    chosen = [_of_audits(name, known) for name in names or known]
     block = MetricBlock(
         confidence,
         correct,
         weights,
         units,
-        probability=any(name in PROBABILITY_METRICS for name in names),
+        probability=any(metric.probability for metric in chosen),
         bins=check_bins(bins),
         level=check_level(level),
         resamples=check_resamples(resamples),
         rng=as_generator(rng),
     )
-    return {name: block.estimate(name) for name in names}
+    return {metric.name: block.estimate(metric) for metric in chosen}
+
+
+def _of_audits(name: str, known: list[str]) -> Metric:
+    if name not in known:
+        raise InputError(f"there is no metric {name!r} here", hint=did_you_mean(name, known))
+    return METRICS[name]

@@ -11,12 +11,8 @@ from numpy.typing import ArrayLike
 
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats
-from calibrant.core.registry import did_you_mean
-from calibrant.metrics.binned import NORMS, ece, over_confidence, under_confidence
-from calibrant.metrics.block import SMOOTH_METRICS, MetricBlock
-from calibrant.metrics.corp import dsc, mcb, unc
-from calibrant.metrics.debiased import ece_debiased
-from calibrant.metrics.discrimination import auprc, auroc
+from calibrant.metrics.binned import NORMS
+from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import (
     Checked,
     check,
@@ -25,50 +21,25 @@ from calibrant.metrics.inputs import (
     check_level,
     is_graded,
 )
-from calibrant.metrics.scoring import accuracy, brier, log_loss, mean_confidence
-from calibrant.metrics.selective import accuracy_at_coverage, aurc, e_aurc
+from calibrant.metrics.registry import METRICS, named_metric
 from calibrant.metrics.smoothed.bootstrap import smooth_replicates
-from calibrant.metrics.smoothed.smooth import smooth_ece
 from calibrant.stats import bootstrap
 from calibrant.stats.binning import width_index
 from calibrant.stats.intervals import wald_interval
 from calibrant.stats.sums import cells
 from calibrant.stats.units import Units, unit_codes
 
-Metric: TypeAlias = Callable[..., float]
+Function: TypeAlias = Callable[..., float]
 
-METRICS: dict[str, Metric] = {
-    "ece": ece,
-    "ece_debiased": ece_debiased,
-    "over_confidence": over_confidence,
-    "under_confidence": under_confidence,
-    "smooth_ece": smooth_ece,
-    "brier": brier,
-    "log_loss": log_loss,
-    "accuracy": accuracy,
-    "mean_confidence": mean_confidence,
-    "auroc": auroc,
-    "auprc": auprc,
-    "aurc": aurc,
-    "e_aurc": e_aurc,
-    "accuracy_at_coverage": accuracy_at_coverage,
-    "mcb": mcb,
-    "dsc": dsc,
-    "unc": unc,
-}
 KINDS = ("percentile", "basic", "bca")
 
 
-def _metric(metric: str | Metric) -> Metric:
-    if callable(metric):
-        return metric
-    if metric not in METRICS:
-        raise InputError(f"there is no metric {metric!r}", hint=did_you_mean(metric, list(METRICS)))
-    return METRICS[metric]
+def _metric(metric: str | Function) -> Function:
+    return named_metric(metric) if isinstance(metric, str) else metric
 
 
 def bootstrap_distribution(
-    metric: str | Metric,
+    metric: str | Function,
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
@@ -123,7 +94,7 @@ def bootstrap_distribution(
 
 
 def _by_rows(
-    function: Metric,
+    function: Function,
     data: Checked,
     units: Units,
     resamples: int,
@@ -155,8 +126,9 @@ def _short_cut(
     if metric == "auroc" and binary and not options:
         positive = y.astype(np.bool_, copy=False)
         return cells.area_replicates(data.confidence, positive, resamples, rng)
-    if metric in ("brier", "log_loss", "accuracy", "mean_confidence") and not options:
-        value, influence = MetricBlock.of(data).influence(metric)
+    family = METRICS[metric].family
+    if family is not None and family.rows and family.influence and not options:
+        value, influence = family.influence(MetricBlock.of(data))
         if math.isfinite(value):
             return value + cells.mean_replicates(influence, resamples, rng)
     return None
@@ -213,7 +185,7 @@ def _outcome_cells(data: Checked, bins: int) -> tuple[Floats, Floats, Floats]:
 
 
 def bootstrap_interval(
-    metric: str | Metric,
+    metric: str | Function,
     confidence: ArrayLike,
     correct: ArrayLike,
     *,
@@ -279,7 +251,7 @@ def bootstrap_interval(
 
 
 def paired_gap(
-    metric: str | Metric,
+    metric: str | Function,
     confidence_a: ArrayLike,
     correct_a: ArrayLike,
     confidence_b: ArrayLike,
@@ -332,9 +304,10 @@ def paired_gap(
     value = function(*a[:2], weights=weights, **options) - function(
         *b[:2], weights=weights, **options
     )
-    if isinstance(metric, str) and metric in SMOOTH_METRICS and not options and value == value:
+    family = METRICS[metric].family if isinstance(metric, str) else None
+    if family is not None and family.influence and not options and value == value:
         first, second = MetricBlock.of(a, found), MetricBlock.of(b, found)
-        difference = first.influence(metric)[1] - second.influence(metric)[1]
+        difference = family.influence(first)[1] - family.influence(second)[1]
         error = first.error(difference)
         if math.isfinite(error):
             low, high = wald_interval(value, error, level, units=found.count)
@@ -346,7 +319,7 @@ def paired_gap(
 
 
 def _paired_replicates(
-    function: Metric,
+    function: Function,
     a: Checked,
     b: Checked,
     units: Units,

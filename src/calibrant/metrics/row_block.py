@@ -13,16 +13,13 @@ from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve
-from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.kernels import even_steps
-
-# What can be said of a score that is no probability.
-RANKING_METRICS = ("auroc", "auprc", "aurc", "e_aurc", "accuracy")
 
 
 class RowBlock(MetricBlock):
@@ -94,11 +91,12 @@ class RowBlock(MetricBlock):
 
     def estimates(self, names: Sequence[str] | None = None) -> dict[str, Estimate]:
         """Return metrics with their intervals; of a score that is no probability, rankings."""
-        wanted = names or (DEFAULT if self.probability else RANKING_METRICS)
-        found = {name: self.estimate(name) for name in wanted}
-        if self.probability:
-            found["confidence_gap"] = self.mean_gap
-        return found
+        chosen = [METRICS[name] for name in names or audited()]
+        return {
+            metric.name: self.estimate(metric)
+            for metric in chosen
+            if self.probability or not metric.probability
+        }
 
     def calibration_test(self, bins: int, rng: Stream) -> CalibrationTest:  # noqa: ARG002
         """Return the test of perfect calibration; its law is exact and draws nothing."""

@@ -6,17 +6,13 @@ one. As everywhere in scikit-learn a higher score is better, so errors and losse
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrant.core.errors import InputError
-from calibrant.metrics.resampling import METRICS
-
-_HIGHER_IS_BETTER = frozenset({"accuracy", "accuracy_at_coverage", "auroc", "auprc", "dsc"})
-_NEUTRAL = frozenset({"mean_confidence", "unc"})
+from calibrant.metrics.registry import METRICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +42,13 @@ class ConfidenceScorer:
         confidence = probabilities[np.arange(len(chosen)), chosen]
         correct = (estimator.classes_[chosen] == np.asarray(y)).astype(float)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        metric: Callable[..., float] = METRICS[self.name]
-        return self.sign * float(metric(confidence, correct, weights=weights))
+        return self.sign * METRICS[self.name](confidence, correct, weights=weights)
 
 
 def scorers() -> dict[str, ConfidenceScorer]:
     """Return a scorer per metric; errors and losses are called ``neg_<name>``.
+
+    The gap between confidence and accuracy has none: neither more nor less of it is better.
 
     Examples
     --------
@@ -64,7 +61,9 @@ def scorers() -> dict[str, ConfidenceScorer]:
     True
     """
     found = {}
-    for name in METRICS:
-        better = name in _HIGHER_IS_BETTER or name in _NEUTRAL
-        found[name if better else f"neg_{name}"] = ConfidenceScorer(name, 1 if better else -1)
+    for name, metric in METRICS.items():
+        if metric.better == "low":
+            found[f"neg_{name}"] = ConfidenceScorer(name, -1)
+        elif metric.better != "zero":
+            found[name] = ConfidenceScorer(name, 1)
     return found

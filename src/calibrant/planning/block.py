@@ -33,8 +33,8 @@ from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import CommonDraws, Stream, as_stream
 
 if TYPE_CHECKING:
+    from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
-    from calibrant.metrics.streamed import CellBlock
 
 
 _RESAMPLES = 150

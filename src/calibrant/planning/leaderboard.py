@@ -14,6 +14,7 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
+from calibrant.metrics.registry import METRICS
 from calibrant.metrics.row_block import RowBlock
 
 LEADERBOARD_METRICS = {"accuracy": False, "brier": True, "ece": True}
@@ -207,7 +208,7 @@ def _estimate(
         resamples=resamples,
         rng=named_stream(seed, "leaderboard", metric, model),
     )
-    return block.estimate(metric)
+    return block.estimate(METRICS[metric])
 
 
 def _better(value: Floats, draws: Floats, level: float, extra: float) -> NDArray[np.bool_]:

@@ -29,8 +29,8 @@ from calibrant.stats.few.batches import batches
 from calibrant.stats.few.draws import Stream
 
 if TYPE_CHECKING:
+    from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
-    from calibrant.metrics.streamed import CellBlock
 
 _CURVE_POINTS = 100
 _HISTOGRAM_BINS = 20

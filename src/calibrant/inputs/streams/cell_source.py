@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from calibrant.inputs.audit_source import AuditSource, SourceBlock
-    from calibrant.metrics.streamed import CellBlock
+    from calibrant.metrics.cell_block import CellBlock
 
 
 def cell_source(data: str | Path, options: AuditOptions) -> AuditSource:
@@ -178,7 +178,7 @@ def _blocks(total: PartSums, plan: SumPlan, options: AuditOptions) -> Iterator[S
 def _block(
     sums: CellSums, plan: SumPlan, options: AuditOptions, rng: np.random.Generator
 ) -> CellBlock:
-    from calibrant.metrics.streamed import CellBlock
+    from calibrant.metrics.cell_block import CellBlock
 
     return CellBlock(sums, plan.grid, level=options.level, resamples=options.resamples, rng=rng)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant.core.estimate import Estimate
-from calibrant.metrics.block_data import BlockData
+from calibrant.metrics.block import MetricBlock
 
 
 def confidence_gap(
@@ -31,7 +31,7 @@ def confidence_gap(
     >>> print(confidence_gap([0.6] * 10, [0] * 10))
     0.600 [0.322, 0.600]
     """
-    return BlockData(
+    return MetricBlock(
         confidence,
         correct,
         weights,

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calibrant.core import InputError
 from calibrant.core.registry import did_you_mean
-from calibrant.metrics.named.binary import (
-    adaptive_ece,
-    ks_calibration_error,
-    log_loss_calibration,
-    log_loss_refinement,
-    mce,
-    rms_calibration_error,
-)
+from calibrant.metrics.registry import METRICS
 from calibrant.metrics.row_block import RowBlock
 
-NAMED_METRICS: dict[str, Callable[..., float]] = {
-    "rms_calibration_error": rms_calibration_error,
-    "mce": mce,
-    "adaptive_ece": adaptive_ece,
-    "ks_calibration_error": ks_calibration_error,
-    "log_loss_calibration": log_loss_calibration,
-    "log_loss_refinement": log_loss_refinement,
-}
-_BINNED = frozenset({"mce", "adaptive_ece"})
 _DRAWS = 200
 
 
@@ -40,9 +24,9 @@ def check_named(names: Sequence[str]) -> tuple[str, ...]:
     >>> check_named(["mce"])
     ('mce',)
     """
+    known = [name for name, metric in METRICS.items() if metric.audit == "asked"]
     for name in names:
-        if name not in NAMED_METRICS:
-            known = list(NAMED_METRICS)
+        if name not in known:
             raise InputError(
                 f"there is no metric {name!r} to add",
                 hint=f"{did_you_mean(name, known)}; those of every audit need no name",
@@ -65,9 +49,9 @@ def named_values(
     drawn = [rng.random(block.n) < probability for _ in range(_DRAWS if block.independent else 0)]
     found = {}
     for name in names:
-        options: dict[str, Any] = {"bins": block.bins} if name in _BINNED else {}
+        options: dict[str, Any] = {"bins": block.bins} if METRICS[name].binned else {}
         options["weights"] = block.given_weights
-        metric = NAMED_METRICS[name]
+        metric = METRICS[name]
         values = np.array([metric(confidence, outcome, **options) for outcome in drawn])
         usable = values.size > 0 and bool(np.isfinite(values).all())
         value = metric(confidence, correct, **options)

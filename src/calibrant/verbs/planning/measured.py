@@ -125,4 +125,4 @@ def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
     rows = block_of(block, probability=True, bins=_BINS, level=0.95, resamples=20, rng=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return block_tests(rows, rows.estimates(("auroc",)), rng, ERROR_MARGIN)
+        return block_tests(rows, rows.estimates(("auroc", "confidence_gap")), rng, ERROR_MARGIN)

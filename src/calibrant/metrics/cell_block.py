@@ -1,41 +1,41 @@
 """Every metric with its interval from merged cell sums, and what the cells leave uncertain.
 
-The definitions are those of `calibrant.metrics.block`; only where its values come from differs.
-What a cell of width w cannot tell is bounded, not guessed: `errors` states by how much each value
-may differ from that of the rows themselves, and every interval is widened by it.
+The definitions are those of the families; only where their numbers come from differs. `errors`
+states by how much each value may differ from that of the rows themselves (`cell_bounds`), and every
+interval is widened by it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import BinStats, ReliabilityBins, reliability_bins
 from calibrant.metrics.block import MetricBlock
+from calibrant.metrics.cell_bounds import middle_of_bend
 from calibrant.metrics.corp import ReliabilityCurve, calibrated_curves, merged_cells
-from calibrant.metrics.estimates import DEFAULT
 from calibrant.metrics.gaps.model import GapModel
 from calibrant.metrics.inputs import Checked
+from calibrant.metrics.metric import Ends, Family, RowLoss
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
+from calibrant.metrics.registry import METRICS
 from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import width_edges
 from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.few.draws import Stream
-from calibrant.stats.intervals import skewed_interval
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
-    OFFSET_BITS,
     SQUARE_UNIT,
     STEEP_CELLS,
     CellGrid,
@@ -43,8 +43,6 @@ from calibrant.stats.sums.mergeable import (
 )
 from calibrant.stats.units import UnitInfluence, Units
 
-# Absolute integrals of the first and second derivative of a Gaussian kernel of width 1.
-_FIRST, _SECOND = math.sqrt(2 / math.pi), 4 * math.exp(-0.5) / math.sqrt(2 * math.pi)
 # Cells and draws of the band of the reliability curve, as in `reliability_curve`.
 _BAND_CELLS, _BAND_DRAWS = 512, 200
 
@@ -126,17 +124,13 @@ class CellBlock(MetricBlock):
 
     def estimates(self) -> dict[str, Estimate]:
         """Return every metric; ends are moved out by what the cells leave uncertain."""
-        found = {name: self.estimate(name) for name in DEFAULT}
+        found = {}
         for name, error in self.errors.items():
-            estimate = found[name]
+            estimate, (least, most) = self.estimate(METRICS[name]), METRICS[name].range
             if math.isfinite(estimate.value):
-                high = estimate.high + error
-                found[name] = replace(
-                    estimate,
-                    low=max(estimate.low - error, 0.0),
-                    high=high if name == "log_loss" else min(high, 1.0),
-                )
-        found["confidence_gap"] = self.mean_gap
+                low, high = max(estimate.low - error, least), min(estimate.high + error, most)
+                estimate = replace(estimate, low=low, high=high)
+            found[name] = estimate
         return found
 
     # Where the sums of rows come from.
@@ -192,16 +186,17 @@ class CellBlock(MetricBlock):
         """Residuals on the grids of smooth ECE, each cell and outcome at its own mean."""
         return SmoothGrids(Checked(self.own_mean, self.data.correct, self.counts))
 
-    def _brier(self) -> tuple[float, float, float, str]:
+    def losses(
+        self, rows: RowLoss, bend: tuple[float, float]
+    ) -> tuple[Floats, Callable[[], Floats]]:
+        """Return what rows of each cell and outcome cost on average, and with flipped outcomes."""
         y = self.data.correct
-        # Rows of a cell vary by at most a quarter of its squared width; half of that is added.
-        spread = np.where(self.cell == self.grid.cells, 0.0, self.width**2 / 8)
-        right, wrong = (self.own_mean - y) ** 2, (self.own_mean - (1 - y)) ** 2
-        value, low, high, how = self._mean_interval(right + spread, lambda: wrong + spread)
-        return value, low, min(high, 1.0), how
+        # Rows with a confidence of 1 do not differ.
+        spread = np.where(self.cell == self.grid.cells, 0.0, middle_of_bend(self, bend))
+        return rows(self.own_mean, y) + spread, lambda: rows(self.own_mean, 1 - y) + spread
 
     @cached_property
-    def losses(self) -> tuple[Floats, Floats, Floats]:
+    def log_losses(self) -> tuple[Floats, Floats, Floats]:
         """Mean log loss of each cell and outcome, its mean square, and how far it may be off.
 
         The loss is convex, so that its mean over a cell lies between the loss at the mean and
@@ -231,58 +226,21 @@ class CellBlock(MetricBlock):
                 slack[ours] = LOSS_UNIT / 2
         return loss, square, slack
 
-    def _log_loss(self) -> tuple[float, float, float, str]:
-        if self.sums.certain.any():
-            return math.inf, math.inf, math.inf, "certain and wrong"
-        loss, square, _ = self.losses
-        value = float(self.counts @ loss) / self.n
-        if self.one_class or self.n < 2:
-            # What the other outcome would cost is not in the sums; its bound is the unseen share.
-            turned = special.xlogy(1.0, np.abs(1 - self.data.correct - self.own_mean))
-            return self._mean_interval(loss, lambda: -turned)
-        second = max(float(self.counts @ square) / self.n - value**2, 0.0)
-        error, lean = math.sqrt(second / max(self.n - 1, 1)), self.pulls(loss - value).lean
-        low, high = skewed_interval(value, error, lean, self.level, units=self.n)
-        return value, max(low, 0.0), high, "skewness-corrected"
-
-    # What the cells leave uncertain.
+    def interval_of(self, family: Family) -> Ends:
+        """Return value and interval, by the family's own way from cells where it has one."""
+        return family.interval(self) if family.cells is None else family.cells(self)
 
     @cached_property
     def errors(self) -> dict[str, float]:
         """Return, by metric, how far its value may be from that of the rows themselves."""
-        # Single precision: a value within half a unit of a bin edge is taken for the edge.
-        single = float(self.sums.single[0]) / self.n * 2.0**-25
-        quantum = self.width * 2.0**-OFFSET_BITS + single
-        exact = dict.fromkeys(
-            ("ece", "ece_debiased", "over_confidence", "under_confidence", "mean_confidence"),
-            quantum,
-        )
-        risk = self._risk_error()
         return {
-            **exact,
-            "brier": self.width**2 / 8 + 2 * quantum,
-            "log_loss": float(self.counts @ self.losses[2]) / self.n + self.grid.coarse * single,
-            "smooth_ece": self._smooth_error() + single * (1 + _FIRST / self.grids.bandwidth()),
-            "auroc": self._area_error(),
-            "auprc": self._precision_error(),
-            "aurc": risk,
-            "e_aurc": risk,
+            name: metric.family.bound(self)
+            for name, metric in METRICS.items()
+            if metric.audit == "always" and metric.family is not None
         }
 
-    def _smooth_error(self) -> float:
-        """Return the error of putting every row at its cell's mean, at the chosen bandwidth.
-
-        The mean of the shift is 0, so that only the second derivative of the kernel acts, on a
-        variance of at most w^2/4; the grid of linear pieces of step h adds as much again on w h/4.
-        """
-        bandwidth = self.grids.bandwidth()
-        step = 1 / 5120 if bandwidth < 0.01 else 1 / 1000
-        variance = self.width**2 / 4
-        moved = variance * (_FIRST / bandwidth + _SECOND / (2 * bandwidth**2))
-        return moved + self.width * step * _SECOND / (8 * bandwidth**2)
-
     @cached_property
-    def _unordered(self) -> tuple[Floats, Floats, Floats]:
+    def unordered(self) -> tuple[Floats, Floats, Floats]:
         """Return hits and misses per cell from the highest down, and 1 where their order is lost.
 
         It is not lost where all rows of a cell are equal, as they are for confidences in round
@@ -298,36 +256,6 @@ class CellBlock(MetricBlock):
         at_hit, odd_hit = np.divmod(of_hit[mixed], hits[mixed])
         lost[mixed] = (odd_miss != 0) | (odd_hit != 0) | (at_miss != at_hit)
         return hits.astype(np.float64), misses.astype(np.float64), lost.astype(np.float64)
-
-    def _area_error(self) -> float:
-        """Return half the share of (right, wrong) pairs that fall into one cell."""
-        hits, misses, lost = self._unordered
-        pairs = float(hits.sum() * misses.sum())
-        return float((hits * lost) @ misses) / (2 * pairs) if pairs else 0.0
-
-    def _precision_error(self) -> float:
-        """Return the most that the order inside cells can move the average precision."""
-        hits, misses, lost = self._unordered
-        total, held = hits.sum(), lost > 0
-        if not held.any():
-            return 0.0
-        before, above = (np.cumsum(part) - part for part in (hits, hits + misses))
-        hits, misses, before, above = (part[held] for part in (hits, misses, before, above))
-        value = (before + hits) / (above + hits + misses)
-        most = (before + hits) / (above + hits)
-        least = (before + 1) / (above + misses + 1)
-        share = hits / total
-        return float(max(share @ (most - value), share @ (value - least)))
-
-    def _risk_error(self) -> float:
-        """Return the most that the order inside cells can move the area under risk-coverage."""
-        hits, misses, lost = self._unordered
-        if not lost.any():
-            return 0.0
-        reached = np.append(0.0, np.cumsum(hits + misses))
-        # Among the first places of a cell at most min(hits, misses) errors are misplaced.
-        places = np.diff(special.digamma(reached + 1))
-        return float((np.minimum(hits, misses) * lost) @ places) / self.n
 
     # Evidence beside the metrics.
 

@@ -1,0 +1,289 @@
+"""Families of metrics: how each is computed, with its interval, from a block of rows or cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibrant.core.arrays import Floats
+from calibrant.metrics import cell_bounds
+from calibrant.metrics.corp_interval import dsc_influence
+from calibrant.metrics.metric import Ends, Family, Interval, RowLoss
+from calibrant.metrics.scoring import log_loss_rows
+from calibrant.stats import ranking
+from calibrant.stats.intervals import (
+    area_interval,
+    logit_interval,
+    skewed_interval,
+    wald_interval,
+)
+
+if TYPE_CHECKING:
+    from calibrant.metrics.block import MetricBlock
+    from calibrant.metrics.cell_block import CellBlock
+
+# Means.
+
+
+def mean_of(
+    rows: RowLoss,
+    *,
+    bend: tuple[float, float] = (0.0, 0.0),
+    interval: Interval | None = None,
+    cells: Callable[[CellBlock], Ends] | None = None,
+    bound: Callable[[CellBlock], float] | None = None,
+) -> Family:
+    """Return the family of a mean over rows.
+
+    Parameters
+    ----------
+    rows
+        What a row costs.
+    bend
+        Least and largest second derivative of `rows` in the confidence: what cells cannot tell.
+    interval
+        By default that of a loss, which is not below 0 and may be skewed.
+    cells, bound
+        Value from cells and how far it may be off, where `bend` does not tell.
+    """
+
+    def influence(block: MetricBlock) -> tuple[float, Floats]:
+        losses = np.asarray(rows(block.confidence, block.data.correct), dtype=np.float64)
+        value = block.average(losses)
+        return value, losses - value
+
+    return Family(
+        interval=interval or (lambda block: skewed_mean(block, *block.losses(rows, bend))),
+        cells=cells,
+        bound=bound or (lambda block: cell_bounds.of_bend(block, bend)),
+        influence=influence,
+        rows=rows,
+    )
+
+
+def skewed_mean(block: MetricBlock, rows: Floats, flipped: Callable[[], Floats]) -> Ends:
+    """Return mean and interval of a loss; `flipped` gives it for the opposite outcomes."""
+    value = block.average(rows)
+    if math.isinf(value):
+        return value, value, value, "certain and wrong"
+    if block.units.count < 2:
+        return value, 0.0, math.inf, "one unit"
+    pulls = block.mean_pulls(rows - value)
+    error = pulls.error if pulls.error > 1e-12 * value else 0.0
+    if block.shares is None:
+        low, high = skewed_interval(value, error, pulls.lean, block.level, units=block.effective)
+    else:
+        # Of unequal weights the skewness is mostly that of the weights: a move for it misleads.
+        bounded = logit_interval if 0 < value < 1 else wald_interval
+        low, high = bounded(value, error, block.level, units=block.effective)
+    if block.one_class or error == 0:
+        # Outcomes that never varied may still do so: up to the unseen share of them.
+        turned = block.average(flipped())
+        other = (1 - block.unseen) * value + block.unseen * turned
+        low, high = min(low, other, (1 - block.unseen) * value), max(high, other)
+    return value, max(low, 0.0), high, "skewness-corrected"
+
+
+def log_loss_of_cells(block: CellBlock) -> Ends:
+    """Return the log loss with its interval; steep cells know their rows' squared losses too."""
+    if block.sums.certain.any():
+        return math.inf, math.inf, math.inf, "certain and wrong"
+    loss, square, _ = block.log_losses
+    if block.one_class or block.n < 2:
+        return skewed_mean(
+            block, loss, lambda: log_loss_rows(block.own_mean, 1 - block.data.correct)
+        )
+    value = float(block.counts @ loss) / block.n
+    second = max(float(block.counts @ square) / block.n - value**2, 0.0)
+    error, lean = math.sqrt(second / (block.n - 1)), block.pulls(loss - value).lean
+    low, high = skewed_interval(value, error, lean, block.level, units=block.n)
+    return value, max(low, 0.0), high, "skewness-corrected"
+
+
+def wilson_share(block: MetricBlock) -> Ends:
+    """Return the share of right answers with Wilson's interval."""
+    return *block.accuracy_ends, "wilson"
+
+
+def student_mean(block: MetricBlock) -> Ends:
+    """Return the mean confidence with Student's interval."""
+    value, error = block.mean(block.confidence)
+    low, high = wald_interval(value, error, block.level, units=block.effective)
+    if error == 0:
+        low, high = value - block.unseen, value + block.unseen
+    return value, low, high, "unit-variance"
+
+
+def mean_gap(block: MetricBlock) -> Ends:
+    """Return mean confidence minus accuracy."""
+    gap = block.mean_gap
+    return gap.value, gap.low, gap.high, gap.interval
+
+
+# Calibration errors: their intervals hold what a test does not contradict.
+
+
+def error_of(interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
+    """Return the family of a calibration error."""
+    return Family(interval=interval, bound=bound)
+
+
+def binned_error(block: MetricBlock) -> Ends:
+    """Return the ECE."""
+    value, low, high = block.gap_ends.total
+    return _gap_interval(block, value, low, max(high, *map(abs, _mean_gap_ends(block))))
+
+
+def debiased_error(block: MetricBlock) -> Ends:
+    """Return the debiased ECE; the interval is that of the ECE, whose truth is the same."""
+    _, low, high, how = binned_error(block)
+    value = block.matched
+    return value, min(low, value), max(high, value), how
+
+
+def over_half(block: MetricBlock) -> Ends:
+    """Return the part of the ECE from bins with too high a confidence."""
+    high = max(block.half_highs[0], _mean_gap_ends(block)[1])
+    return _half(block, block.gap_ends.over, high)
+
+
+def under_half(block: MetricBlock) -> Ends:
+    """Return the part of the ECE from bins with too low a confidence."""
+    high = max(block.half_highs[1], -_mean_gap_ends(block)[0])
+    return _half(block, block.gap_ends.under, high)
+
+
+def smooth_error(block: MetricBlock) -> Ends:
+    """Return the smooth ECE."""
+    value, low, high = block.smooth_ends
+    return _gap_interval(block, value, low, max(high, *map(abs, _mean_gap_ends(block))))
+
+
+def _half(block: MetricBlock, ends: tuple[float, float], high: float) -> Ends:
+    # Where no bin leans this way, rows that were not seen still may.
+    return _gap_interval(block, *ends, high if ends[0] > 0 else max(high, block.unseen))
+
+
+def _gap_interval(block: MetricBlock, value: float, low: float, high: float) -> Ends:
+    if block.one_class:
+        low, high = max(min(low, value - block.unseen), 0.0), max(high, value + block.unseen)
+    how = "test-inversion, end moved to the value" if high <= value else "test-inversion"
+    return value, low, high, how
+
+
+def _mean_gap_ends(block: MetricBlock) -> tuple[float, float]:
+    """Return the interval of confidence minus accuracy, which no calibration error is below.
+
+    Noise may hide a gap that has one sign everywhere behind residuals of both signs, and no line
+    through those leads to it.
+    """
+    return block.mean_gap.low, block.mean_gap.high
+
+
+# Parts of the Brier score by isotonic regression.
+
+
+def decomposition_of(interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
+    """Return the family of a part of the Brier score."""
+    return Family(interval=interval, bound=bound)
+
+
+def miscalibration(block: MetricBlock) -> Ends:
+    """Return MCB."""
+    low, high = block.corp_ends.mcb
+    if block.one_class:
+        high = max(high, min(block.corp_parts.mcb + block.unseen, 1.0))
+    return block.corp_parts.mcb, low, high, "test-inversion"
+
+
+def discrimination(block: MetricBlock) -> Ends:
+    """Return DSC."""
+    value = block.corp_parts.dsc
+    rising = dsc_influence(block.distinct, block.fitted, value)
+    by_rank = ranking.Influence(rising.constant[::-1], rising.slope[::-1])
+    # The influence knows units; the simulation knows what is left where the curve is flat.
+    error = max(block.ranked_error(by_rank), math.sqrt(block.corp_ends.dsc_variance))
+    low, high = wald_interval(block.corp_ends.dsc, error, block.level, units=block.effective)
+    if block.one_class or error < 1e-12:
+        low, high = min(low, value - block.unseen), max(high, value + block.unseen)
+    return value, min(max(low, 0.0), value), max(high, value), "bias-corrected"
+
+
+def uncertainty(block: MetricBlock) -> Ends:
+    """Return UNC."""
+    value = block.corp_parts.unc
+    if block.graded:
+        y = block.data.correct.astype(np.float64, copy=False)
+        spread, error = block.mean((y - block.mean(y)[0]) ** 2)
+        low, high = wald_interval(spread, error, block.level, units=block.effective)
+        return value, low, high, "unit-variance"
+    _, low, high = block.accuracy_ends
+    ends = sorted((low * (1 - low), high * (1 - high)))
+    # p (1 - p) peaks at a half, which may lie inside the interval.
+    return value, ends[0], 0.25 if low <= 0.5 <= high else ends[1], "wilson"
+
+
+# Ranking.
+
+
+def ranking_of(name: str, interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
+    """Return the family of a measure of the order; `name` as in `MetricBlock.ranking_rows`."""
+    return Family(
+        interval=interval, bound=bound, influence=lambda block: block.ranking_influence(name)
+    )
+
+
+def area_under_roc(block: MetricBlock) -> Ends:
+    """Return AUROC with DeLong's variance."""
+    if block.one_class:
+        return math.nan, 0.0, 0.0, "it needs right and wrong answers, all are the same"
+    value, rows = block.ranking_rows("auroc")
+    right = block.effective * block.accuracy_ends[0]
+    low, high, how = area_interval(
+        value, block.error(rows), right, block.effective - right, block.level
+    )
+    return value, low, high, how
+
+
+def average_precision(block: MetricBlock) -> Ends:
+    """Return AUPRC."""
+    if not block.data.correct.any():
+        return math.nan, 0.0, 0.0, "no answer is right"
+    value, rows = block.ranking_rows("auprc")
+    error = 0.0 if block.one_class else block.pulls(rows).logit_error(value)
+    return _bounded(block, value, error)
+
+
+def average_risk(block: MetricBlock) -> Ends:
+    """Return AURC."""
+    value, rows = block.ranking_rows("aurc")
+    return _bounded(block, value, 0.0 if block.one_class else block.error(rows))
+
+
+def excess_risk(block: MetricBlock) -> Ends:
+    """Return E-AURC."""
+    excess, rows = block.ranking_rows("e_aurc")
+    excess = max(excess, 0.0)
+    error = block.pulls(rows).logit_error(excess)
+    # A perfect order moves with the best one: what is left of either is rounding.
+    if block.one_class or min(error, excess) < 1e-12:
+        return excess, 0.0, excess + block.unseen, "unseen share"
+    low, high = logit_interval(excess, error, block.level, units=block.effective)
+    return excess, low, high, "influence-logit"
+
+
+def _bounded(block: MetricBlock, value: float, influence_error: float) -> Ends:
+    """Return the interval of a ranking measure on the logit scale."""
+    if influence_error == 0 or not 0 < value < 1:
+        return value, value - block.unseen, value + block.unseen, "unseen share"
+    low, high = logit_interval(value, influence_error, block.level, units=_rarer(block))
+    return value, low, high, "influence-logit"
+
+
+def _rarer(block: MetricBlock) -> float:
+    """Return the units of the rarer outcome: what the variance of the measure is known from."""
+    right = block.average(block.data.correct.astype(np.float64, copy=False))
+    return max(min(right, 1 - right) * block.effective, 2.0)
