@@ -51,7 +51,7 @@ def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
         loop.draw(size)
         loop.label(size if waves == 1 else int(0.7 * size))
     block = audit_block(loop.pool(), rng)
-    found = block.estimates(("accuracy", "brier", "ece"))
+    found = block.estimates(("accuracy", "brier", "ece", "confidence_gap"))
     names = ("confidence_gap", "accuracy", "brier", "ece")
     pairs = zip((found[name] for name in names), truth, strict=True)
     inside = [one.low - 1e-12 <= value <= one.high + 1e-12 for one, value in pairs]

@@ -14,6 +14,7 @@ from scipy import special
 
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check
+from calibrant.metrics.registry import METRICS
 from calibrant.stats.intervals import logit_interval, skewed_interval, wald_interval
 from calibrant.stats.units import UnitInfluence
 from simulations.metrics import WORLDS, truth
@@ -123,11 +124,11 @@ def intervals_of(c, y):
     """Yield ((metric, method), ends) of one data set."""
     block = MetricBlock.of(check(c, y))
     for name in ("brier", "log_loss"):
-        for method, ends in mean_intervals(*block.influence(name)):
+        for method, ends in mean_intervals(*METRICS[name].family.influence(block)):
             yield (name, method), ends
     ordered = y[np.argsort(-c)]
     for name in ("auprc", "e_aurc"):
-        value, influence = block.influence(name)
+        value, influence = METRICS[name].family.influence(block)
         if 0 < value < 1:
             for method, ends in ranking_intervals(name, value, influence, ordered):
                 yield (name, method), ends

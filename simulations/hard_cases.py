@@ -138,7 +138,7 @@ def covered(world, number):
         block = RowBlock(
             c, y, weights, units, probability=True, bins=15, level=0.95, resamples=100, rng=rng
         )
-        found = block.estimates(("brier", "accuracy", "ece", "auroc"))
+        found = block.estimates(("brier", "accuracy", "ece", "auroc", "confidence_gap"))
         for name in NAMES:
             ends = found[name]
             held[name] += bool(ends.low - 1e-12 <= truth[name] <= ends.high + 1e-12)

@@ -13,7 +13,7 @@ from calibrant.core.document import plain
 from calibrant.metrics.row_block import RowBlock
 from simulations.claims.harness import Said, World
 
-NEEDED = ("ece", "auroc", "accuracy", "mean_confidence")
+NEEDED = ("ece", "auroc", "accuracy", "mean_confidence", "confidence_gap")
 MANY = 2_000_000
 BINS = 15
 

@@ -6,7 +6,7 @@ import pytest
 
 from calibrant.core.document import plain
 from calibrant.report.blocks import Table
-from calibrant.report.glossary import GLOSSARY, explain
+from calibrant.report.glossary import explain, glossary
 from calibrant.report.terminal import document_blocks
 from documents import KINDS, document_of
 
@@ -30,7 +30,7 @@ def test_a_column_of_numbers_is_explained(name, kind):
 
 
 def test_terms_are_sentences():
-    for name, term in GLOSSARY.items():
+    for name, term in glossary().items():
         assert term.words[0].isupper(), name
         assert term.words.endswith("."), name
 
@@ -38,6 +38,6 @@ def test_terms_are_sentences():
 def test_terms_that_name_a_page_name_one_that_exists():
     from support import ROOT
 
-    pages = {term.page for term in GLOSSARY.values() if term.page}
+    pages = {term.page for term in glossary().values() if term.page}
     missing = [page for page in pages if not (ROOT / "docs" / f"{page}.md").is_file()]
     assert missing == []

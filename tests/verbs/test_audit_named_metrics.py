@@ -5,7 +5,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core import InputError
-from calibrant.metrics.named.audited import NAMED_METRICS
+from calibrant.metrics import METRICS
 from support import call
 
 
@@ -17,12 +17,12 @@ def rows(shift, n=800, seed=0):
 
 def test_values_are_those_of_the_functions_and_the_rest_is_unmoved():
     confidence, correct = rows(0.2)
-    names = list(NAMED_METRICS)
+    names = [name for name, one in METRICS.items() if one.audit == "asked"]
     plain = cal.audit(confidence, correct, resamples=50).to_dict()
     asked = cal.audit(confidence, correct, resamples=50, metrics=names).to_dict()
     found = asked["results"][0].pop("named_metrics")
     for name in names:
-        assert found[name]["value"] == pytest.approx(NAMED_METRICS[name](confidence, correct))
+        assert found[name]["value"] == pytest.approx(METRICS[name](confidence, correct))
     assert asked["settings"].pop("metrics") == names
     assert asked["results"] == plain["results"]
     assert asked["settings"] == plain["settings"]
@@ -63,4 +63,4 @@ def test_in_the_shell(tmp_path):
     path.write_text("\n".join(["confidence,correct", *lines]))
     done = call("audit", str(path), "--metrics", "mce,adaptive_ece", "--resamples", "20")
     line = next(line for line in done.stdout.splitlines() if "adaptive_ece" in line)
-    assert f"{NAMED_METRICS['adaptive_ece'](confidence, correct):.3f}" in line
+    assert f"{METRICS['adaptive_ece'](confidence, correct):.3f}" in line

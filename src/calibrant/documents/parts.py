@@ -59,7 +59,10 @@ class InputFile(Part, frozen=True, kw_only=True):
 
 
 class Metrics(Part, frozen=True, kw_only=True):
-    """The metrics of a block; calibration metrics of a score that only ranks are undefined."""
+    """The metrics of a block, as the list of metrics has them; named here for editors.
+
+    Calibration metrics of a score that only ranks are undefined.
+    """
 
     ece: EstimateEntry = UNDEFINED
     ece_debiased: EstimateEntry = UNDEFINED
@@ -72,12 +75,12 @@ class Metrics(Part, frozen=True, kw_only=True):
     e_aurc: EstimateEntry = UNDEFINED
     accuracy: EstimateEntry = UNDEFINED
     mean_confidence: EstimateEntry = UNDEFINED
-    confidence_gap: EstimateEntry = UNDEFINED
     over_confidence: EstimateEntry = UNDEFINED
     under_confidence: EstimateEntry = UNDEFINED
     mcb: EstimateEntry = UNDEFINED
     dsc: EstimateEntry = UNDEFINED
     unc: EstimateEntry = UNDEFINED
+    confidence_gap: EstimateEntry = UNDEFINED
 
 
 class Resolution(Part, frozen=True, kw_only=True):

@@ -36,6 +36,7 @@ from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.sums.mergeable import (
     LOSS_UNIT,
+    OFFSET_BITS,
     SQUARE_UNIT,
     STEEP_CELLS,
     CellGrid,
@@ -216,6 +217,8 @@ class CellBlock(MetricBlock):
         at_mean = -np.log(safe)
         chord = -(1 - share) * np.log(near) - share * np.log(far)
         loss, slack = (at_mean + chord) / 2, np.maximum(chord - at_mean, 0.0) / 2
+        # Places inside a cell are rounded, which the slope at its steep end makes larger.
+        slack += self.width * 2.0**-OFFSET_BITS / near
         square = loss**2
         for outcome in (0, 1):
             ours = steep & (self.outcome == outcome)

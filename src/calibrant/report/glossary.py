@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from calibrant.metrics.registry import METRICS
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -14,7 +16,7 @@ class Term:
     page: str = ""
 
 
-GLOSSARY: dict[str, Term] = {
+_OF_TABLES: dict[str, Term] = {
     # -- audit
     "questions": Term("Questions that the numbers beside it rest on."),
     "rows": Term("Rows that the numbers beside it rest on."),
@@ -29,50 +31,6 @@ GLOSSARY: dict[str, Term] = {
         "What the tests show after the correction for their number: over or under confident, "
         "miscalibrated (without a clear direction), or undecided.",
         page="audit",
-    ),
-    "accuracy": Term("Share of right answers.", "sum(correct) / n", "metrics"),
-    "confidence": Term(
-        "Mean of the confidence; a calibrated model has it equal to its accuracy.",
-        "sum(confidence) / n",
-        "metrics",
-    ),
-    "ECE": Term(
-        "Expected calibration error: how far confidence and share of right answers are apart, "
-        "averaged over bins of equal width. 0 is best. A perfectly calibrated model shows more "
-        "than 0 on finite data.",
-        "sum over bins of n_b / n * |mean confidence_b - accuracy_b|",
-        "metrics",
-    ),
-    "ECE debiased": Term(
-        "ECE with the part taken off that chance alone would show.",
-        "t * ECE, with t such that gaps t * gap_b are expected to show the ECE observed",
-        "metrics",
-    ),
-    "smooth ECE": Term(
-        "Calibration error with a kernel instead of bins; needs no choice of bins.",
-        "mean |kernel-smoothed residual| at the bandwidth that equals it (Blasiok, Nakkiran 2023)",
-        "metrics",
-    ),
-    "Brier": Term(
-        "Mean squared distance between confidence and outcome. Lower is better; it rewards both "
-        "calibration and telling right from wrong.",
-        "mean((confidence - correct)^2)",
-        "metrics",
-    ),
-    "log loss": Term(
-        "Mean surprise at the outcome; a certain wrong answer costs without limit.",
-        "-mean(log(probability given to the outcome))",
-        "metrics",
-    ),
-    "AUROC": Term(
-        "Chance that a right answer has more confidence than a wrong one. 0.5 is chance.",
-        "P(confidence of right > confidence of wrong) + P(equal) / 2",
-        "metrics",
-    ),
-    "AURC": Term(
-        "Mean error when answering the most confident share first. Lower is better.",
-        "mean over shares of the error among the surest",
-        "metrics",
     ),
     # -- verification
     "error rate": Term("Share of wrong answers; it sets how much labels can show."),
@@ -189,7 +147,6 @@ GLOSSARY: dict[str, Term] = {
     ),
     # -- groups and decisions
     "Brier score": Term("Part of the Brier score, in its own unit.", page="groups"),
-    "gap": Term("Mean confidence minus share of right answers; above 0 is over-confident."),
     "gap, points": Term(
         "Mean over the models of the gap at equal confidence: how far the group is off against "
         "other answers of equal confidence; above 0 is over-confident.",
@@ -301,6 +258,14 @@ _NAMED_BY_DATA = (
 )
 
 
+def glossary() -> dict[str, Term]:
+    """Return all terms by the column that they explain: metrics say their own."""
+    metrics = {
+        metric.title: Term(metric.words, metric.formula, "metrics") for metric in METRICS.values()
+    }
+    return {**metrics, **_OF_TABLES}
+
+
 def term_of(column: str) -> str | None:
     """Return the term that explains a column, or None.
 
@@ -309,7 +274,7 @@ def term_of(column: str) -> str | None:
     >>> term_of("[1,2,4]"), term_of("AUROC"), term_of("model")
     ('mix', 'AUROC', None)
     """
-    if column in GLOSSARY:
+    if column in glossary():
         return column
     return next((term for start, term in _NAMED_BY_DATA if column.startswith(start)), None)
 
@@ -323,4 +288,4 @@ def explain(column: str) -> str | None:
     'Chance that a right answer has more confidence than a wrong one. 0.5 is chance.'
     """
     term = term_of(column)
-    return None if term is None else GLOSSARY[term].words
+    return None if term is None else glossary()[term].words

@@ -59,13 +59,18 @@ function showMultiples() {
 
 // -- the table of numbers --------------------------------------------------------------------
 
-const metric = (name, title) => ({ title, of: (entry) => entry.metrics[name], percent: false });
-const share = (name, title) => ({ title, of: (entry) => entry.metrics[name], percent: true });
+// The list of metrics comes with the page: those of a group that are not among the first unfold.
+const METRICS = byId("metrics") ? JSON.parse(byId("metrics").textContent) : [];
+const FIRST = ["accuracy", "mean_confidence", "confidence_gap", "ece", "auroc"];
+const metric = ({ name, title, unit }) => name === "confidence_gap"
+  ? { title, of: (entry) => entry.metrics[name] || [gapOf(entry), null, null], points: true }
+  : { title, of: (entry) => entry.metrics[name], percent: unit === "share" };
+const ofGroups = (...groups) => METRICS.filter((one) => groups.includes(one.group) && !FIRST.includes(one.name)).map(metric);
 const proof = (name) => ({ title: name, of: (entry) => entry.evidence[name], p: name === "p" || name === "p corrected" });
 const COLUMNS = [
-  ["", [share("accuracy", "accuracy"), share("mean_confidence", "confidence"), { title: "gap", of: (entry) => entry.metrics.confidence_gap || [gapOf(entry), null, null], points: true }, metric("ece", "ECE"), metric("auroc", "AUROC")]],
-  ["calibration", [metric("ece_debiased", "ECE debiased"), metric("smooth_ece", "smooth ECE"), metric("brier", "Brier"), metric("log_loss", "log loss"), metric("over_confidence", "over-confidence"), metric("under_confidence", "under-confidence")]],
-  ["ranking", [metric("auprc", "AUPRC"), metric("aurc", "AURC"), metric("e_aurc", "E-AURC")]],
+  ["", FIRST.map((name) => METRICS.find((one) => one.name === name)).filter(Boolean).map(metric)],
+  ["calibration", ofGroups("calibration", "score")],
+  ["ranking", ofGroups("ranking")],
   ["evidence", [{ title: "n", of: (entry) => [entry.n, null, null], whole: true }, proof("ECE if calibrated"), proof("p"), proof("p corrected"), proof("error rate"), proof("passive floor"), proof("active floor"), proof("L")]],
 ];
 const unfolded = new Set([""]);

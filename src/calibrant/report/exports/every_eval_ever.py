@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibrant.metrics.registry import METRICS
+
 SCHEMA_VERSION = "0.2.1"
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
 """What the evaluator is to the model's maker."""
 
-_MEASURES: dict[str, tuple[str, bool]] = {
-    "ece": ("expected calibration error", True),
-    "smooth_ece": ("smooth calibration error", True),
-    "brier": ("Brier score of the confidence", True),
-    "auroc": ("AUROC of the confidence for being right", False),
-    "aurc": ("area under the risk-coverage curve", True),
-    "accuracy": ("accuracy", False),
+_MEASURES = {
+    "ece": "expected calibration error",
+    "smooth_ece": "smooth calibration error",
+    "brier": "Brier score of the confidence",
+    "auroc": "AUROC of the confidence for being right",
+    "aurc": "area under the risk-coverage curve",
+    "accuracy": "accuracy",
 }
-"""Title of each measure, and whether lower is better."""
 
 
 def every_eval_ever_records(
@@ -76,7 +77,7 @@ def _results(
     entry: Mapping[str, Any], document: Mapping[str, Any], dataset: str
 ) -> Sequence[dict[str, Any]]:
     results = []
-    for name, (title, lower_is_better) in _MEASURES.items():
+    for name, title in _MEASURES.items():
         estimate = entry["metrics"].get(name)
         if estimate is None or estimate["value"] is None:
             continue
@@ -86,7 +87,7 @@ def _results(
                 "source_data": {"dataset_name": dataset, "source_type": "other"},
                 "metric_config": {
                     "evaluation_description": f"{title}, confidence by {entry['method']}",
-                    "lower_is_better": lower_is_better,
+                    "lower_is_better": METRICS[name].better == "low",
                     "score_type": "continuous",
                     "min_score": 0,
                     "max_score": 1,

@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 import calibrant
 from calibrant.core.document import kind_of, plain
-from calibrant.report.glossary import GLOSSARY
-from calibrant.report.page.island import confidences, policies
+from calibrant.report.glossary import glossary
+from calibrant.report.page.island import confidences, metric_columns, policies
 from calibrant.report.page.parts import (
     block_of,
     document_part,
@@ -85,6 +85,7 @@ def render_html(
         vega="" if vega is None else Markup(packed_vega()),
         entries=entries,
         entries_json=safe_json(entries),
+        metrics_json=safe_json(metric_columns()),
         policies=saved,
         policies_json=safe_json(saved),
         parts=parts,
@@ -102,7 +103,7 @@ def render_html(
                 "formula": term.formula,
                 "page": term.page,
             }
-            for name, term in GLOSSARY.items()
+            for name, term in glossary().items()
         ],
     )
 

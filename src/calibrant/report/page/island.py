@@ -8,6 +8,7 @@ from typing import Any
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_words
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import (
     claim_tone,
     claims_by_entry,
@@ -145,3 +146,12 @@ def policies(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _counted(error: Mapping[str, Any]) -> list[Any]:
     wrong = round(float(error["n"]) * float(error["value"]), 1)
     return [error["n"], wrong, _short(error["low"]), _short(error["high"])]
+
+
+def metric_columns() -> list[dict[str, str]]:
+    """Return what the table of numbers needs to know of every metric."""
+    shown = [METRICS[name] for name in audited()]
+    return [
+        {"name": one.name, "title": one.title, "group": one.group, "unit": one.unit}
+        for one in shown
+    ]

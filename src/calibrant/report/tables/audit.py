@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibrant.core.hints import Hint
+from calibrant.metrics.metric import Metric
+from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claims_of, headline, told
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
@@ -19,8 +21,6 @@ NAMED_METRICS = "named metrics"
 OF_ENTRIES = frozenset({"calibration", "scores", "ranking", "verification"})
 """Names of tables with a row per audited confidence: a page has all of them in one of its own."""
 
-_CALIBRATION = (("ece", "ECE"), ("ece_debiased", "ECE debiased"), ("smooth_ece", "smooth ECE"))
-_SCORES = (("brier", "Brier"), ("log_loss", "log loss"), ("auroc", "AUROC"), ("aurc", "AURC"))
 _SAID, _SAID_OF_MANY, _MANY = 5, 3, 5
 _PLACES_NAMED = 3
 _FLOORS = "Floors are worst-case rates with constant 1; p tests 'perfectly calibrated'."
@@ -78,20 +78,25 @@ def _place(entry: Mapping[str, Any]) -> str:
     return " / ".join(name for name in names if name)
 
 
+def _main(*groups: str) -> list[Metric]:
+    """Return the metrics of groups that a table without room for all of them shows."""
+    every = [METRICS[name] for name in audited() if METRICS[name].main]
+    return [metric for group in groups for metric in every if metric.group == group]
+
+
 def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+    shown = _main("share", "calibration")
     rows = tuple(
         (
             _place(entry),
             _WORDS.get(entry["verdict"]["calibration"], entry["verdict"]["calibration"]),
             number_cell(entry["n"]),
-            *(_metric(entry, name) for name in ("accuracy", "mean_confidence")),
-            *(_metric(entry, name) for name, _ in _CALIBRATION),
+            *(_metric(entry, metric.name) for metric in shown),
         )
         for entry in entries
     )
-    titles = tuple(title for _, title in _CALIBRATION)
     return Table(
-        (_subject(document), "verdict", "n", "accuracy", "confidence", *titles),
+        (_subject(document), "verdict", "n", *(metric.title for metric in shown)),
         rows,
         title=named_table("Audit", document),
         name="calibration",
@@ -102,15 +107,18 @@ def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any
 
 
 def _scores(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
+    shown = _main("score", "ranking")
     rows = tuple(
-        (_place(entry), *(_metric(entry, name) for name, _ in _SCORES)) for entry in entries
+        (_place(entry), *(_metric(entry, metric.name) for metric in shown)) for entry in entries
     )
+    *first, last = [metric.title for metric in shown if metric.better == "low"]
     return Table(
-        (_subject(document), *(title for _, title in _SCORES)),
+        (_subject(document), *(metric.title for metric in shown)),
         rows,
         title="Scores and ranking",
         name="scores",
-        note="Brier, log loss and AURC: lower is better. AUROC: higher is better, 0.5 is chance.",
+        note=f"{', '.join(first)} and {last}: lower is better. "
+        "AUROC: higher is better, 0.5 is chance.",
     )
 
 
@@ -138,13 +146,13 @@ def _named_metrics(document: Mapping[str, Any], entries: Sequence[Mapping[str, A
 
 
 def _ranking(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
-    names = ("accuracy", "auroc", "aurc")
+    shown = [metric for metric in _main("share", "ranking") if not metric.probability]
     rows = tuple(
-        (_place(entry), number_cell(entry["n"]), *(_metric(entry, name) for name in names))
+        (_place(entry), number_cell(entry["n"]), *(_metric(entry, one.name) for one in shown))
         for entry in entries
     )
     return Table(
-        (_subject(document), "n", "accuracy", "AUROC", "AURC"),
+        (_subject(document), "n", *(metric.title for metric in shown)),
         rows,
         title="Scores that are not probabilities",
         name="ranking",

@@ -13,6 +13,7 @@ from rich.text import Text
 from calibrant.core.errors import InputError
 from calibrant.core.method_words import method_legend
 from calibrant.core.registry import did_you_mean
+from calibrant.metrics.registry import METRICS
 from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, told
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Cell, Name, Number
@@ -30,8 +31,6 @@ STYLES = {
 }
 _NAMES = {"right": "accuracy", "says": "mean_confidence", "confidence": "mean_confidence",
           "gap": "confidence_gap"}  # fmt: skip
-_BETTER_HIGH = {"accuracy", "auroc", "auprc", "dsc"}
-_IN_POINTS = {"ece", "ece_debiased", "smooth_ece", "over_confidence", "under_confidence"}
 # right, says, AUROC, and the spaces between the columns; the gap with its half-width is measured.
 _NUMBERS = 1 + 6 + 6 + 1 + 1 + 6 + 2
 _LEAST_GAP = 9
@@ -125,7 +124,7 @@ def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, 
         raise InputError(
             f"there is no metric {sort!r} to sort by", hint=did_you_mean(sort, list(known))
         )
-    sign = -1 if metric in _BETTER_HIGH else 1
+    sign = -1 if metric in METRICS and METRICS[metric].better == "high" else 1
     size = abs if metric == "confidence_gap" else float
     return sorted(
         entries,
@@ -209,7 +208,11 @@ def _metric(entry: Mapping[str, Any], metric: str) -> str:
     value = _value(entry, metric)
     if value is None:
         return "–"
-    return f"{100 * value:.1f}" if metric in _IN_POINTS else f"{value:.2f}"
+    return (
+        f"{100 * value:.1f}"
+        if metric in METRICS and METRICS[metric].unit == "points"
+        else f"{value:.2f}"
+    )
 
 
 def _strip(right: float, said: float, width: int, style: str) -> Text:
