@@ -1,6 +1,8 @@
 """The structure: no circles of imports, no file or function that overflows."""
 
 import ast
+import re
+from collections import Counter
 
 import grimp
 
@@ -83,6 +85,41 @@ def test_what_only_the_long_run_tests_exists():
         path, _, name = line.removesuffix("*").partition("::")
         if line and not line.startswith("#"):
             assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), line
+
+
+def defined(path):
+    """Yield the functions, classes and constants of a module; what registers itself is left out."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not node.decorator_list and not getattr(node, "bases", ()):
+                yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (name.id for name in node.targets if isinstance(name, ast.Name))
+
+
+def test_nothing_is_defined_that_nobody_names():
+    """Counted by name over modules, scripts and pages: what a test alone calls is not used."""
+    modules = sorted(SOURCE.rglob("*.py"))
+    pages = [ROOT / "pyproject.toml", *sorted((ROOT / "docs").rglob("*.md"))]
+    named = Counter()
+    scripts = [
+        path
+        for part in ("benchmarks", "simulations", "studies")
+        for path in (ROOT / part).rglob("*.py")
+    ]
+    for path in (*modules, *scripts, *pages):
+        named.update(re.findall(r"[A-Za-z_]\w*", path.read_text(encoding="utf-8")))
+    for path in modules:
+        if path.name != "__init__.py":
+            named.subtract(defined(path))
+    unused = [
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in modules
+        if path.name != "__init__.py"
+        for name in defined(path)
+        if named[name] < 1 and not name.startswith("__")
+    ]
+    assert unused == [], "delete what nothing but a test names"
 
 
 def function_lengths(source):

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from calibrant.collect.tables import MEASURED
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import write_study
+from support import MEASURED
 
 KILLS = 20
 CONCURRENCY = 3

@@ -4,10 +4,9 @@ import polars as pl
 import pytest
 
 from calibrant.clients.endpoints.embedded import EmbeddedClient
-from calibrant.collect.tables import MEASURED
 from calibrant.records import Study
 from calibrant.workflows.run import run
-from support import need_small_model
+from support import MEASURED, need_small_model
 
 MODEL = "smollm2-135m-instruct"
 QUESTIONS = """\

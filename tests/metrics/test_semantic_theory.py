@@ -111,16 +111,6 @@ def test_selection_error_stays_under_its_bound():
     assert wrong <= bound
 
 
-def test_bounds_of_theorem_5_2():
-    top = np.linspace(0.05, 0.95, 10)
-    loose = theory.binned_ece_bound(0.1, 0.01, top, bins=10, eta=0.02)
-    assert loose == pytest.approx(0.1 + 0.01 + 2 * (0.5 + 0.0))
-    smooth = theory.binned_ece_bound_smooth(0.1, 0.01, density=1.0, bins=10)
-    assert smooth == pytest.approx(0.11 + 4 * np.sqrt(2 * 9 * 0.01))
-    with pytest.raises(InputError):
-        theory.binned_ece_bound(0.1, 0.1, top, eta=0)
-
-
 def test_pool_counts_classes_in_order_of_appearance():
     pool = pool_draws(["b", "a", "b", "a", "b"], ["y", "x", "x", "x", "y"], [1, 0, 0, 0, 1])
     assert pool.ids.tolist() == ["b", "a"]

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant.core import InputError
-from calibrant.planning import attach_labels
 from calibrant.records.formats import store_path
 from calibrant.records.label_store import ItemKey, LabelStore
 from calibrant.verbs.label import label_add, label_export, label_next, label_status
@@ -308,9 +307,8 @@ def test_labels_of_a_pool_are_a_baseline_with_their_weights(tmp_path):
     label_add(table, batch)
     store = LabelStore(store_path(table))
     assert {wave.uniform for wave in store.waves()} == {True, False}
-    labelled = attach_labels(
-        pl.read_csv(table, schema_overrides={"question_id": pl.String, "answer": pl.String}), store
-    )
+    label_export(table, out=tmp_path / "labels.csv")
+    labelled = pl.read_csv(tmp_path / "labels.csv", schema_overrides={"question_id": pl.String})
     assert labelled["label_weight"].n_unique() > 10
     assert labelled["label_weight"].sum() == pytest.approx(600, rel=0.1)
     watched = monitor(truth, baseline=labelled.rename({"label_weight": "w"}), every=200)

@@ -10,13 +10,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from calibrant.collect.tables import MEASURED
 from calibrant.core.errors import BudgetError, CapabilityError, InputError
 from calibrant.records import Study
 from calibrant.workflows.run import run
 from collect.endpoint import Oracle
 from collect.studies import QUESTIONS, write_study
-from support import CALIBRANT, call
+from support import CALIBRANT, MEASURED, call
 
 TABLES = ("questions", "draws", "semantics", "scores")
 

@@ -31,8 +31,6 @@ EXTRA: dict[str, pl.DataType] = {
 }
 _KEPT_ALTERNATIVES = 5
 SCHEMA: dict[str, Any] = {**DRAWS.columns, **EXTRA}
-MEASURED = ("latency_s", "request_id", "served_by")
-"""Columns that tell about the call, not about the answer: they differ from run to run."""
 
 
 class DrawRows:

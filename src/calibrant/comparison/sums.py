@@ -33,7 +33,6 @@ HISTOGRAM_BINS = 20
 # Distances between distributions are exact up to so many distinct confidences.
 RANK_CELLS = 1_024
 # Columns that depend on which questions the partner has, and those on what it answered.
-_COMMON = ("count", "stated", "slope", "square", "spread", "league", "league_1", "league_2")
 _PAIRED = ("c1", "v1", "c2", "v2", "residual", "same", "square", "sharp", "sharp_c")
 # Partners of one product: their columns and products then stay near 50 MB.
 _PARTNERS = 32

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from calibrant.planning.labelling.ppi import judged_mean as judged_mean
     from calibrant.planning.labelling.sequential import SequentialAudit as SequentialAudit
     from calibrant.planning.labelling.session import LabelSession as LabelSession
-    from calibrant.planning.labelling.session import attach_labels as attach_labels
     from calibrant.planning.labelling.stopping import claim_bounds as claim_bounds
     from calibrant.planning.labelling.stopping import stop_decision as stop_decision
     from calibrant.planning.leaderboard import LEADERBOARD_METRICS as LEADERBOARD_METRICS

@@ -128,11 +128,3 @@ def bca_interval(
     tail = (1 - level) / 2
     low, high = np.quantile(replicates, [place(tail), place(1 - tail)])
     return float(low), float(high)
-
-
-def normal_draws(
-    resamples: int, width: int, rng: np.random.Generator, dtype: Any = np.float64
-) -> NDArray[Any]:
-    """Return standard normal numbers, shape (width, resamples), in mirrored pairs: mean 0."""
-    half = rng.standard_normal((width, math.ceil(resamples / 2)), dtype=dtype)
-    return np.concatenate([half, -half], axis=1)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprob, TokenLogprobs
-from calibrant.core.errors import PermanentClientError
 
 PLACEHOLDER = -9000.0
 """Endpoints write -9999 where they do not know a log-probability."""
@@ -44,13 +43,6 @@ def refusal(logprobs: Sequence[TokenLogprob]) -> str | None:
         # No alternative far below 0 shows that the model was indeed certain.
         return f"all {len(values)} log-probs are 0: the endpoint does not compute them"
     return None if tops is None else _bad_alternatives(tops)
-
-
-def check_logprobs(logprobs: Sequence[TokenLogprob]) -> None:
-    """Raise PermanentClientError where the log-probs cannot be believed."""
-    reason = refusal(logprobs)
-    if reason is not None:
-        raise PermanentClientError(f"log-probs refused: {reason}")
 
 
 def _bad_value(values: Sequence[float]) -> str:

@@ -12,7 +12,6 @@ from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import RngLike, as_generator
-from calibrant.metrics.binned import ece
 from calibrant.metrics.estimates import metric_estimates
 from calibrant.metrics.semantic.pool import DrawPool, pool_draws
 from calibrant.metrics.semantic.resampling import PairedGaps, paired_gaps
@@ -262,11 +261,3 @@ def _held_out(
             hint="use more splits, or splits='exact'",
         )
     return law
-
-
-def pooled_ece(scores: QuestionScores, *, bins: int) -> tuple[float, float]:
-    """Return the two calibration errors without intervals, for curves."""
-    return (
-        ece(scores.sem1, scores.label1, bins=bins),
-        ece(scores.sem2, scores.label2, bins=bins),
-    )

@@ -7,7 +7,6 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from calibrant.core.arrays import Floats
-from calibrant.core.errors import InputError
 
 
 def _density(x: npt.ArrayLike) -> Floats:
@@ -204,37 +203,3 @@ def confidence_error_bound(
     uniform = np.sqrt(np.log(2 * np.asarray(classes, dtype=np.float64)) / (2 * np.asarray(n)))
     smaller: Floats = np.minimum(uniform, by_margin)
     return np.minimum(smaller, 1.0)
-
-
-def binned_ece_bound(
-    selection_error: float,
-    confidence_error: float,
-    top: npt.ArrayLike,
-    *,
-    bins: int = 10,
-    eta: float,
-) -> float:
-    """Return the bound of Theorem 5.2 on |Sem-ECE - ECE*| at a given eta.
-
-    delta + eps + 2 (eps / eta + P(dist(c*, bin edges) <= eta)).
-    """
-    if eta <= 0:
-        raise InputError(f"eta must be positive, got {eta}")
-    edges = np.arange(1, bins) / bins
-    distance = np.abs(np.asarray(top, dtype=np.float64)[:, None] - edges).min(axis=1)
-    near = float(np.mean(distance <= eta))
-    return selection_error + confidence_error + 2 * (confidence_error / eta + near)
-
-
-def binned_ece_bound_smooth(
-    selection_error: float, confidence_error: float, *, density: float, bins: int = 10
-) -> float:
-    """Return the bound of Theorem 5.2 where c* has a density of at most `density`.
-
-    delta + eps + 4 sqrt(2 M (L - 1) eps).
-    """
-    return (
-        selection_error
-        + confidence_error
-        + 4 * float(np.sqrt(2 * density * (bins - 1) * confidence_error))
-    )

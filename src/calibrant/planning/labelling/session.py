@@ -311,24 +311,3 @@ class LabelSession:
             "kappa": cohen_kappa(first, second) if first else None,
             "label_error": label_noise(first, second).rate if first else None,
         }
-
-
-def attach_labels(rows: pl.DataFrame, store: LabelStore) -> pl.DataFrame:
-    """Return the labelled rows with their outcome and how many rows each stands for.
-
-    Column ``correct`` is replaced, those of the draw (``label_weight``) are added, and rows whose
-    answer has no label are left out. This is what audits, comparisons and baselines use: with
-    the weights, labels that were chosen unevenly speak for the whole pool.
-
-    Parameters
-    ----------
-    rows
-        Columns ``question_id``, ``model`` and, if known, ``answer``.
-    store
-        The labels.
-    """
-    needed = rows.with_columns(pl.lit(0.5).alias("confidence"), pl.lit("").alias("method"))
-    found = LabelSession(needed, store).labelled_rows(rows)
-    if not found.height:
-        raise InputError("no row of the table has a label yet", source=str(store.path))
-    return found

@@ -10,7 +10,6 @@ from importlib import resources
 
 from calibrant.report.names import short_names
 
-_CURRENT = r"\.picture \.(\w+) \{[^}]*?(fill|stroke): currentColor"
 # Room is measured before a file is opened elsewhere: these fonts are of one width.
 _PLAIN_FONT = " .picture text { font-family: Liberation Sans, Arial, Helvetica, sans-serif; }\n"
 _WIDE, _NARROW = frozenset("mwMW@%"), frozenset("ijlftr.,:;'|!()[]- ")

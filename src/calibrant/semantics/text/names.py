@@ -78,11 +78,6 @@ def merge_initials(text: str) -> str:
     )
 
 
-def initials_of(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the one-letter tokens."""
-    return tuple(token for token in tokens if len(token) == 1 and token.isalpha())
-
-
 def spelling_variant(a: str, b: str) -> bool:
     """Return whether two words of a name are likely spellings of one.
 
