@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from calibrant.claims.margins import error_within
 from calibrant.core.rng import named_stream
 from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
 from calibrant.planning.labelling.pools import spread_shares
@@ -55,9 +54,7 @@ def audited(world, judge, design, waves, rng, truth, *, items=2000, labels=200):
     names = ("confidence_gap", "accuracy", "brier", "ece")
     pairs = zip((found[name] for name in names), truth, strict=True)
     inside = [one.low - 1e-12 <= value <= one.high + 1e-12 for one, value in pairs]
-    gaps = block.gaps
-    extra = gaps.shares_variance
-    upper = error_within(gaps.residual, gaps.error(), 0.05, block.lean, extra)["upper"]
+    upper = block.cell_error.interval(0.9)[1]
     width = found["confidence_gap"].high - found["confidence_gap"].low
     return [*inside, upper >= truth[3], width]
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from calibrant.claims.margins import error_within
 from calibrant.core.rng import named_stream
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.power import labels_for_claim
@@ -22,8 +21,7 @@ def shown(p, labels, threshold, rng):
         loop.label(50)
     pool = loop.pool()
     block = audit_block(pool, rng)
-    gaps = block.gaps
-    upper = error_within(gaps.residual, gaps.error(), threshold, block.lean)["upper"]
+    upper = block.cell_error.interval(0.9)[1]
     return pool_estimate(pool).ece_upper < threshold, upper < threshold
 
 

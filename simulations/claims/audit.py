@@ -1,4 +1,4 @@
-"""The claims of an audit in worlds whose truth is known."""
+"""The claims of an audit in worlds whose truth is known, and the worlds that others would make."""
 
 from __future__ import annotations
 
@@ -7,109 +7,59 @@ from functools import partial
 import numpy as np
 
 from calibrant.claims.audit import audit_claims
+from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.claims.missing import Missing, missing_entry
+from calibrant.claims.significance import block_tests
 from calibrant.core.document import plain
 from calibrant.metrics.row_block import RowBlock
-from simulations.claims.harness import Said, World
-
-NEEDED = ("ece", "auroc", "accuracy", "mean_confidence", "confidence_gap")
-MANY = 2_000_000
-BINS = 15
-
-
-def spread(rng, n):
-    return rng.beta(4, 2, n)
-
-
-def ties(rng, n):
-    return rng.choice([0.6, 0.8, 0.95], n, p=[0.2, 0.3, 0.5])
-
-
-def sure(rng, n):
-    return rng.choice([0.95, 0.98, 0.99, 1.0], n, p=[0.3, 0.3, 0.2, 0.2])
-
-
-def constant(_, n):
-    return np.full(n, 0.8)
-
-
-# Confidence, and the chance of being right given it.
-TRUTHS = {
-    "calibrated": (spread, lambda c, _: c),
-    "calibrated, heavy ties": (ties, lambda c, _: c),
-    "calibrated, rare errors": (sure, lambda c, _: np.minimum(c, 0.995)),
-    "over by 2 points (the margin)": (spread, lambda c, _: c - 0.02 * c * (1 - c) / 0.1905),
-    "over by 4 points": (spread, lambda c, _: c - 0.04 * c * (1 - c) / 0.1905),
-    "over by 10 points": (spread, lambda c, _: c - 0.10 * c * (1 - c) / 0.1905),
-    "under by 4 points": (spread, lambda c, _: c + 0.04 * c * (1 - c) / 0.1905),
-    "under by 10 points": (spread, lambda c, _: np.minimum(c + 0.1 * c * (1 - c) / 0.1905, 1)),
-    "mixed by group, calibrated at each confidence": (
-        spread,
-        lambda c, rng: np.clip(c + np.where(rng.random(c.size) < 0.5, 0.1, -0.1), 0, 1),
-    ),
-    "wavy: right on average, wrong along the scale": (
-        spread,
-        lambda c, _: np.clip(c + 0.08 * np.sin(4 * np.pi * c), 0, 1),
-    ),
-    "confidence is noise": (spread, lambda c, _: np.full(c.size, 0.667)),
-    "constant confidence, right": (constant, lambda c, _: c),
-}
-SIZES = (30, 200, 2_000)
-# With weights that have nothing to do with the answers, the truth is the same.
-WEIGHED = (
-    "calibrated",
-    "calibrated, heavy ties",
-    "calibrated, rare errors",
-    "over by 2 points (the margin)",
-    "wavy: right on average, wrong along the scale",
-    "confidence is noise",
+from simulations.claims.audit_worlds import (
+    CALIBRATED,
+    MARGIN_OR_MORE,
+    NOISE,
+    OFF,
+    Truth,
 )
+from simulations.claims.harness import RUNS, Said, World
+
+NEEDED = ("error", "auroc", "accuracy", "mean_confidence", "confidence_gap")
+BINS = 15
+# Worlds at the margin are rarely called calibrated: fewer runs show that.
+FEWER = max(RUNS // 2, 1)
+POWER = {
+    "over by 4, nine values": ("audit.over_confident", "audit.miscalibrated"),
+    "over by 4, continuous": ("audit.over_confident", "audit.miscalibrated"),
+    "under by 4, continuous": ("audit.under_confident",),
+    "too extreme, logit / 1.5": ("audit.over_confident", "audit.miscalibrated"),
+    "wavy by 8": ("audit.miscalibrated",),
+    "rare errors, over by 2": ("audit.over_confident", "audit.miscalibrated"),
+    "calibrated, .95/1.0": ("audit.miscalibrated", "audit.separates"),
+    "calibrated, nine values": ("audit.miscalibrated", "audit.separates"),
+}
 
 
-def cells(c):
-    return np.minimum((c * BINS).astype(int), BINS - 1)
-
-
-def truth_of(name):
-    """Return the mean gap, the binned error and the AUROC that endless data would show."""
-    rng = np.random.default_rng(7)
-    said, chance = TRUTHS[name]
-    c = said(rng, MANY)
-    q = np.clip(chance(c, rng), 0, 1)
-    error = np.abs(np.bincount(cells(c), c - q, BINS)).sum() / MANY
-    gap = float((c - q).mean())
-    if abs(gap) < 5e-4:
-        gap = 0.0
-    if error < 2e-3:
-        error = 0.0
-    return gap, error, name in ("confidence is noise", "constant confidence, right")
-
-
-def said_of(parts, seed_rng, margin=ERROR_MARGIN):
-    """Return the claims of an audit of these models, without what no claim rests on."""
-    blocks = (
-        RowBlock(
-            c,
-            y,
-            weights[0] if weights else None,
-            units,
-            probability=True,
-            bins=BINS,
-            level=0.95,
-            resamples=200,
-            rng=seed_rng,
-        )
-        for c, y, units, *weights in parts
+def block_of(c, y, units=None, weights=None, rng=None):
+    return RowBlock(
+        c,
+        y,
+        weights,
+        units,
+        probability=True,
+        bins=BINS,
+        level=0.95,
+        resamples=20,
+        rng=np.random.default_rng(0) if rng is None else rng,
     )
-    return claims_of_blocks(blocks, seed_rng, margin)
 
 
-def claims_of_blocks(blocks, seed_rng, margin=ERROR_MARGIN):
-    """Return the claims of an audit whose rows are in blocks already."""
+def claims_of_blocks(blocks, margin=ERROR_MARGIN, missing=None):
+    """Return the claims of an audit of these blocks, without what no claim rests on."""
     entries = []
     for number, block in enumerate(blocks):
         metrics = block.estimates(NEEDED)
+        lost = None
+        if missing is not None:
+            lost = missing_entry(block.cell_error.sums, metrics["confidence_gap"], missing)
         entries.append(
             {
                 "model": f"m{number}",
@@ -119,7 +69,8 @@ def claims_of_blocks(blocks, seed_rng, margin=ERROR_MARGIN):
                 "questions": block.questions,
                 "probability": True,
                 "metrics": metrics,
-                **block_tests(block, metrics, seed_rng, margin),
+                "significance": block_tests(block, metrics, margin, lost),
+                **({} if lost is None else {"missing": lost}),
             }
         )
     adjust_p_values(entries)
@@ -127,23 +78,32 @@ def claims_of_blocks(blocks, seed_rng, margin=ERROR_MARGIN):
 
 
 def judged(claims, truths, margin=ERROR_MARGIN):
+    """Say which claims are false; with an error at the margin, 'within' it is false."""
+    edge = margin * 0.9999
     for claim in claims:
-        if claim.id == "audit.all_over_confident":
-            false = any(gap <= 0 for gap, _, _ in truths)
-            yield Said(claim.id, True, false)
+        if claim.id == "audit.models_over_confident":
+            numbers = (int(name[1:]) for name in claim.subject["models"])
+            yield Said(claim.id, True, any(truths[number].gap <= 0 for number in numbers))
             continue
-        gap, error, random = truths[int(claim.subject["model"][1:])]
+        truth = truths[int(claim.subject["model"][1:])]
+        far = abs(truth.gap) >= edge
         false = {
-            ("audit.over_confident", "shown"): gap <= 0,
-            ("audit.over_confident", "equivalent"): abs(gap) > margin * 1.001,
-            ("audit.under_confident", "shown"): gap >= 0,
-            ("audit.under_confident", "equivalent"): abs(gap) > margin * 1.001,
-            ("audit.miscalibrated", "shown"): error == 0,
-            ("audit.miscalibrated", "equivalent"): error > margin * 1.001,
-            ("audit.separates", "shown"): random,
-            ("audit.separates", "equivalent"): not random,
+            ("audit.over_confident", "shown"): truth.gap <= 0,
+            ("audit.over_confident", "equivalent"): far,
+            ("audit.under_confident", "shown"): truth.gap >= 0,
+            ("audit.under_confident", "equivalent"): far,
+            ("audit.miscalibrated", "shown"): truth.error == 0,
+            ("audit.miscalibrated", "equivalent"): truth.error >= edge,
+            ("audit.separates", "shown"): truth.noise,
+            ("audit.separates", "equivalent"): not truth.noise,
         }.get((claim.id, claim.outcome), False)
-        yield Said(claim.id, claim.outcome != "undecided", false)
+        yield Said(claim.id, claim.outcome in ("shown", "equivalent"), false)
+
+
+def one_model(rng, *, world, n, weighed=None):
+    c, y = world.rows(rng, n)
+    weights = None if weighed is None else weighed(rng, n)
+    return judged(claims_of_blocks([block_of(c, y, weights=weights)]), [world.truth])
 
 
 def one_to_five(rng, n):
@@ -154,112 +114,157 @@ def lognormal(rng, n):
     return rng.lognormal(0, 1, n)
 
 
-def one_model(rng, *, name, n, truth, weighed=None):
-    said, chance = TRUTHS[name]
-    c = said(rng, n)
-    y = (rng.random(n) < chance(c, rng)).astype(float)
-    weights = () if weighed is None else (weighed(rng, n),)
-    return judged(said_of([(c, y, None, *weights)], rng), [truth])
-
-
-def repeated(rng, *, sizes, truth):
+def repeated(rng, *, sizes):
     """Several rows per question, with a question's own difficulty; calibrated on average."""
     codes = np.repeat(np.arange(len(sizes)), sizes)
-    base = spread(rng, len(sizes))
+    base = rng.beta(4, 2, len(sizes))
     c = base[codes]
     own = rng.beta(base * 2, (1 - base) * 2)
     y = (rng.random(codes.size) < own[codes]).astype(float)
-    return judged(said_of([(c, y, codes)], rng), [truth])
+    return judged(claims_of_blocks([block_of(c, y, codes)]), [Truth(0.0, 0.0)])
 
 
-def many_models(rng, *, shifts, n, truths):
-    parts = []
-    for a, b in shifts:
-        c = rng.beta(a, b, n)
-        parts.append((c, (rng.random(n) < c).astype(float), None))
-    return judged(said_of(parts, rng), truths)
+def topics(rng, *, n, count, effect, gap=0.0, uneven=False):
+    """Topics that are right more or less often than stated, calibrated over all topics."""
+    share = rng.dirichlet(np.full(count, 2.0)) if uneven else np.full(count, 1 / count)
+    codes = np.unique(rng.choice(count, n, p=share), return_inverse=True)[1]
+    own = effect * rng.choice([-1.0, 1.0], count)
+    c = rng.choice([0.5, 0.6, 0.7, 0.8, 0.85], n)
+    y = (rng.random(n) < np.clip(c - gap + own[codes], 0, 1)).astype(float)
+    return judged(claims_of_blocks([block_of(c, y, codes)]), [Truth(gap, gap)])
 
 
-def over_and_right(rng, *, n, truths, said=None, rows=1, halves=0.0):
-    """Models that are over by a fixed gap, or right; `rows` per question, `halves` by group."""
-    parts = []
-    for gap, _, _ in truths:
-        c = rng.uniform(0.4, 0.95, n) if said is None else said(rng, n)
-        chance = np.clip(c - gap + halves * rng.choice([-1, 1], n), 0.01, 0.99)
-        codes = np.repeat(np.arange(n), rows) if rows > 1 else None
-        if codes is not None:
-            chance = rng.beta(2 * chance, 2 * (1 - chance))[codes]
-            c = c[codes]
-        parts.append((c, (rng.random(c.size) < chance).astype(float), codes))
-    return judged(said_of(parts, rng), truths)
+def grades(rng, *, n, over, halves):
+    c = rng.choice([0.5, 0.6, 0.7, 0.8, 0.9], n)
+    p = c - over
+    y = rng.binomial(2, p) / 2 if halves else rng.beta(8 * p, 8 * (1 - p))
+    return judged(claims_of_blocks([block_of(c, y)]), [Truth(over, over)])
 
 
-def few_values(rng, n):
-    return rng.choice([0.4, 0.6, 0.85], n)
+MISSING = {
+    "10 % at random": lambda c, _: np.full(c.size, 0.1),
+    "60 % of the wrong": lambda _, y: np.where(y == 1, 0, 0.6),
+    "20 % of the wrong, 5 % of the right": lambda _, y: np.where(y == 1, 0.05, 0.2),
+    "40 % of those below .7": lambda c, _: np.where(c < 0.7, 0.4, 0),
+    "the wrong and unsure": lambda c, y: np.where((y == 0) & (c < 0.75), 0.6, 0.02),
+}
 
 
-def nearly_sure(rng, n):
-    return rng.choice([0.95, 0.97, 0.98], n)
+def missing(rng, *, n, lost):
+    """Confidences that are missing; what is said of the direction is about all answers."""
+    c = rng.uniform(0.5, 1, n)
+    y = (rng.random(n) < c).astype(float)
+    gone = rng.random(n) < lost(c, y)
+    kept = ~gone
+    counts = Missing(float(y[gone].sum()), float((1 - y[gone]).sum()))
+    claims = claims_of_blocks([block_of(c[kept], y[kept])], missing=counts)
+    of_all = [claim for claim in claims if claim.id.endswith("_confident")]
+    return judged(of_all, [Truth(0.0, 0.0)])
+
+
+def one_sided(rng, *, low, high, right, n):
+    """Nearly always, or hardly ever right; `right` None: calibrated."""
+    c = rng.uniform(low, high, n) if low < high else np.full(n, low)
+    p = c if right is None else np.full(n, right)
+    y = (rng.random(n) < p).astype(float)
+    gap = 0.0 if right is None else (low + high) / 2 - right
+    noise = right is not None or low == high
+    truth = Truth(gap, abs(gap), noise)
+    return judged(claims_of_blocks([block_of(c, y)]), [truth])
+
+
+def several(rng, *, worlds, n):
+    blocks = [block_of(*world.rows(rng, n)) for world in worlds]
+    return judged(claims_of_blocks(blocks), [world.truth for world in worlds])
 
 
 def worlds():
-    for name in TRUTHS:
-        truth = truth_of(name)
-        power = {
-            "over by 4 points": ("audit.over_confident",),
-            "under by 4 points": ("audit.under_confident",),
-            "wavy: right on average, wrong along the scale": ("audit.miscalibrated",),
-            "calibrated": ("audit.separates",),
-        }.get(name, ())
-        for n in SIZES:
-            yield World(
-                f"{name}, n = {n:,}", partial(one_model, name=name, n=n, truth=truth), power
-            )
-    for name in WEIGHED:
-        truth = truth_of(name)
-        for label, weighed in (("1 to 5", one_to_five), ("lognormal", lognormal)):
-            for n in (200, 2_000):
-                yield World(
-                    f"{name}, weights {label}, n = {n:,}",
-                    partial(one_model, name=name, n=n, truth=truth, weighed=weighed),
-                )
-    zero = (0.0, 0.0, False)
+    yield from _single()
+    yield from _dependent()
+    yield from _of_others()
+    yield from _many_models()
+
+
+def _single():
+    for name, world in (CALIBRATED | NOISE).items():
+        for n in (100, 500, 2_000):
+            run = partial(one_model, world=world, n=n)
+            yield World(f"{name}, n = {n:,}", run, POWER.get(name, ()))
+    for name, world in OFF.items():
+        for n in (200, 500):
+            run = partial(one_model, world=world, n=n)
+            yield World(f"{name}, n = {n:,}", run, POWER.get(name, ()), FEWER)
+    for name, world in MARGIN_OR_MORE.items():
+        for n in (500, 2_000, 10_000):
+            run = partial(one_model, world=world, n=n)
+            if n != 500 or name not in OFF:
+                yield World(f"{name}, n = {n:,}", run, runs=FEWER)
+
+
+def _dependent():
+    weighed = ("calibrated, nine values", "calibrated, rare errors", "nine values, all over by 2")
+    for name in weighed:
+        world = (CALIBRATED | MARGIN_OR_MORE)[name]
+        for label, weights in (("1 to 5", one_to_five), ("lognormal", lognormal)):
+            run = partial(one_model, world=world, n=1_000, weighed=weights)
+            yield World(f"{name}, weights {label}, n = 1,000", run, runs=FEWER)
     for label, sizes in (
         ("5 rows for each of 200 questions", [5] * 200),
         ("200 rows for each of 5 questions, 1 for 300", [200] * 5 + [1] * 300),
     ):
-        yield World(label, partial(repeated, sizes=sizes, truth=zero))
-    far = (0.15, 0.15, False)
-    for n in (30, 200, 2_000):
-        yield World(
-            f"one model over by 15 points, one calibrated, n = {n:,}",
-            partial(over_and_right, n=n, truths=[far, zero]),
-        )
-    for name, options in (
-        ("heavy ties", {"said": few_values}),
-        ("rare errors", {"said": nearly_sure}),
-        ("5 rows per question", {"rows": 5}),
-        ("mixed by group", {"halves": 0.05}),
+        yield World(label, partial(repeated, sizes=sizes), runs=FEWER)
+    for halves, over in ((True, 0.0), (False, 0.0), (True, 0.02), (False, 0.02)):
+        kind = "0, 1/2, 1" if halves else "between 0 and 1"
+        run = partial(grades, n=1_000, over=over, halves=halves)
+        yield World(f"grades {kind}, over by {100 * over:g}, n = 1,000", run, runs=FEWER)
+
+
+def _of_others():
+    """Worlds that others would make: topics, missing confidences, always and never right."""
+    for n, count, uneven in (
+        (500, 6, False),
+        (500, 8, True),
+        (2_000, 15, False),
+        (2_000, 50, True),
     ):
-        yield World(
-            f"one model over by 15 points, one calibrated, {name}, n = 500",
-            partial(over_and_right, n=500, truths=[far, zero], **options),
-        )
+        run = partial(topics, n=n, count=count, effect=0.1, uneven=uneven)
+        kind = ", uneven" if uneven else ""
+        yield World(f"{count} topics{kind}, effects of 10 points, n = {n:,}", run, runs=FEWER)
     yield World(
-        "one model over by 15 points, one under by 3, n = 500",
-        partial(over_and_right, n=500, truths=[far, (-0.03, 0.03, False)]),
+        "15 topics, effects of 10 points, over by 10, n = 2,000",
+        partial(topics, n=2_000, count=15, effect=0.1, gap=0.1),
+        ("audit.over_confident",),
+        FEWER,
     )
+    for name, lost in MISSING.items():
+        yield World(f"missing: {name}, n = 500", partial(missing, n=500, lost=lost), runs=FEWER)
+    for low, high, right, n in (
+        (0.98, 1.0, None, 100),
+        (0.0, 0.02, None, 100),
+        (0.99, 0.99, None, 400),
+        (0.9, 1.0, 0.0, 30),
+        (0.9, 1.0, 0.01, 100),
+        (0.6, 0.9, 1.0, 30),
+    ):
+        said = f"{100 * low:g} %" if low == high else f"{100 * low:g} to {100 * high:g} %"
+        truth = "calibrated" if right is None else f"right {100 * right:g} %"
+        run = partial(one_sided, low=low, high=high, right=right, n=n)
+        yield World(f"says {said}, {truth}, n = {n}", run, runs=FEWER)
+
+
+def _many_models():
+    right, crossed = CALIBRATED["calibrated, nine values"], MARGIN_OR_MORE[".6/.9 cancelling, 3"]
+    noise, over = NOISE["noise, .6/.9, right .75"], OFF["over by 4, nine values"]
+    for name, some in (
+        ("four calibrated models", [right] * 4),
+        ("calibrated, crossed, noise and over", [right, crossed, noise, over]),
+        ("one over by 4, one calibrated", [over, right]),
+        ("twelve calibrated models", [right] * 12),
+    ):
+        yield World(f"{name}, n = 500", partial(several, worlds=some, n=500), runs=FEWER)
     yield World(
-        "four models over by 15 points, one calibrated, n = 500",
-        partial(over_and_right, n=500, truths=[*[far] * 4, zero]),
-    )
-    yield World(
-        "two models over by 15 points, n = 500",
-        partial(over_and_right, n=500, truths=[far] * 2),
-        ("audit.all_over_confident",),
-    )
-    beta_of = [(2, 2), (3, 1), (1, 3), (6, 2)]
-    yield World(
-        "four calibrated models of unequal accuracy, n = 500",
-        partial(many_models, shifts=beta_of, n=500, truths=[zero] * 4),
+        "three over by 4, one calibrated, n = 2,000",
+        partial(several, worlds=[over, over, over, right], n=2_000),
+        ("audit.models_over_confident",),
+        FEWER,
     )

@@ -13,8 +13,9 @@ from calibrant.planning.labelling.stopping import claim_bounds, stop_decision
 from simulations._planning_audit import audit_block
 from simulations._planning_labels import Loop, outcome_rate
 from simulations._planning_labels import judged as judged_by
-from simulations.claims.audit import TRUTHS, claims_of_blocks, truth_of
+from simulations.claims.audit import claims_of_blocks
 from simulations.claims.audit import judged as audited
+from simulations.claims.audit_worlds import CALIBRATED, MARGIN_OR_MORE, OFF
 from simulations.claims.harness import Said, World
 
 ITEMS = 1500
@@ -104,24 +105,23 @@ def decided(rng, *, world, judge, design, pool, share, budget):
     return [Said("label.claim", False, False)]
 
 
-def drawn(rng, *, truth, known, judge, design):
+def drawn(rng, *, world, judge, design):
     """An audit of 300 labels drawn from 2,000 answers, along a judge's verdicts."""
-    said, chance = TRUTHS[truth]
-    p = said(rng, 2000)
-    y = (rng.random(p.size) < np.clip(chance(p, rng), 0, 1)).astype(float)
+    p, y = world.rows(rng, 2000)
     loop = Loop(p, y, judged_by(judge, y, rng), design, rng)
     for size in (150, 75, 75):
         loop.draw(size)
         loop.label(size)
-    return audited(claims_of_blocks([audit_block(loop.pool(), rng)], rng), [known])
+    return audited(claims_of_blocks([audit_block(loop.pool(), rng)]), [world.truth])
 
 
 def worlds():
-    for truth in ("calibrated", "calibrated, rare errors", "over by 2 points (the margin)",
-                  "over by 4 points", "wavy: right on average, wrong along the scale"):  # fmt: skip
+    audited_worlds = CALIBRATED | OFF | MARGIN_OR_MORE
+    for name in ("calibrated, beta(8, 1)", "calibrated, rare errors", "nine values, all over by 2",
+                 "over by 4, continuous", "wavy by 8"):  # fmt: skip
         for judge, design in (("90 %", "stratified"), ("70 %", "pps")):
-            run = partial(drawn, truth=truth, known=truth_of(truth), judge=judge, design=design)
-            yield World(f"{truth}, labels drawn by {design}, judge {judge}", run)
+            run = partial(drawn, world=audited_worlds[name], judge=judge, design=design)
+            yield World(f"{name}, labels drawn by {design}, judge {judge}", run)
     for world, judge, design, pool in (
         ("over-confident", "none", "stratified", "near 1"),
         ("calibrated", "none", "stratified", "near 1"),

@@ -8,7 +8,6 @@ import pytest
 
 import calibrant as cal
 from calibrant.claims.margins import more_labels
-from calibrant.claims.words import labels_text
 
 
 def audited(n, shift, seed=0, **options):
@@ -49,24 +48,17 @@ def test_undecided_says_what_would_decide():
 
 def test_labels_that_would_decide_count_all_tests():
     """Among many models a p-value is cut off at 1; the labels must outdo all tests all the same."""
-    rng = np.random.default_rng(6)
-    models, rows = 120, 25
-    said = rng.uniform(0.5, 1, models * rows)
-    first = np.arange(said.size) < rows
-    table = pl.DataFrame(
-        {
-            "model": np.repeat([f"m{number:03}" for number in range(models)], rows),
-            "question_id": np.tile(np.arange(rows), models),
-            "confidence": said,
-            "correct": (rng.random(said.size) < said - 0.1 * first).astype(int),
-        }
-    )
-    entry = cal.audit(table, resamples=50)["results"][0]
-    test, gap = entry["significance"]["gap"], entry["metrics"]["confidence_gap"]
-    assert test["p_adjusted"] == 1.0
-    needed = more_labels(gap, 0.02, entry["significance"]["tests"])
-    assert needed > 1.8 * more_labels(gap, 0.02, 1 / test["p_value"])
-    assert labels_text(needed).capitalize() in entry["verdict"]["how"]
+    gap = {"value": 0.03, "low": -0.01, "high": 0.07, "n": 500}
+    assert more_labels(gap, 0.02, shown=0.001) > 1.5 * more_labels(gap, 0.02)
+    assert more_labels(gap, 0.02, within=0.001) > more_labels(gap, 0.02)
+
+
+def test_labels_decide_the_hardest_gap_that_is_still_possible():
+    far = more_labels({"value": 0.08, "low": -0.01, "high": 0.17, "n": 100}, 0.02)
+    near = more_labels({"value": 0.011, "low": -0.08, "high": 0.10, "n": 100}, 0.02)
+    assert far < near / 10
+    none = more_labels({"value": 0.0, "low": -0.01, "high": 0.01, "n": 5_000}, 0.02)
+    assert none < 3 * 5_000
 
 
 def test_the_margin_is_in_the_sentence():
@@ -75,7 +67,7 @@ def test_the_margin_is_in_the_sentence():
     assert claims["audit.miscalibrated"]["margin"] == 0.05
 
 
-def test_a_model_that_is_never_right_is_a_warning_and_no_finding():
+def test_a_model_that_is_never_right_comes_first():
     rng = np.random.default_rng(1)
     said = rng.uniform(0.5, 1, 200)
     table = pl.DataFrame(
@@ -90,11 +82,13 @@ def test_a_model_that_is_never_right_is_a_warning_and_no_finding():
     document = cal.audit(table, resamples=20)
     warning = document["data"]["warnings"][0]
     assert warning["id"] == "data.never_right"
-    assert (
-        warning["text"]
-        == "silent is never right: all 200 of its answers are empty. It is left out."
+    assert warning["text"] == "silent is never right: all 200 of its answers are empty."
+    first = document["claims"][0]
+    assert (first["id"], first["outcome"]) == ("audit.over_confident", "shown")
+    assert first["text"].startswith(
+        "silent says 75 %, is never right (200 answers): over-confident"
     )
-    assert {claim["subject"].get("model") for claim in document["claims"]} == {"good"}
+    assert {claim["subject"]["model"] for claim in document["claims"]} == {"good", "silent"}
 
 
 def test_missing_rows_that_differ_are_said_first():
@@ -128,7 +122,7 @@ def test_mmlu_pro_names_the_data_problems_then_the_finding(shared_data):
     assert any("phi-4" in warning["text"] for warning in warnings)
     assert any(warning["id"] == "data.missing" for warning in warnings)
     first = document["claims"][0]
-    assert first["id"] == "audit.all_over_confident"
+    assert first["id"] == "audit.models_over_confident"
     assert first["text"].startswith("All 15 models say more than they know, by 1")
 
 
@@ -145,21 +139,24 @@ def test_what_holds_by_every_confidence_is_said_once_and_first():
                 ).with_columns(question_id=pl.int_range(400).cast(pl.String))
             )
     claims = cal.audit(pl.concat(frames), resamples=20)["claims"]
-    summaries = [claim for claim in claims if claim["id"] == "audit.all_over_confident"]
+    summaries = [claim for claim in claims if claim["id"] == "audit.models_over_confident"]
     assert [claim["subject"]["method"] for claim in summaries] == [None, "verb", "perplexity"]
     assert summaries[0]["text"].startswith("In both confidences both models say more than they")
     # It may not be surer than the least sure of its parts.
     assert summaries[0]["p_adjusted"] == max(claim["p_adjusted"] for claim in summaries)
 
 
-def test_a_single_model_that_is_always_right_is_shown_and_not_called_left_out():
+def test_always_and_never_right_are_claims():
     rng = np.random.default_rng(4)
-    for outcome, word in ((1, "always right"), (0, "never right")):
+    for outcome, word, claim in ((1, "always", "under"), (0, "never", "over")):
         document = cal.audit(rng.uniform(0.5, 1, 60), np.full(60, outcome), resamples=20)
-        assert document["claims"] == []
-        assert document["data"]["warnings"][0]["text"] == (
-            f"The model is {word} (60 answers). No claim is made about its confidence."
-        )
+        first = document["claims"][0]
+        assert (first["id"], first["outcome"]) == (f"audit.{claim}_confident", "shown")
+        assert f"is {word} right (60 answers): {claim}-confident by" in first["text"]
+        assert document["results"][0]["verdict"]["calibration"] == f"{claim}-confident"
+    # Thirty right answers at 90 % are what one model in twenty-four shows by chance.
+    document = cal.audit([0.9] * 30, [1] * 30, resamples=20)
+    assert {claim["outcome"] for claim in document["claims"]} == {"undecided"}
 
 
 def test_a_model_is_left_out_only_where_all_of_its_confidences_are_one_sided():
@@ -192,11 +189,7 @@ def test_few_rows_are_told_in_sentences_that_hold(rows):
     document = cal.audit([0.8, 0.6, 0.9][:rows], [1, 0, 1][:rows])
     texts = " ".join(claim["text"] for claim in document["claims"])
     assert "not known points" not in texts
-    entry = document["results"][0]
-    expected, found = entry["calibration_test"]["expected_ece"], entry["metrics"]["ece"]["value"]
-    assert expected > found
-    assert "of which chance alone explains" not in texts
-    assert "no more than chance alone shows" in texts
+    assert "These rows cannot show it to be within 2 points: at best" in texts
     assert f"{rows} question" + ("s" if rows > 1 else "") + "\n" in str(document)
 
 

@@ -23,6 +23,7 @@ SCALARS = {
     "e_aurc": (0, 1, 0.0, False, False),
     "ece": (0, 1, 0.0, True, False),
     "ece_debiased": (0, 1, 0.0, True, False),
+    "error": (0, 1, 0.0, True, False),
     "log_loss": (0, np.inf, 0.0, True, False),
     "mcb": (0, 1, 0.0, True, False),
     "mean_confidence": (0, 1, 0.5, True, False),
@@ -122,7 +123,7 @@ def test_data_are_positional_and_options_are_keywords(name):
 @pytest.mark.parametrize("digits", [None, 1])
 def test_a_whole_weight_is_a_repetition(case, digits):
     confidence, correct = sample(1, 200, digits)
-    if CASES[case][0] in ("aurc", "e_aurc", "ece_debiased", "spiegelhalter_z"):
+    if CASES[case][0] in ("aurc", "e_aurc", "ece_debiased", "error", "spiegelhalter_z"):
         pytest.skip("places of a ranking, or chance: these do not change with the scale instead")
     weights = np.random.default_rng(2).integers(0, 4, 200)
     repeated = compute(case, np.repeat(confidence, weights), np.repeat(correct, weights))

@@ -74,18 +74,17 @@ def test_the_error_is_that_of_the_draw(back):
 
 
 def test_a_bound_of_the_error_takes_no_more_noise_off_than_there_is():
-    """With a good judge the noise is small: the bound of free rows lies below the truth."""
-    from calibrant.claims.margins import error_within
-
+    """With a good judge the noise is small, and less of it is taken off the error."""
     rng = named_stream(0, "bound")
-    held = {"drawn": 0, "free": 0}
+    held, widths = 0, {"drawn": 0.0, "free": 0.0}
     for _ in range(150):
         p, y, spread = spread_draw(rng, 1.0)
         for name, found in (("drawn", block(p, y, spread)), ("free", block(p, y))):
-            held[name] += (
-                error_within(found.gaps.residual, found.gaps.error(), 0.05)["upper"] > 0.05
-            )
-    assert held["drawn"] / 150 > 0.9 > held["free"] / 150
+            low, high = found.cell_error.interval(0.9)
+            held += name == "drawn" and high > 0.05
+            widths[name] += high - low
+    assert held / 150 > 0.9
+    assert widths["drawn"] < 0.9 * widths["free"]
 
 
 def test_unequal_gaps_add_the_noise_of_their_shares():

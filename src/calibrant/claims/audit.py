@@ -5,34 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.audit_rules import ALL_OVER, MISCALIBRATED, OVER, SEPARATES, UNDER
+from calibrant.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.margins import more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
-from calibrant.claims.words import count, subject_name
+from calibrant.claims.words import subject_name
 from calibrant.core.method_words import method_name
 
-# A model that is always wrong or always right is a matter of the data, not of its confidence.
-LEAST_ONE_SIDED = 30
-# With unequal weights the error of the AUROC is known less well: at 5 % a confidence that is noise
-# was called telling in 5.6 % of 4,000 simulated audits.
-_SEPARATION_LEVEL = 0.04
-
-
-def is_claimed(entry: Mapping[str, Any]) -> bool:
-    """Return whether claims are made about an entry: a probability, with both outcomes."""
-    if not entry["probability"]:
-        return False
-    right = entry["metrics"]["accuracy"]["value"]
-    return not (right in (0.0, 1.0) and entry["questions"] >= LEAST_ONE_SIDED)
-
-
-def nothing_claimed(entry: Mapping[str, Any]) -> str:
-    """Say why no claim is made about an entry."""
-    if not entry["probability"]:
-        return "This score ranks answers but is no probability: recalibrate it before auditing it."
-    return "All answers have the same outcome: this is about the data, not about confidence."
+_ONE_SIDED = (0.0, 1.0)
+# A headline names the best and the worst of at least so many models.
+_NAMES_ENDS = 3
 
 
 def audit_claims(
@@ -42,8 +25,8 @@ def audit_claims(
 ) -> list[Claim]:
     """Return the claims of an audit, from its entries as plain data with corrected tests.
 
-    Summaries over models come first, then the entries in their order. A claim that rests on a
-    selected part of the rows says so.
+    Summaries over models come first, then models that are always or never right, then the others
+    in their order. A claim that rests on a selected part of the rows says so.
 
     Parameters
     ----------
@@ -56,7 +39,7 @@ def audit_claims(
     """
     kept = kept_shares(coverage)
     constant = {(row["model"], row["method"]) for row in coverage if row.get("values") == 1}
-    told = [entry for entry in entries if is_claimed(entry)]
+    told = sorted((entry for entry in entries if entry["probability"]), key=_is_mixed)
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
     methods = len({entry["method"] for entry in entries}) > 1
     claims = [
@@ -64,7 +47,12 @@ def audit_claims(
         for entry in told
         for claim in _entry_claims(entry, margin, constant, named=named, methods=methods)
     ]
-    return [*_summaries(entries, claims), *claims]
+    return [*_summaries(told, claims, constant), *claims]
+
+
+def _is_mixed(entry: Mapping[str, Any]) -> bool:
+    """Return whether a model is neither always nor never right."""
+    return entry["metrics"]["accuracy"]["value"] not in _ONE_SIDED
 
 
 def _entry_claims(
@@ -75,42 +63,41 @@ def _entry_claims(
     called = subject if methods else {**subject, "method": None}
     shared = {"name": subject_name(called), "named": named or bool(entry["group"])}
     error = _error_claim(entry, margin, subject, shared)
-    off = error is not None and error.outcome == "shown"
+    off = error.outcome == "shown"
     yield _direction_claim(entry, margin, subject, {**shared, "off_along": off})
-    if error is not None:
-        yield error
+    yield error
     varies = (entry["model"], entry["method"]) not in constant
     separates = _separates_claim(entry, subject, {**shared, "varies": varies})
     if separates is not None:
         yield separates
 
 
-def _outcome(shown: Mapping[str, Any] | None, within: Mapping[str, Any] | None) -> Outcome:
-    if within is not None and within["p_adjusted"] <= ALPHA:
-        return "equivalent"
-    return "shown" if shown is not None and shown["p_adjusted"] <= ALPHA else "undecided"
+def _is_shown(test: Mapping[str, Any] | None) -> bool:
+    return test is not None and test["p_adjusted"] <= ALPHA
+
+
+def _few_clusters(entry: Mapping[str, Any]) -> int | None:
+    """Return the number of clusters where they are too few to speak of others."""
+    return None if entry["significance"]["gap"] is not None else entry["questions"]
 
 
 def _direction_claim(
     entry: Mapping[str, Any], margin: float, subject: Mapping[str, Any], shared: Facts
 ) -> Claim:
     tests, metrics = entry["significance"], entry["metrics"]
-    gap = metrics["confidence_gap"]
+    gap, test = metrics["confidence_gap"], tests["gap"]
     above = (gap["value"] or 0) >= 0
     rule = OVER if above else UNDER
     low, high = gap["low"], gap["high"]
     # The size of the gap in the direction of the claim.
-    sized = (
-        gap
-        if above
-        else {
-            **gap,
-            "value": -gap["value"],
-            "low": None if high is None else -high,
-            "high": None if low is None else -low,
-        }
-    )
-    test = tests["gap"]
+    turned = {
+        "value": -gap["value"],
+        "low": None if high is None else -high,
+        "high": None if low is None else -low,
+    }
+    sized = gap if above else {**gap, **turned}
+    outcome, missing = _direction_outcome(entry)
+    lost = entry.get("missing") or {}
     facts = {
         **shared,
         **sized,
@@ -118,13 +105,17 @@ def _direction_claim(
         "signed_high": high,
         "said": metrics["mean_confidence"]["value"],
         "right": metrics["accuracy"]["value"],
+        "rows": entry["n"],
         "margin": margin,
-        "more": more_labels(gap, margin, _tests(tests)),
+        "more": _more_labels(gap, margin, tests),
         "p": None if test is None else test["p_value"],
+        "few_clusters": _few_clusters(entry),
+        "missing": missing,
+        "missing_share": lost.get("share"),
+        "missing_accuracy": lost.get("missing_accuracy"),
     }
-    within = tests["within_margin"]["gap"]
     return rule.claim(
-        _outcome(test, within),
+        outcome,
         facts,
         subject=subject,
         estimate=sized,
@@ -133,40 +124,58 @@ def _direction_claim(
     )
 
 
-def _tests(tests: Mapping[str, Any]) -> float:
-    """Return by how much the correction for number multiplied the p-value of the gap."""
-    test = tests["gap"]
-    if test is None:
-        return 1.0
-    if test["p_adjusted"] >= 1:
-        # Cut off at 1: the factor itself was up to the number of tests.
-        return float(tests["tests"])
-    return float(test["p_adjusted"] / max(test["p_value"], 1e-12))
+def _direction_outcome(entry: Mapping[str, Any]) -> tuple[Outcome, str | None]:
+    """Return the outcome, and on what it rests where answers have no confidence."""
+    tests = entry["significance"]
+    test, lost = tests["gap"], entry.get("missing")
+    if _is_shown(tests["within_margin"]["gap"]) and lost is None:
+        return "equivalent", None
+    if not lost or test is None:
+        return ("shown" if _is_shown(test) else "undecided"), None
+    # By how much the number of tests makes each of them stricter.
+    factor = test["p_adjusted"] / max(test["p_value"], 1e-300)
+    if _is_shown(test):
+        return "shown", "whatever" if lost["worst_case"]["p_value"] * factor <= ALPHA else "if"
+    on_rows = min(test["p_rows"] * factor, 1.0) <= ALPHA
+    return ("depends" if on_rows and _is_shown(tests["calibration"]) else "undecided"), None
+
+
+def _more_labels(gap: Mapping[str, Any], margin: float, tests: Mapping[str, Any]) -> float | None:
+    """Return how many more labels would decide, all tests of the audit being counted."""
+    test, within = tests["gap"], tests["within_margin"]["gap"]
+    if test is None or within is None:
+        return None
+    levels = []
+    for own in (test, within):
+        cut = own["p_adjusted"] >= 1
+        # Cut off at 1 the factor is not known: at most the number of tests.
+        factor = tests["tests"] if cut else own["p_adjusted"] / max(own["p_value"], 1e-12)
+        levels.append(ALPHA / max(factor, 1.0))
+    return more_labels(gap, margin, shown=levels[0], within=levels[1])
 
 
 def _error_claim(
     entry: Mapping[str, Any], margin: float, subject: Mapping[str, Any], shared: Facts
-) -> Claim | None:
-    tests, ece = entry["significance"], entry["metrics"]["ece"]
-    within = tests["within_margin"]["error"]
-    if tests["calibration"] is None or within is None:
-        return None
-    # An error that looks large is not called small: a sample that is closer to calibration than
-    # chance makes it may rule out even the error that it shows.
-    small = within if ece["value"] <= margin else None
+) -> Claim:
+    tests, error = entry["significance"], entry["metrics"]["error"]
+    within, test = tests["within_margin"]["error"], tests["calibration"]
+    outcome: Outcome = "shown" if _is_shown(test) else "undecided"
+    if within["holds"]:
+        outcome = "equivalent"
+    names = ("upper", "at_best", "tested", "values", "slices")
     facts = {
         **shared,
-        **ece,
+        **error,
+        **{name: within[name] for name in names},
         "margin": margin,
-        "upper": max(within["upper"], ece["value"]),
-        "expected": entry["calibration_test"]["expected_ece"],
+        "few_clusters": _few_clusters(entry),
     }
     return MISCALIBRATED.claim(
-        _outcome(tests["calibration"], small),
+        outcome,
         facts,
         subject=subject,
-        estimate=ece,
-        p_adjusted=tests["calibration"]["p_adjusted"],
+        estimate=error,
+        p_adjusted=None if test is None else test["p_adjusted"],
         margin=margin,
     )
 
@@ -181,7 +190,7 @@ def _separates_claim(
     outcome: Outcome = "undecided"
     if test["p_within"] <= ALPHA:
         outcome = "equivalent"
-    elif test["p_adjusted"] <= _SEPARATION_LEVEL:
+    elif _is_shown(test):
         outcome = "shown"
     return SEPARATES.claim(
         outcome,
@@ -193,34 +202,45 @@ def _separates_claim(
     )
 
 
-def _summaries(entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim]) -> list[Claim]:
-    """Return what holds for all models: by every method at once, or else method by method."""
-    methods = dict.fromkeys(entry["method"] for entry in entries if entry["probability"])
-    by_method = {method: _all_over(claims, method) for method in methods}
-    shown = {method: whole for method, whole in by_method.items() if whole}
-    named = [{claim.subject["model"] for claim in whole} for whole in shown.values()]
+def _summaries(
+    entries: Sequence[Mapping[str, Any]], claims: Sequence[Claim], constant: set[Any]
+) -> list[Claim]:
+    """Return how many models say more than they know: by every method at once, or one by one.
+
+    A method that says the same to every question, in all models, is no headline.
+    """
+    whole = [entry for entry in entries if entry["group"] is None]
+    methods = {
+        method: own
+        for method in dict.fromkeys(entry["method"] for entry in whole)
+        if len(own := [entry for entry in whole if entry["method"] == method]) > 1
+        and not all((entry["model"], method) in constant for entry in own)
+    }
+    over = {method: _over(claims, method) for method in methods}
+    several = len({entry["method"] for entry in whole}) > 1
     found = [
-        _summary(whole, method, behind=_aside(method) if len(methods) > 1 else "")
-        for method, whole in shown.items()
+        _summary(over[method], own, method, behind=_aside(method) if several else "")
+        for method, own in methods.items()
+        if 2 * len(over[method]) > len(own)
     ]
-    if len(shown) < max(len(methods), 2) or any(models != named[0] for models in named):
+    everywhere = [entry for own in methods.values() for entry in own]
+    if len(methods) < 2 or sum(map(len, over.values())) < len(everywhere):
         return found
-    every = [claim for whole in shown.values() for claim in whole]
     both = "both" if len(methods) == 2 else f"all {len(methods)}"
-    return [_summary(every, None, before=f"In {both} confidences "), *found]
+    every = [claim for own in over.values() for claim in own]
+    first = _summary(every, everywhere, None, before=f"In {both} confidences ")
+    return [first, *found]
 
 
-def _all_over(claims: Sequence[Claim], method: str) -> list[Claim]:
-    """Return the claims of all models by one method, where each is shown to say too much."""
-    whole = [
+def _over(claims: Sequence[Claim], method: str) -> list[Claim]:
+    """Return the claims of whole models by one method that are shown to say too much."""
+    return [
         claim
         for claim in claims
         if claim.subject["method"] == method
         and claim.subject["group"] is None
-        and claim.id in (OVER.id, UNDER.id)
+        and (claim.id, claim.outcome) == (OVER.id, "shown")
     ]
-    over = all((claim.id, claim.outcome) == (OVER.id, "shown") for claim in whole)
-    return whole if len(whole) > 1 and over else []
 
 
 def _aside(method: str) -> str:
@@ -228,18 +248,32 @@ def _aside(method: str) -> str:
 
 
 def _summary(
-    whole: Sequence[Claim], method: str | None, *, before: str = "", behind: str = ""
+    over: Sequence[Claim],
+    entries: Sequence[Mapping[str, Any]],
+    method: str | None,
+    *,
+    before: str = "",
+    behind: str = "",
 ) -> Claim:
-    sizes = [claim.value for claim in whole if claim.value is not None]
-    models = list(dict.fromkeys(claim.subject["model"] for claim in whole))
-    number = "both models" if len(models) == 2 else f"all {count(len(models), 'model')}"
-    name = f"{before}{number}{behind}"
-    return ALL_OVER.claim(
+    sizes = [claim.value for claim in over if claim.value is not None]
+    models = list(dict.fromkeys(claim.subject["model"] for claim in over))
+    errors = sorted((entry["metrics"]["error"]["value"], entry["model"]) for entry in entries)
+    ends = method is not None and len(entries) >= _NAMES_ENDS
+    facts = {
+        "over": len(models),
+        "models": len({entry["model"] for entry in entries}),
+        "range": (min(sizes), max(sizes)),
+        "best": errors[0][::-1] if ends else None,
+        "worst": errors[-1][::-1] if ends else None,
+        "before": before,
+        "behind": behind,
+    }
+    return MODELS_OVER.claim(
         "shown",
-        {"of": name[0].upper() + name[1:], "range": (min(sizes), max(sizes))},
+        facts,
         subject={"method": method, "models": models},
-        estimate={"value": min(sizes), "n": len(whole)},
-        p_adjusted=max(claim.p_adjusted or 0.0 for claim in whole),
+        estimate={"value": min(sizes), "n": len(over)},
+        p_adjusted=max(claim.p_adjusted or 0.0 for claim in over),
     )
 
 

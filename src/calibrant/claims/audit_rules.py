@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant.claims.claim import ALPHA, ClaimRule, Facts, declare
-from calibrant.claims.margins import ERROR_MARGIN
+from calibrant.claims.margins import ERROR_MARGIN, FORECAST_TRUE
 from calibrant.claims.significance import SEPARATION_MARGIN
-from calibrant.claims.words import labels_text, percent, points, points_range
+from calibrant.claims.words import count, labels_text, percent, points, points_range
+from calibrant.stats.clusters import FEWEST
 
 
 def _says(facts: Facts) -> str:
     name = f"{facts['name']} says" if facts["named"] else "Says"
-    return f"{name} {percent(facts['said'])}, is right {percent(facts['right'])}"
+    said = f"{name} {percent(facts['said'])}, is "
+    if facts["right"] in (0.0, 1.0):
+        rows = facts["rows"]
+        return f"{said}{'always' if facts['right'] else 'never'} right ({count(rows, 'answer')})"
+    return f"{said}right {percent(facts['right'])}"
 
 
 def _interval(facts: Facts) -> str:
@@ -21,8 +26,17 @@ def _interval(facts: Facts) -> str:
 
 def _off_by(word: str) -> Any:
     return lambda facts: (
-        f"{_says(facts)}: {word} by {points(abs(facts['value']))} ({_interval(facts)})."
+        f"{_says(facts)}: {word} by {points(abs(facts['value']))} ({_interval(facts)})"
+        f"{_IF_MISSING[facts['missing']]}."
     )
+
+
+# What a direction rests on where answers have no confidence.
+_IF_MISSING = {
+    None: "",
+    "whatever": ", whatever the missing confidences said",
+    "if": ", if missing confidences are like those of other answers as often right",
+}
 
 
 def _agrees(facts: Facts) -> str:
@@ -41,73 +55,116 @@ def _why_open(low: float | None, high: float | None, middle: float, p: float | N
 
 
 def _direction_open(facts: Facts) -> str:
+    if facts["few_clusters"]:
+        return f"{_says(facts)}: undecided. {_few(facts['few_clusters'])}"
     why = _why_open(facts["signed_low"], facts["signed_high"], 0.0, facts["p"])
     return (
         f"{_says(facts)}: undecided{why} whether it is over- or under-confident "
         f"{_difference(facts['signed_low'], facts['signed_high'])}. "
-        f"{labels_text(facts['more']).capitalize()} would decide."
+        f"{labels_text(facts['more']).capitalize()} would decide"
+        f"{_HOW_OFTEN if facts['more'] is not None else ''}."
     )
+
+
+_HOW_OFTEN = f" (such forecasts came true in {percent(FORECAST_TRUE)} of simulations or more)"
+
+
+def _few(clusters: int) -> str:
+    what = "1 question or topic" if clusters == 1 else f"{clusters} questions or topics"
+    return f"Rows come from {what}: at least {FEWEST} are needed to speak of others like them."
 
 
 def _difference(low: float | None, high: float | None) -> str:
     return f"(difference {points_range(low, high)}{' points' if low is not None else ''})"
 
 
-def _direction(word: str, sign: str) -> ClaimRule:
+def _depends(word: str) -> Any:
+    return lambda facts: (
+        f"{_says(facts)} on the {percent(1 - facts['missing_share'])} of answers with a "
+        f"confidence: {word} there by {points(abs(facts['value']))}. The others are right "
+        f"{percent(facts['missing_accuracy'])}: what they would say decides about all answers."
+    )
+
+
+def _direction(word: str, other: str, sign: str) -> ClaimRule:
     return declare(
         ClaimRule(
             f"audit.{word.replace('-', '_')}",
             f"Is the model {word}?",
             f"E[c] - E[y] {sign} 0",
             "the larger of Student's p between questions and the exact law of the mean gap under "
-            "perfect calibration; 'equivalent' by two one-sided tests at 5 %",
-            "Holm over all tests of whole models, and apart from them over those of groups",
+            "perfect calibration, and the calibration error shown too; between clusters: the "
+            "larger of Student's p (CR2) and that of flipped signs; 'equivalent' by two one-sided "
+            "tests at 2.5 %",
+            "4.5 % for all sentences of the audit: weighted Holm with separation, shared by models",
             {
                 "shown": _off_by(word),
                 "equivalent": _agrees,
                 "undecided": _direction_open,
+                "depends": _depends(word),
             },
             margin=ERROR_MARGIN,
+            opposite=f"audit.{other.replace('-', '_')}",
         )
     )
 
 
-OVER = _direction("over-confident", ">")
-UNDER = _direction("under-confident", "<")
+OVER = _direction("over-confident", "under-confident", ">")
+UNDER = _direction("under-confident", "over-confident", "<")
 
 
 def _subject(facts: Facts) -> str:
     return f"{facts['name']}: calibration" if facts["named"] else "Calibration"
 
 
-def _chance(facts: Facts) -> str:
-    expected = points(facts["expected"])
-    if facts["expected"] >= facts["value"]:
-        return f"no more than chance alone shows ({expected})"
-    return f"of which chance alone explains {expected}"
+def _cells(facts: Facts) -> str:
+    """Say where the error was measured: at stated values, in slices of the scale, or both."""
+    values, slices = facts["values"], facts["slices"]
+    of_values = f"at each of {values} stated values" if values > 1 else "at one stated value"
+    of_slices = "in one slice of the scale" if slices == 1 else f"in {slices} slices of the scale"
+    parts = [of_values] * bool(values) + [of_slices] * bool(slices)
+    return " and ".join(parts)
+
+
+def _error_shown(facts: Facts) -> str:
+    if facts["low"] > 0:
+        size = f"{points(facts['value'])} ({_interval(facts)})"
+    else:
+        size = f"{points(facts['value'])}, at most {points(facts['high'])}, but not none"
+    return f"{_subject(facts)} error {size}, measured {_cells(facts)}."
+
+
+def _error_open(facts: Facts) -> str:
+    start = f"{_subject(facts)} error {points(facts['value'])}: undecided."
+    if facts["few_clusters"]:
+        return f"{start} {_few(facts['few_clusters'])}"
+    if facts["tested"]:
+        return f"{start} It could be as large as {points(facts['upper'])}."
+    return (
+        f"{start} These rows cannot show it to be within {points(facts['margin'])}: "
+        f"at best {points(facts['at_best'])}."
+    )
 
 
 MISCALIBRATED = declare(
     ClaimRule(
         "audit.miscalibrated",
         "Do the stated confidences match the share of right answers along the whole scale?",
-        "sum_b P(b) |E[c - y | b]| > 0",
-        "law of the binned error under perfect calibration; 'equivalent' when the 95 % upper "
-        "bound of the error, by inversion of a test, is below the margin",
-        "Holm, in the family of the mean gaps",
+        "sum_k P(k) |E[c - y | k]| > 0 over cells k: stated values that carry rows, else slices",
+        "mean gap, Spiegelhalter's score and cells under perfect calibration, combined (Cauchy); "
+        "between clusters: flipped signs; 'equivalent' where a calibrated model could reach it, "
+        "the 97.5 % upper bound and the exact interval of the accuracy lie within the margin, and "
+        "no structure is seen inside slices",
+        "4.5 % for all sentences of the audit: weighted Holm with separation, shared by models; "
+        "'equivalent' 2.5 %, Holm over models",
         {
-            "shown": lambda facts: (
-                f"{_subject(facts)} error {points(facts['value'])} ({_interval(facts)}); "
-                f"a calibrated model would show {points(facts['expected'])} here."
-            ),
+            "shown": _error_shown,
             "equivalent": lambda facts: (
                 f"{_subject(facts)} error {points(facts['value'])}, at most "
-                f"{points(facts['upper'])}: calibrated within {points(facts['margin'])}."
+                f"{points(facts['upper'])}: calibrated within {points(facts['margin'])}, measured "
+                f"{_cells(facts)}."
             ),
-            "undecided": lambda facts: (
-                f"{_subject(facts)} error {points(facts['value'])}, {_chance(facts)}: undecided. "
-                f"It could be as large as {points(facts['upper'])}."
-            ),
+            "undecided": _error_open,
         },
         margin=ERROR_MARGIN,
     )
@@ -148,8 +205,9 @@ SEPARATES = declare(
         "audit.separates",
         "Is confidence higher for right answers than for wrong ones?",
         "AUROC != 0.5, and on which side",
-        "AUROC against 0.5, at 4 %; 'equivalent' when its 90 % interval lies within 0.05 of 0.5",
-        "Holm over the models and methods of the audit",
+        "the larger p of ranks with ties (Mann and Whitney) and of the AUROC against 0.5 (DeLong); "
+        "'equivalent' when it is within 0.05 of 0.5 by two one-sided tests at 3 %",
+        "4.5 % for all sentences of the audit: weighted Holm with calibration, shared by models",
         {
             "shown": _separation,
             "equivalent": lambda facts: (
@@ -163,17 +221,29 @@ SEPARATES = declare(
 )
 
 
-ALL_OVER = declare(
+def _most_over(facts: Facts) -> str:
+    over, models = facts["over"], facts["models"]
+    number = f"{over} of {models} models"
+    if over == models:
+        number = "both models" if models == 2 else f"all {count(models, 'model')}"
+    who = f"{facts['before']}{number}{facts['behind']}"
+    ends = ""
+    if facts["best"] is not None:
+        (best, least), (worst, most) = facts["best"], facts["worst"]
+        ends = f" Smallest error: {best}, {points(least)}; largest: {worst}, {points(most)}."
+    return (
+        f"{who[0].upper()}{who[1:]} say more than they know, by {points_range(*facts['range'])} "
+        f"points.{ends}"
+    )
+
+
+MODELS_OVER = declare(
     ClaimRule(
-        "audit.all_over_confident",
-        "Are all models over-confident?",
-        "E[c_k] - E[y_k] > 0 for every model k",
+        "audit.models_over_confident",
+        "How many of the models are over-confident?",
+        "E[c_k] - E[y_k] > 0 for each of the models counted",
         "each model's own claim must be shown",
-        "Holm over all models, so that any one false claim among them has a chance of at most 5 %",
-        {
-            "shown": lambda facts: (
-                f"{facts['of']} say more than they know, by {points_range(*facts['range'])} points."
-            ),
-        },
+        "that of the models' own claims: any false one among them has a chance of at most 4.5 %",
+        {"shown": _most_over},
     )
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from calibrant.claims.claim import OUTCOMES
+from calibrant.claims.claim import OUTCOMES, ClaimRule
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
@@ -22,6 +22,10 @@ _PATTERN = re.compile(
     r"\s*(?P<metric>\w+)(?:\.(?P<part>value|low|high))?\s*(?P<op><=|>=|<|>)\s*(?P<limit>\S+)\s*"
 )
 _CLAIM = re.compile(r"\s*claim:(?P<id>[\w.]+)\s*=\s*(?P<outcome>\w+)\s*")
+# Outcomes that leave a question open.
+_OPEN = ("undecided", "depends")
+# Name, metrics and claims of what conditions are checked on.
+Block: TypeAlias = tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]
 _SEMANTIC = {"sem1_ece": "sem1", "sem2_ece": "sem2"}
 
 
@@ -82,7 +86,7 @@ def _claim_check(text: str) -> Check:
 
 def checked_blocks(
     document: Mapping[str, Any],
-) -> Iterator[tuple[str, Mapping[str, Any], Sequence[Mapping[str, Any]]]]:
+) -> Iterator[Block]:
     """Yield every block that conditions are checked on: its name, its metrics, its claims.
 
     Blocks are the results, the blocks over meanings (``sem1_ece``, ``sem2_ece``), and, once, the
@@ -115,17 +119,19 @@ def _place(keys: Mapping[str, Any]) -> str:
     return " / ".join(str(name) for name in names if name is not None)
 
 
-def failed_checks(document: Mapping[str, Any], checks: Sequence[Check]) -> list[str]:
+def failed_checks(
+    document: Mapping[str, Any], checks: Sequence[Check], *, allow_undecided: bool = False
+) -> list[str]:
     """Return a line per block and condition that fails; what is undefined cannot pass.
 
-    A metric that no block has, and a claim that no verb makes, is an error, not a pass.
+    A metric that no block has, and a claim that no verb makes, is an error, not a pass. A claim
+    that was not made fails, and so does one that is not decided, unless that is allowed.
     """
     blocks = list(checked_blocks(document))
     failures = []
     for check in checks:
         if check.of_claims:
-            _require_claim(check)
-            failures += list(_failed_claims(blocks, check))
+            failures += list(_failed_claims(blocks, check, _rule(check), allow_undecided))
             continue
         known = {name for _, metrics, _ in blocks for name in metrics}
         if check.metric not in known:
@@ -137,25 +143,55 @@ def failed_checks(document: Mapping[str, Any], checks: Sequence[Check]) -> list[
     return failures
 
 
-def _require_claim(check: Check) -> None:
+def _rule(check: Check) -> ClaimRule:
     from calibrant.claims import catalogue, declared
 
     catalogue.load()
-    known = [rule.id for rule in declared()]
+    known = {rule.id: rule for rule in declared()}
     if check.metric not in known:
         raise InputError(
-            f"there is no claim {check.metric!r}", hint=did_you_mean(check.metric, known)
+            f"there is no claim {check.metric!r}", hint=did_you_mean(check.metric, list(known))
         )
+    return known[check.metric]
 
 
-def _failed_claims(blocks: Sequence[tuple[str, Any, Any]], check: Check) -> Iterator[str]:
-    for place, _, claims in blocks:
-        for claim in claims:
-            if (claim["id"], claim["outcome"]) == (check.metric, check.relation):
+def _failed_claims(
+    blocks: Sequence[Block], check: Check, rule: ClaimRule, allow_undecided: bool
+) -> Iterator[str]:
+    told = {rule.id, rule.opposite}
+    alike = {_kind(place, metrics) for place, metrics, own in blocks if _has(own, told)}
+    for place, metrics, own in blocks:
+        about = [claim for claim in own if claim["id"] in told]
+        for claim in about:
+            turned = claim["id"] != rule.id and claim["outcome"] in ("shown", "depends")
+            if claim["outcome"] == check.relation and not turned:
                 yield f"{place}: {claim['text']}"
+            elif claim["outcome"] in _OPEN and not allow_undecided:
+                yield f"{place}: not decided. {claim['text']}"
+        if not about and _kind(place, metrics) in alike and "error" in metrics:
+            yield f"{place}: {rule.id} was not tested here"
+    # A claim that is made only where it holds does not hold where it is not made.
+    silent = rule.sentences.keys() == {"shown"} and any(own for _, _, own in blocks)
+    if not alike and not silent:
+        yield f"{check.text}: this claim was not made. {_why_not(blocks)}"
 
 
-def _failed_metric(blocks: Sequence[tuple[str, Any, Any]], check: Check) -> Iterator[str]:
+def _has(own: Sequence[Mapping[str, Any]], told: Collection[str | None]) -> bool:
+    return any(claim["id"] in told for claim in own)
+
+
+def _kind(place: str, metrics: Mapping[str, Any]) -> str:
+    """Return what kind of block it is: results, meanings, or claims about several models."""
+    return "all" if place == "all" else "meanings" if "sem1_ece" in metrics else "results"
+
+
+def _why_not(blocks: Sequence[Block]) -> str:
+    if not any("error" in metrics for _, metrics, _ in blocks):
+        return "No score here is a probability."
+    return "Nothing here tests it."
+
+
+def _failed_metric(blocks: Sequence[Block], check: Check) -> Iterator[str]:
     for place, metrics, _ in blocks:
         if check.metric not in metrics:
             continue

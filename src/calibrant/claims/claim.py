@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 Outcome: TypeAlias = Literal["shown", "equivalent", "undecided", "depends"]
@@ -99,6 +99,8 @@ class ClaimRule:
         A sentence per outcome, made from the facts of the document.
     margin
         Default margin, where the rule has one.
+    opposite
+        Rule that is told in its place where the data point the other way: one test, two names.
     """
 
     id: str
@@ -108,7 +110,7 @@ class ClaimRule:
     correction: str
     sentences: Mapping[Outcome, Sentence]
     margin: float | None = None
-    worlds: tuple[str, ...] = field(default=())
+    opposite: str | None = None
 
     def claim(
         self,

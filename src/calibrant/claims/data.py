@@ -36,8 +36,7 @@ def data_warnings(models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     --------
     >>> entry = {"model": "a", "method": "p", "n": 900, "accuracy": 0.0, "answers_empty": 900}
     >>> [(found["id"], found["text"]) for found in data_warnings([entry])]
-    [('data.never_right', 'a is never right: all 900 of its answers are empty. No claim is made \
-about its confidence.')]
+    [('data.never_right', 'a is never right: all 900 of its answers are empty.')]
     """
     return [
         *_emptied(models),
@@ -110,8 +109,6 @@ def _one_sided(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
             known.setdefault(str(entry["model"]), []).append(entry)
     # By one confidence a model may be about other answers than by another.
     ends = {name: {_end(entry) for entry in own} for name, own in known.items()}
-    others = any(None in own or len(own) > 1 for own in ends.values())
-    fate = "It is left out." if others else "No claim is made about its confidence."
     for end, word in ((0.0, "never right"), (1.0, "always right")):
         found = {name: own[0] for name, own in known.items() if ends[name] == {end}}
         for name, entry in found.items():
@@ -120,7 +117,7 @@ def _one_sided(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
             why = f" ({count(entry['n'], 'answer')})"
             if empty == entry["n"]:
                 why = f": all {empty:,} of its answers are empty"
-            yield _warning(word.replace(" ", "_"), [name], f"{called} is {word}{why}. {fate}")
+            yield _warning(word.replace(" ", "_"), [name], f"{called} is {word}{why}.")
 
 
 def _end(entry: Mapping[str, Any]) -> float | None:

@@ -111,7 +111,11 @@ class VerbCommand(click.Command):
         from calibrant.cli.emit import emit, failures_of
 
         emit(result, outputs, available=self.outputs)
-        failures = failures_of(result, outputs.get("fail_if") or [])
+        failures = failures_of(
+            result,
+            outputs.get("fail_if") or [],
+            allow_undecided=bool(outputs.get("allow_undecided")),
+        )
         if failures:
             raise ClaimFailed("the check fails:\n  " + "\n  ".join(failures))
         for check in wanted:

@@ -46,7 +46,8 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
     if junit is not None:
         from calibrant.integrations.exports import to_junit
 
-        to_junit(result, outputs.get("fail_if") or [], junit)
+        undecided = bool(outputs.get("allow_undecided"))
+        to_junit(result, outputs.get("fail_if") or [], junit, allow_undecided=undecided)
     if json == "-":
         sys.stdout.buffer.write(dump_document(result.to_dict()))
         sys.stdout.buffer.flush()
@@ -65,8 +66,11 @@ def emit(result: Result, outputs: Mapping[str, Any], *, available: Collection[st
             console.print(printable(f"written: {path}"), highlight=False, markup=False)
 
 
-def failures_of(result: Result, conditions: Sequence[str]) -> list[str]:
+def failures_of(
+    result: Result, conditions: Sequence[str], *, allow_undecided: bool = False
+) -> list[str]:
     """Return a line per claim that fails."""
     if not conditions:
         return []
-    return failed_checks(result, [parse_check(text) for text in conditions])
+    checks = [parse_check(text) for text in conditions]
+    return failed_checks(result, checks, allow_undecided=allow_undecided)

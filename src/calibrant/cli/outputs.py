@@ -25,6 +25,10 @@ OUTPUTS: dict[str, tuple[type, Option]] = {
         Option("Exit with 1 where this holds; may be given several times: 'ece>0.05'.",
                metavar="CLAIM", group=OUTPUT, kind="several"),
     ),
+    "allow_undecided": (
+        bool,
+        Option("Let a condition on a claim pass where the claim is undecided.", group=OUTPUT),
+    ),
     "junit": (
         str,
         Option("Write these checks as a JUnit report.", metavar="PATH", group=OUTPUT,

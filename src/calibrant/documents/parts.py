@@ -64,6 +64,7 @@ class Metrics(Part, frozen=True, kw_only=True):
     Calibration metrics of a score that only ranks are undefined.
     """
 
+    error: EstimateEntry = UNDEFINED
     ece: EstimateEntry = UNDEFINED
     ece_debiased: EstimateEntry = UNDEFINED
     smooth_ece: EstimateEntry = UNDEFINED

@@ -14,18 +14,23 @@ from calibrant.core.rng import named_stream
 from calibrant.stats.few.draws import FEW_ROWS, CommonDraws, Stream
 
 if TYPE_CHECKING:
+    from calibrant.claims.missing import Missing
     from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
 
 
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
-    """One model, method and perhaps group: its keys, its numbers, notes about its rows."""
+    """One model, method and perhaps group: its keys, its numbers, notes about its rows.
+
+    `missing` counts graded answers that have no confidence.
+    """
 
     keys: Mapping[str, str]
     made: Callable[[Stream], RowBlock | CellBlock]
     notes: Sequence[str] = ()
     rows: int | None = None
+    missing: Missing | None = None
 
     @property
     def group(self) -> dict[str, str] | None:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from calibrant.claims.data import coverage_document
+from calibrant.claims.missing import Missing
 from calibrant.core.error_source import error_source
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
@@ -99,6 +100,7 @@ def _blocks(
     notes: Sequence[str],
     notes_by_method: dict[str, str],
 ) -> Iterator[SourceBlock]:
+    lost = _missing(scores)
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
         probability = method not in rankings
@@ -107,7 +109,27 @@ def _blocks(
             own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
         own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
         made = partial(_block, block, options, probability)
-        yield SourceBlock(block.keys, made, own, int(block.confidence.size))
+        missing = lost.get(tuple(block.keys.items()))
+        yield SourceBlock(block.keys, made, own, int(block.confidence.size), missing)
+
+
+def _missing(scores: Scores) -> dict[tuple[tuple[str, str], ...], Missing]:
+    """Return how many answers of each whole model were graded but have no confidence."""
+    rejected = scores.rejected
+    if "correct" not in rejected.columns:
+        return {}
+    graded = rejected.filter(
+        pl.col("rule").str.starts_with("confidence_"), pl.col("correct").is_between(0, 1)
+    )
+    counted = graded.group_by("model", "method").agg(
+        pl.col("correct").sum().alias("right"), pl.len().alias("rows")
+    )
+    return {
+        (("model", str(row["model"])), ("method", str(row["method"]))): Missing(
+            row["right"], row["rows"] - row["right"]
+        )
+        for row in counted.iter_rows(named=True)
+    }
 
 
 def _untested(block: ScoreBlock) -> list[str]:

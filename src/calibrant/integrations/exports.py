@@ -128,10 +128,17 @@ def to_every_eval_ever(
     return text
 
 
-def to_junit(result: Result, claims: Sequence[str], path: str | Path | None = None) -> str:
+def to_junit(
+    result: Result,
+    claims: Sequence[str],
+    path: str | Path | None = None,
+    *,
+    allow_undecided: bool = False,
+) -> str:
     """Check claims such as ``ece>0.05`` on every block, and return the outcome as JUnit XML.
 
-    A claim names what must not be: where it holds, or is undefined, the test fails.
+    A claim names what must not be: where it holds, is undefined or undecided, the test fails;
+    `allow_undecided` lets what is undecided pass.
 
     Examples
     --------
@@ -146,7 +153,8 @@ def to_junit(result: Result, claims: Sequence[str], path: str | Path | None = No
             check = parse_check(text)
             if check.metric not in metrics and not (check.of_claims and told):
                 continue
-            failures = [line for line in failed_checks(result, [check]) if line.startswith(place)]
+            lines = failed_checks(result, [check], allow_undecided=allow_undecided)
+            failures = [line for line in lines if line.startswith((f"{place}:", f"{text}:"))]
             checks.append(Check(place, f"not {text}", failures[0] if failures else None))
     xml = junit_xml(checks, suite=f"calibrant {result['source']}")
     if path is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.metrics.calibrators import IsotonicCalibrator as IsotonicCalibrator
     from calibrant.metrics.calibrators import PlattCalibrator as PlattCalibrator
     from calibrant.metrics.calibrators import TemperatureCalibrator as TemperatureCalibrator
+    from calibrant.metrics.cell_error import error as error
     from calibrant.metrics.corp import Corp as Corp
     from calibrant.metrics.corp import ReliabilityCurve as ReliabilityCurve
     from calibrant.metrics.corp import dsc as dsc

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from calibrant.core.arrays import Array, Floats
 from calibrant.core.estimate import Estimate
+from calibrant.metrics.cell_error import CellError, Rows
 from calibrant.metrics.corp import Corp, corp_from_sums
 from calibrant.metrics.corp_interval import CorpIntervals, CorpTask, corp_intervals
 from calibrant.metrics.debiased import matched_error
@@ -25,6 +26,7 @@ from calibrant.metrics.smoothed.interval import smooth_intervals
 from calibrant.metrics.smoothed.places import SmoothTask
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
+from calibrant.stats.cells import ValueSums
 from calibrant.stats.few.draws import Stream
 from calibrant.stats.intervals import student_share, unseen_share, wilson_ends
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit
@@ -170,10 +172,25 @@ class MetricBlock:
         """Sums over bins and their variance."""
         return gap_model(self.data, self.units, bins=self.bins)
 
+    # Whether a weight is a number of rows that are alike.
+    counted = False
+
+    @cached_property
+    def cell_error(self) -> CellError:
+        """The calibration error over cells, which every claim rests on."""
+        sums, codes = self.distinct, self.units.codes
+        if self.counted or (self.data.weights is None and codes is None and not self.graded):
+            counts = ValueSums.of_counts(sums.confidence, sums.weight, sums.outcome)
+            return CellError(counts, None, *self.draw_noise)
+        place = self.ranked.score.size - 1 - self.ranked.group
+        outcome = self.data.correct.astype(np.float64)
+        rows = Rows.merged(place, outcome, self.data.weights, codes)
+        return CellError.of_rows(sums.confidence, rows, self.draw_noise)
+
     @property
-    def lean(self) -> float:
-        """How far single rows pull the calibration error upwards; told for rows that were drawn."""
-        return 0.0
+    def draw_noise(self) -> tuple[float, float]:
+        """Noise of gaps and of shares, over that of rows left to chance."""
+        return 1.0, 1.0
 
     @cached_property
     def matched(self) -> float:

@@ -111,6 +111,7 @@ class CellBlock(MetricBlock):
     # What a block of rows is asked, too: here every row is one right or wrong answer to a question.
     probability = True
     independent = True
+    counted = True
     shares = None
 
     @property

@@ -35,6 +35,23 @@ def of_place(block: CellBlock) -> float:
     return block.width * 2.0**-OFFSET_BITS + of_single(block)
 
 
+def of_cells(block: CellBlock) -> float:
+    """Return how far the error over cells may move because cells of the grid are not cut.
+
+    Rows of a cell of the grid stay together though their values differ. At the edge of a slice,
+    or where they are many, they move the error, and what noise adds to it, by twice their share.
+    """
+    rows, offsets = block.sums.rows, block.sums.offsets
+    held = np.flatnonzero(rows.sum(axis=0))
+    rows, offsets = rows[:, held], offsets[:, held]
+    least, odd = np.divmod(offsets.sum(axis=0), rows.sum(axis=0))
+    mixed = (odd != 0) | (rows * least != offsets).any(axis=0)
+    place = block.cell_error.table.place
+    step = np.append(True, place[1:] != place[:-1])
+    edge = step | np.append(step[1:], True)
+    return 4 * float(rows.sum(axis=0)[mixed & edge].sum() / rows.sum()) + of_place(block)
+
+
 def middle_of_bend(block: CellBlock, bend: tuple[float, float]) -> float:
     """Return the middle of what the spread inside a cell may add to a mean of this curvature.
 

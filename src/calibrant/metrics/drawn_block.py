@@ -146,9 +146,11 @@ class DrawnBlock(RowBlock):
         return replace(found, pull=found.pull * np.sqrt(ratio))
 
     @cached_property
-    def gaps(self) -> GapModel:
-        """Sums over bins; inside a bin neighbours decide the noise, and its share hardly varies."""
-        plain = super().gaps
+    def _spread_noise(self) -> tuple[float, float] | None:
+        """Noise inside bins over that of a draw left to chance, and squared residuals of rows.
+
+        None where neighbours do not tell.
+        """
         c, y = self.data.confidence.astype(np.float64), self.data.correct
         heavy = np.broadcast_to(np.asarray(self.weight, np.float64), c.shape)
         cell = np.minimum((c * self.bins).astype(np.intp), self.bins - 1)
@@ -158,30 +160,28 @@ class DrawnBlock(RowBlock):
         found = None if self.units.codes is not None else _neighbours(rest, self.spread, cell)
         chance = float(rest @ rest) / max(c.size - int((mass > 0).sum()), 1)
         if found is None or chance <= 0:
-            return plain
+            return None
         share = float(self.spread.share.mean())
-        ratio = 1.0 - share + share * found / chance
-        if self.data.weights is not None:
-            model = float(plain.stats.mass @ shrunk_variance(plain.stats, 1.0)) / c.size
-            uneven = float(rest @ rest) / float(heavy.sum()) ** 2
-            ratio *= uneven / model if model > 0 else 1.0
-        return DrawnGaps(plain.stats, plain.rows, ratio, plain.root, (1.0 - share) / ratio)
+        return 1.0 - share + share * found / chance, float(rest @ rest)
 
     @property
-    def lean(self) -> float:
-        """How far single labels pull the calibration error upwards, as `label` has it.
+    def draw_noise(self) -> tuple[float, float]:
+        """Noise of gaps, as neighbours have it, and of shares, which hardly vary."""
+        if self._spread_noise is None:
+            return 1.0, 1.0
+        return self._spread_noise[0], 1.0 - float(self.spread.share.mean())
 
-        One more label that pulls with all its weight is added: that none was wrong does not show
-        that none can be.
-        """
-        stats, rows = self.gaps.stats, self.effective
-        right = np.clip(stats.confidence - stats.gap, 0.0, 1.0)
-        spread = stats.mass * right * (1 - right)
-        third = float((np.sign(stats.gap) * spread) @ (2 * right - 1))
-        second = float(spread.sum())
-        # What is left to chance includes which bins the labels fall into.
+    @cached_property
+    def gaps(self) -> GapModel:
+        """Sums over bins; inside a bin neighbours decide the noise, and its share hardly varies."""
+        plain = super().gaps
+        if self._spread_noise is None:
+            return plain
+        ratio, squares = self._spread_noise
+        rows = self.data.rows
+        if self.data.weights is not None:
+            model = float(plain.stats.mass @ shrunk_variance(plain.stats, 1.0)) / rows
+            uneven = squares / float(np.sum(self.weight)) ** 2
+            ratio *= uneven / model if model > 0 else 1.0
         loose = 1.0 - float(self.spread.share.mean())
-        away = np.abs(stats.gap) - float(stats.mass @ np.abs(stats.gap))
-        third += loose * float(3 * spread @ away + stats.mass @ away**3)
-        second += loose * self.gaps.between
-        return max(third / rows**2 + rows**-3, 0.0) / (second / rows + rows**-2)
+        return DrawnGaps(plain.stats, plain.rows, ratio, plain.root, loose / ratio)

@@ -131,6 +131,11 @@ def error_of(interval: Interval, bound: Callable[[CellBlock], float]) -> Family:
     return Family(interval=interval, bound=bound)
 
 
+def cell_error(block: MetricBlock) -> Ends:
+    """Return the error over cells, by the bounds that claims rest on."""
+    return block.cell_error.value, *block.cell_error.interval(block.level), "cells"
+
+
 def binned_error(block: MetricBlock) -> Ends:
     """Return the ECE."""
     value, low, high = block.gap_ends.total

@@ -11,6 +11,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics import cell_bounds, families
 from calibrant.metrics.binned import ece, over_confidence, under_confidence
+from calibrant.metrics.cell_error import error
 from calibrant.metrics.corp import dsc, mcb, unc
 from calibrant.metrics.debiased import ece_debiased
 from calibrant.metrics.discrimination import auprc, auroc
@@ -36,6 +37,18 @@ def _gap(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None
 
 
 _EVERY_AUDIT = (
+    Metric(
+        name="error",
+        title="calibration error",
+        words="How far confidence and share of right answers are apart, without what noise adds: "
+        "at each stated value that many rows have, and in slices of the scale else. 0 is best. "
+        "Every claim about calibration rests on it.",
+        formula="sum over cells of n_k / n * |mean confidence_k - accuracy_k|, less its noise",
+        main=True,
+        value=error,
+        unit="points",
+        family=error_of(families.cell_error, cell_bounds.of_cells),
+    ),
     Metric(
         name="ece",
         title="ECE",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @verb(
     example="calibrant audit scores.csv --by domain --html audit.html",
-    outputs=("json", "html", "fail_if", "junit"),
+    outputs=("json", "html", "fail_if", "allow_undecided", "junit"),
     shared=TABLE,
 )
 def audit(

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
-from calibrant.claims.audit import audit_claims, calibration_word, nothing_claimed
+from calibrant.claims.audit import audit_claims, calibration_word
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import unequal_note, unequal_warnings
+from calibrant.claims.levels import adjust_p_values
+from calibrant.claims.missing import missing_entry
 from calibrant.claims.next_step import step_of_audit
-from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.claims.significance import block_tests, classic_test
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
@@ -37,6 +39,9 @@ _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
 # Blocks of few rows that are worked on together.
 _HELD = 256
+_NO_PROBABILITY = (
+    "This score ranks answers but is no probability: recalibrate it before auditing it."
+)
 # So many times as many of them take longer than other processes need to start.
 _MANY = 4
 
@@ -191,10 +196,23 @@ def _entry(
     if block.errors:
         entry["sketch_error"] = block.errors
     if block.probability:
-        entry |= block_tests(block, metrics, stream, margin)
+        lost = _missing(found, block, metrics)
+        entry["calibration_test"] = classic_test(block, stream)
+        entry["significance"] = block_tests(block, metrics, margin, lost)
+        if lost is not None:
+            entry["missing"] = lost
         entry["reliability"] = _reliability(block, stream)
         entry["thresholds"] = block.threshold_counts().to_dict()
     return entry
+
+
+def _missing(
+    found: SourceBlock, block: RowBlock | CellBlock, metrics: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return what is known about graded answers without a confidence, where there are any."""
+    if found.missing is None or not block.independent or block.shares is not None:
+        return None
+    return missing_entry(block.cell_error.sums, metrics["confidence_gap"], found.missing)
 
 
 def _weighted(entries: Iterable[Mapping[str, Any]]) -> bool:
@@ -230,7 +248,7 @@ def _reliability(block: RowBlock | CellBlock, rng: Stream) -> dict[str, Any]:
 def _verdict(entry: Mapping[str, Any], own: Sequence[Claim]) -> dict[str, str]:
     """Return the verdict of an entry: a word for programs, and its sentences."""
     word = calibration_word(own) if entry["probability"] else "not-a-probability"
-    texts = [claim.text for claim in own] or [nothing_claimed(entry)]
+    texts = [claim.text for claim in own] or [_NO_PROBABILITY]
     return {"calibration": word, "how": texts[0], "sure": " ".join(texts[1:])}
 
 

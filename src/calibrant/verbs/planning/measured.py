@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.margins import ERROR_MARGIN
-from calibrant.claims.significance import adjust_p_values, block_tests
+from calibrant.claims.significance import block_tests
 from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Hint
@@ -72,7 +73,7 @@ def measured_blocks(table: Scores | None, seed: int) -> list[dict[str, Any]]:
                 "probability": True,
                 "verification": found,
                 "need": found["error_rate"].value * (steep if np.isfinite(steep) else 1.0),
-                "significance": _tests(block, seed)["significance"],
+                "significance": _tests(block, seed),
             }
         )
     # The same tests, with the same correction, as in an audit of the table.
@@ -125,4 +126,4 @@ def _tests(block: ScoreBlock, seed: int) -> dict[str, Any]:
     rows = block_of(block, probability=True, bins=_BINS, level=0.95, resamples=20, rng=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return block_tests(rows, rows.estimates(("auroc", "confidence_gap")), rng, ERROR_MARGIN)
+        return block_tests(rows, rows.estimates(("auroc", "confidence_gap")), ERROR_MARGIN)

@@ -1,0 +1,338 @@
+"""The calibration error over cells: one number behind every claim, from rows or from sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from calibrant.core.arrays import Array, Floats, Indices
+from calibrant.metrics.inputs import check
+from calibrant.stats.cell_bounds import (
+    UpperBound,
+    error_estimate,
+    lower_end,
+    planned_bound,
+    shares_variance,
+)
+from calibrant.stats.cell_structure import structure_z
+from calibrant.stats.cells import CellTable, ValueSums, cell_table
+from calibrant.stats.clusters import ClusterSums
+from calibrant.stats.perfect_law import cells_p_value, combined_p_value, mean_p_value, sum_p_value
+
+# What a calibrated model would show in the middle may be so many times the margin.
+_WITHIN_REACH = 1.25
+# Neighbours inside slices that lean together by more standard errors are a structure.
+_STRUCTURE = 1.28
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as they are, where sums by value do not tell enough: weights, clusters, grades.
+
+    Parameters
+    ----------
+    place
+        Place of each row among the stated values.
+    outcome
+        1 where it is right, 0 where it is wrong, or a grade between.
+    weights, clusters
+        Weight and cluster of each row; None where all are alike, or each is a cluster of its own.
+    """
+
+    place: Indices
+    outcome: Floats
+    weights: Floats | None
+    clusters: Indices | None
+
+    @classmethod
+    def merged(
+        cls, place: Indices, outcome: Floats, weights: Array | None, clusters: Indices | None
+    ) -> Rows:
+        """Return rows in which a cluster states each value once, with the mean of its outcomes.
+
+        Copies of a row are then one row. Grades have no law under perfect calibration: each is a
+        cluster of its own.
+
+        Examples
+        --------
+        >>> twice = np.array([0, 0, 1, 1])
+        >>> rows = Rows.merged(twice, np.array([1.0, 1.0, 0.0, 0.0]), None, twice)
+        >>> rows.outcome.tolist(), rows.weights, rows.clusters
+        ([1.0, 0.0], None, None)
+        """
+        heavy = None if weights is None else np.asarray(weights, np.float64)
+        if clusters is not None:
+            values = int(place.max()) + 1
+            keys, at = np.unique(clusters * values + place, return_inverse=True)
+            total = np.bincount(at, heavy).astype(np.float64)
+            hits = outcome if heavy is None else heavy * outcome
+            outcome = _rounded(np.bincount(at, hits) / total)
+            clusters, place = np.divmod(keys, values)
+            heavy = total
+            if keys.size == int(clusters.max()) + 1:
+                clusters = None
+        if heavy is not None:
+            # The unit of the weights says nothing.
+            heavy = None if np.ptp(heavy) <= 1e-12 * heavy.max() else heavy / heavy.mean()
+        if clusters is None and ((outcome > 0) & (outcome < 1)).any():
+            clusters = np.arange(outcome.size)
+        return cls(place, outcome, heavy, clusters)
+
+    @property
+    def alike(self) -> bool:
+        """Whether each row is one right or wrong answer that weighs as much as any other."""
+        return self.weights is None and self.clusters is None
+
+
+def _rounded(outcome: Floats) -> Floats:
+    """Return outcomes that are right or wrong but for rounding as such."""
+    whole = np.rint(outcome)
+    return np.where(np.abs(outcome - whole) < 1e-12, whole, outcome)
+
+
+@dataclass(frozen=True)
+class WithinMargin:
+    """What is known about 'calibrated within a margin'.
+
+    Parameters
+    ----------
+    p_value
+        Of 'the error is above the margin', from the upper bound.
+    reachable
+        P-value that a calibrated model would have in the middle, at 1.25 margins.
+    agrees
+        Whether the accuracy is known to lie within the margin of the mean confidence.
+    smooth
+        Whether no structure is seen inside the slices.
+    """
+
+    p_value: float
+    reachable: float
+    agrees: bool
+    smooth: bool
+
+
+@dataclass(frozen=True)
+class CellError:
+    """The calibration error of one block over its cells.
+
+    Parameters
+    ----------
+    sums
+        Rows by stated value.
+    rows
+        The rows themselves, or None where each is one right or wrong answer that weighs as much
+        as any other.
+    noise_ratio, loose_shares
+        Variance of a draw that was spread evenly over that of one left to chance; and which part
+        of the variance of the shares is left.
+    """
+
+    sums: ValueSums
+    rows: Rows | None = None
+    noise_ratio: float = 1.0
+    loose_shares: float = 1.0
+
+    @classmethod
+    def of_rows(cls, value: Floats, rows: Rows, draw_noise: tuple[float, float]) -> CellError:
+        """Return the error of rows at stated values."""
+        sums = ValueSums.of_rows(rows.place, value, rows.outcome, rows.weights)
+        return cls(sums, None if rows.alike else rows, *draw_noise)
+
+    @cached_property
+    def _plain(self) -> CellTable:
+        found = cell_table(self.sums)
+        if self.noise_ratio == 1.0:
+            return found
+        ratio = math.sqrt(self.noise_ratio)
+        return replace(found, noise=found.noise * ratio, stray=found.stray * ratio)
+
+    @cached_property
+    def clusters(self) -> ClusterSums | None:
+        """Sums by cluster and cell, where rows depend on each other or have grades."""
+        rows = self.rows
+        if rows is None or rows.clusters is None:
+            return None
+        cell, excess = self._plain.place[rows.place], self.sums.value[rows.place] - rows.outcome
+        return ClusterSums.of(rows.clusters, cell, excess, self._plain.gap, rows.weights)
+
+    @cached_property
+    def table(self) -> CellTable:
+        """The cells, with their errors between clusters where rows depend on each other."""
+        if self.clusters is None:
+            return self._plain
+        between, plain = self.clusters.errors, self._plain
+        noise, stray = np.maximum(plain.noise, between), np.maximum(plain.stray, between)
+        return replace(plain, noise=noise, stray=stray)
+
+    @cached_property
+    def _extra(self) -> float:
+        return shares_variance(self.table, self._effective) * self.loose_shares
+
+    @property
+    def _effective(self) -> float:
+        """Rows, or clusters, of equal weight that would tell as much."""
+        rows = float(self.sums.weight.sum()) ** 2 / float(self.sums.squares.sum())
+        return rows if self.clusters is None else min(rows, float(self.clusters.count))
+
+    @cached_property
+    def value(self) -> float:
+        """The error without what noise adds to it; not below the mean gap, likewise shrunk.
+
+        No error is below the size of the mean gap, which is known better than the gaps of cells.
+        Where all lean one way this halves the error of the estimate (docs/claims.md).
+        """
+        table = self.table
+        mean = float(table.share @ table.gap)
+        if self.clusters is None:
+            between = max(float(table.share @ table.gap**2) - mean**2, 0.0)
+            square = float(((table.share * table.noise) ** 2).sum()) + between / self._effective
+        else:
+            square = self.clusters.error**2
+        shrunk = abs(mean) - square / abs(mean) if mean else 0.0
+        return max(error_estimate(table), shrunk)
+
+    @cached_property
+    def _bound(self) -> UpperBound:
+        shared = self.clusters
+        table = self.table
+        square = None if shared is None else shared.variance(table.share, table.stray)
+        return UpperBound.of(table, self._extra, square)
+
+    @cached_property
+    def _planned(self) -> UpperBound:
+        """The bound that a calibrated model would show in the middle."""
+        table, sums = self.table, self.sums
+        own = sums.weight * sums.value * (1 - sums.value)
+        weight = np.bincount(table.place, sums.weight, table.count)
+        spread = np.bincount(table.place, own, table.count) / weight
+        ratio, plain = math.sqrt(self.noise_ratio), float(self._plain.share @ self._plain.stray)
+        if self.clusters is not None and plain > 0:
+            ratio *= float(table.share @ table.stray) / plain
+        together = self.clusters is not None
+        return planned_bound(table, spread, ratio, together=together)
+
+    def _quantile(self, level: float) -> float:
+        tail = (1 + level) / 2
+        if self.clusters is None:
+            return float(special.ndtri(tail))
+        return float(special.stdtrit(self.clusters.degrees, tail))
+
+    def _p_value(self, z: float) -> float:
+        if self.clusters is None:
+            return float(special.ndtr(-z))
+        return float(special.stdtr(self.clusters.degrees, -z))
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """Return both ends at a level."""
+        z = self._quantile(level)
+        low = min(lower_end(self.table, z, self._extra), self.value)
+        return low, min(max(self._bound.at(z), self.value), 1.0)
+
+    def at_best(self, level: float = 0.95) -> float:
+        """Return the upper end that a calibrated model would show in the middle."""
+        return self._planned.at(self._quantile(level))
+
+    def within(self, margin: float) -> WithinMargin:
+        """Return what is known about the error being within a margin.
+
+        The error must be ruled out to lie above it by a test that a calibrated model could pass;
+        the accuracy must be near the mean confidence by its exact interval; and neighbours
+        inside slices must not lean together, or a slice could hide gaps of both signs.
+        """
+        # An estimate above the margin is not called small, whatever the bound says.
+        z = self._bound.z_below(margin) if self.value <= margin else -math.inf
+        reach = self._planned.z_below(_WITHIN_REACH * margin)
+        p_value = self._p_value(z)
+        return WithinMargin(
+            p_value,
+            self._p_value(reach),
+            self._accuracy_agrees(margin),
+            p_value > 0.05 or structure_z(self.sums, self._plain) <= _STRUCTURE,
+        )
+
+    def _accuracy_agrees(self, margin: float) -> bool:
+        table = self.table
+        said, right = float(table.share @ table.said), float(table.share @ (table.said - table.gap))
+        if self.rows is not None:
+            error = math.sqrt(self._bound.square)
+            return abs(said - right) + self._quantile(0.95) * error <= margin
+        rows, hits = float(self.sums.rows.sum()), float(self.sums.right.sum())
+        least = float(special.betaincinv(hits, rows - hits + 1, 0.025)) if hits > 0 else 0.0
+        most = float(special.betaincinv(hits + 1, rows - hits, 0.975)) if hits < rows else 1.0
+        return max(said - least, most - said) <= margin
+
+    @cached_property
+    def p_gap(self) -> float:
+        """P-value of the mean gap: its law under perfect calibration, or between clusters."""
+        if self.clusters is not None:
+            return self.clusters.gap_p_value
+        factor, chance, seen, times, step = self._law
+        return sum_p_value(factor, chance, float(seen.sum()), times, step)
+
+    @cached_property
+    def p_one_sided(self) -> float:
+        """P-value of the mean gap where all answers are right, or all are wrong."""
+        rows, value = self.sums.rows, self.sums.value
+        count = float(rows.sum())
+        said = float(rows @ value) / count
+        spread = float(rows @ np.square(value - said)) / max(count - 1, 1.0)
+        reach = float(special.stdtrit(max(count - 1, 1.0), 0.9975)) * math.sqrt(spread / count)
+        return mean_p_value(said, reach, round(float(self.sums.right.sum())), round(count))
+
+    @cached_property
+    def _law(self) -> tuple[Floats, Floats, Floats, Floats, float]:
+        """Factor, chance, sum of outcome minus chance, number of rows, and the step of sums."""
+        rows, value = self.rows, self.sums.value
+        if rows is None or rows.weights is None:
+            seen = self.sums.right - self.sums.rows * value
+            return np.ones(value.size), value, seen, self.sums.rows, 1.0
+        heavy, chance = rows.weights, value[rows.place]
+        return heavy, chance, heavy * (rows.outcome - chance), np.ones(heavy.size), 0.0
+
+    @cached_property
+    def p_calibrated(self) -> float:
+        """P-value of perfect calibration: mean gap, Spiegelhalter's score and cells, combined.
+
+        Grades have no such law, and rows of clusters another one: there signs of whole clusters,
+        or of rows, are flipped.
+        """
+        if self.clusters is not None:
+            return self.clusters.cells_p_value
+        factor, chance, seen, times, _ = self._law
+        tilt = 1 - 2 * chance
+        spiegelhalter = sum_p_value(factor * tilt, chance, float((seen * tilt).sum()), times)
+        cells = cells_p_value(self.sums, self.table)
+        return combined_p_value([self.p_gap, spiegelhalter, cells])
+
+
+def error(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | None = None) -> float:
+    """Return the calibration error over cells, in [0, 1], without what noise adds to it.
+
+    A value that many rows state is a cell of its own, all others are cut into slices; see
+    `calibrant.stats.cells`. Unlike the ECE in bins of equal width, it tells apart stated values
+    that lie close to each other, and is not larger because there are few rows.
+
+    Parameters
+    ----------
+    confidence
+        Probabilities in [0, 1], shape (n,).
+    correct
+        Outcomes, 0 or 1 or a grade between, shape (n,).
+    weights
+        A weight of 2 counts as two equal rows.
+
+    Examples
+    --------
+    >>> round(error(np.repeat([0.95, 1.0], 200), [1] * 390 + [0] * 10), 3)
+    0.048
+    """
+    data = check(confidence, correct, weights).present()
+    value, place = np.unique(data.confidence.astype(np.float64), return_inverse=True)
+    rows = Rows.merged(place, data.correct.astype(np.float64), data.weights, None)
+    return CellError.of_rows(value, rows, (1.0, 1.0)).value

@@ -1,0 +1,215 @@
+"""Cells of a confidence scale: values that carry rows stand alone, all others are cut into slices.
+
+Bins of equal width put different stated values together: '0.95 is always right and 1.0 in 95 %'
+looks calibrated in 15 bins. A value that many rows state is therefore a cell of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.core.arrays import Array, Floats, Indices, Mask
+
+# Rows of a value that is a cell of its own: so many, and at least one in so many rows.
+OWN_ROWS, OWN_SHARE = 25, 200
+# Rows of a slice: so many, and at least one in so many rows.
+SLICE_ROWS, MOST_SLICES = 50, 40
+# Confidences of one cell that differ by less are one value.
+_ONE_VALUE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSums:
+    """Sums over the rows of each stated value, values rising.
+
+    Parameters
+    ----------
+    value, rows
+        Stated confidences, and how many rows state each.
+    weight, right
+        Sums of the weights, and of weight times outcome.
+    squares, right_squares, outcome_squares
+        Sums of the squared weight, of that times the outcome, and times the squared outcome.
+    """
+
+    value: Floats
+    rows: Floats
+    weight: Floats
+    right: Floats
+    squares: Floats
+    right_squares: Floats
+    outcome_squares: Floats
+
+    @classmethod
+    def of_counts(cls, value: Floats, rows: Floats, right: Floats) -> ValueSums:
+        """Return the sums of rows that weigh the same and are right or wrong."""
+        return cls(value, rows, rows, right, rows, right, right)
+
+    @classmethod
+    def of_rows(
+        cls, place: Indices, value: Floats, correct: Array, weights: Array | None
+    ) -> ValueSums:
+        """Return the sums of rows, each at its place among the values.
+
+        Examples
+        --------
+        >>> place, value = np.array([0, 1, 1]), np.array([0.5, 0.9])
+        >>> ValueSums.of_rows(place, value, np.array([1.0, 0.5, 1.0]), None).right
+        array([1. , 1.5])
+        """
+        y = np.asarray(correct, np.float64)
+        heavy = np.ones(y.size) if weights is None else np.asarray(weights, np.float64)
+        square = heavy * heavy
+        parts = (None, heavy, heavy * y, square, square * y, square * y * y)
+        sums = (np.bincount(place, part, value.size).astype(np.float64) for part in parts)
+        return cls(value, *sums)
+
+    @property
+    def graded(self) -> bool:
+        """Whether an outcome lies between right and wrong."""
+        return bool((self.right_squares - self.outcome_squares > 1e-12 * self.squares).any())
+
+    def gap_squares(self, gap: Floats) -> Floats:
+        """Return the sum over rows of (weight times (confidence - outcome - gap)) squared."""
+        off = self.value - gap
+        found = self.squares * off**2 - 2 * off * self.right_squares + self.outcome_squares
+        return np.maximum(found, 0.0)
+
+
+def cell_places(value: Floats, rows: Floats) -> tuple[Indices, int]:
+    """Return the cell of each value, and the number of cells; slices come after single values.
+
+    Parameters
+    ----------
+    value
+        Distinct confidences, rising.
+    rows
+        How many rows state each.
+
+    Examples
+    --------
+    >>> cell_places(np.array([0.2, 0.3, 0.9]), np.array([20.0, 15.0, 65.0]))
+    (array([1, 1, 0]), 2)
+    """
+    total = float(rows.sum())
+    own = rows >= max(OWN_ROWS, total / OWN_SHARE)
+    place = np.empty(value.size, np.intp)
+    count = int(own.sum())
+    place[own] = np.arange(count)
+    light = np.flatnonzero(~own)
+    if light.size == 0:
+        return place, count
+    few = rows[light]
+    left = float(few.sum())
+    slices = max(1, int(left // max(SLICE_ROWS, total / MOST_SLICES)))
+    middle = few.cumsum() - few / 2
+    part = np.minimum((middle * slices / left).astype(np.intp), slices - 1)
+    # Slices that hold no row, because equal values stay together, are left out.
+    new = np.append(True, part[1:] != part[:-1])
+    place[light] = count + np.cumsum(new) - 1
+    return place, count + int(new.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class CellTable:
+    """Share, gap and standard errors by cell.
+
+    Parameters
+    ----------
+    share
+        Share of the weight.
+    gap
+        Mean of confidence minus outcome.
+    noise, stray
+        Two standard errors of the gap. The first is unbiased and says what noise adds to its
+        size: too large, it would explain errors away. The second, of a smoothed share, says how
+        far the sum strays: 0 would trust a cell without errors.
+    rows
+        Rows of equal weight that would tell as much.
+    said
+        Mean confidence.
+    single
+        Whether all rows of the cell state one value.
+    low, high
+        Least and largest value.
+    place
+        Cell of each value.
+    """
+
+    share: Floats
+    gap: Floats
+    noise: Floats
+    stray: Floats
+    rows: Floats
+    said: Floats
+    single: Mask
+    low: Floats
+    high: Floats
+    place: Indices
+
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+        return int(self.share.size)
+
+    @property
+    def slices(self) -> int:
+        """Cells that hold several values."""
+        return int((~self.single).sum())
+
+    @property
+    def total(self) -> float:
+        """The calibration error as it looks: sum of shares times sizes of gaps."""
+        return float(self.share @ np.abs(self.gap))
+
+
+def cell_table(sums: ValueSums) -> CellTable:
+    """Return the cells of stated values.
+
+    Examples
+    --------
+    >>> sums = ValueSums.of_counts(
+    ...     np.array([0.95, 1.0]), np.array([200.0, 200.0]), np.array([200.0, 190.0])
+    ... )
+    >>> table = cell_table(sums)
+    >>> table.gap.round(3).tolist(), table.single.all()
+    ([-0.05, 0.05], True)
+    """
+    place, count = cell_places(sums.value, sums.rows)
+
+    def by_cell(values: Floats) -> Floats:
+        return np.bincount(place, values, count).astype(np.float64)
+
+    weight, right = by_cell(sums.weight), by_cell(sums.right)
+    said = by_cell(sums.weight * sums.value) / weight
+    rate = right / weight
+    gap = said - rate
+    squares = by_cell(sums.squares)
+    # Kish: rows of equal weight that would tell as much.
+    rows = weight**2 / squares
+    spread = by_cell(sums.gap_squares(gap[place])) / squares
+    smooth = (rate * rows + 2) / (rows + 4)
+    if sums.graded:
+        plain = spread
+        stray = np.sqrt(np.maximum(spread, 4 / rows**2) / rows)
+    else:
+        plain = np.minimum(spread, rate * (1 - rate))
+        stray = np.sqrt(smooth * (1 - smooth) / rows)
+    noise = np.sqrt(np.maximum(plain, 0.0) / np.maximum(rows - 1, 1))
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, place, sums.value)
+    np.maximum.at(high, place, sums.value)
+    return CellTable(
+        weight / weight.sum(),
+        gap,
+        noise,
+        np.maximum(stray, noise),
+        rows,
+        said,
+        high - low < _ONE_VALUE,
+        low,
+        high,
+        place,
+    )
