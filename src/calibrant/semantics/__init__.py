@@ -46,7 +46,6 @@ from calibrant.semantics.annotate import Annotated, annotate
 from calibrant.semantics.extract import Extraction, extract_answer, extract_letter, parse_vote
 from calibrant.semantics.grading.agreement import agreement, cohen_kappa
 from calibrant.semantics.grading.grade import Grade, Grader, References
-from calibrant.semantics.grading.judge_error import JudgeError, judge_error, with_judge_error
 from calibrant.semantics.judging.judge import (
     Docket,
     GradeQuery,
@@ -89,7 +88,6 @@ __all__ = [
     "Grader",
     "GroupQuery",
     "Judge",
-    "JudgeError",
     "LLMJudge",
     "Normaliser",
     "Options",
@@ -106,7 +104,6 @@ __all__ = [
     "extract_answer",
     "extract_letter",
     "grade_answers",
-    "judge_error",
     "mask_instructions",
     "normalise",
     "not_attempted",
@@ -117,7 +114,6 @@ __all__ = [
     "parse_vote",
     "read_confidence",
     "same_partition",
-    "with_judge_error",
 ]
 
 

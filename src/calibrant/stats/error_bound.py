@@ -30,6 +30,31 @@ def excess(size: Floats, error: Floats) -> Floats:
     return np.asarray(scale * _mean_size(size / scale) - size, dtype=np.float64)
 
 
+def ece_interval(
+    gap: Floats, error: Floats, weight: Floats, z: float, extra: float = 0.0
+) -> tuple[float, float, float]:
+    """Return the bias-corrected ECE with both ends.
+
+    With the true signs held fixed, the signed sum of gaps is nearly normal around the ECE. What
+    the absolute value adds on top depends on the true gap; each end takes off what a gap one
+    standard error further in its own direction would add. `extra` is variance of the signed sum
+    that no bin accounts for.
+
+    Examples
+    --------
+    >>> half = np.array([0.5, 0.5])
+    >>> found = ece_interval(np.array([0.1, -0.1]), np.array([0.02, 0.02]), half, 1.96)
+    >>> [round(end, 3) for end in found]
+    [0.1, 0.072, 0.128]
+    """
+    size = np.abs(gap)
+    spread = z * float(np.sqrt(((weight * error) ** 2).sum() + extra))
+    value = float(weight @ np.maximum(size - excess(size, error), 0.0))
+    low = float(weight @ (size - excess(np.maximum(size - error, 0.0), error))) - spread
+    high = float(weight @ (size - excess(size + error, error))) + spread
+    return value, min(max(0.0, low), value), max(min(1.0, high), value)
+
+
 def claim_holds(
     total: Floats,
     mean_error: Floats,

@@ -17,6 +17,7 @@ from calibrant.core.registry import Registry
 from calibrant.core.rng import RngLike, as_generator
 from calibrant.planning.labelling.pools import LabelPool, Wave
 from calibrant.planning.labelling.regression import features, first_look
+from calibrant.stats.systematic import systematic_sample
 
 DEFAULT_DESIGN = "stratified"
 # Share of an item's chance that does not depend on its size: no weight explodes.
@@ -99,30 +100,6 @@ def choose_batch(
     4
     """
     return draw_wave(pool, size, design=design, rng=rng).index
-
-
-def systematic_sample(pi: Floats, order: Indices, rng: np.random.Generator) -> Indices:
-    """Walk the items in `order` and take one each time the sum of chances passes a whole number.
-
-    The number of items is the sum of the chances (rounded); each item has its chance `pi`.
-
-    Examples
-    --------
-    >>> taken = systematic_sample(np.full(10, 0.3), np.arange(10), np.random.default_rng(0))
-    >>> len(taken)
-    3
-    """
-    reached = np.cumsum(pi[order])
-    count = round(float(reached[-1])) if reached.size else 0
-    if count == 0:
-        return np.zeros(0, dtype=np.intp)
-    reached *= count / reached[-1]
-    # Rounding must not push the last step past its whole number.
-    reached[-1] = count
-    passed = np.floor(reached + 1 - rng.random()).astype(np.intp)
-    before = np.concatenate([[0], passed[:-1]])
-    taken: Indices = order[passed > before]
-    return taken
 
 
 def inclusion_probabilities(size: Floats, count: int) -> Floats:

@@ -1,0 +1,255 @@
+"""Do intervals from machine grades and some checks cover the truth? In worlds where it is known.
+
+`CALIBRANT_REPEATS` says how many runs per world. The page is docs/simulations/grades.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.harness import ROOT
+from scipy.special import expit, logit
+
+from calibrant.core.arrays import Floats
+from calibrant.core.rng import named_stream
+from calibrant.semantics import Grader
+from calibrant.stats.graded import (
+    Checked,
+    Graded,
+    GradedEstimate,
+    cells_for,
+    choose_checks,
+    choose_pairs,
+    graded_accuracy,
+    graded_auroc,
+    graded_difference,
+    graded_error,
+    graded_gap,
+)
+from calibrant.stats.graded.ranking import soft_area
+
+ANSWERS, CHECKS = 2000, (30, 60, 120, 200)
+KINDS = ("symmetric", "false accepts", "worse where confident", "flag and chance useless")
+ERRORS = (0.02, 0.05, 0.1, 0.2)
+_DOUBT = 0.4
+
+
+@dataclass(frozen=True)
+class World:
+    """How often the grader errs, and where."""
+
+    error: float
+    kind: str
+    overconfident: bool = True
+    shift: float = 0.0
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Graded answers with their truth."""
+
+    graded: Graded
+    truth: Floats
+
+
+def true_rate(confidence: Floats) -> Floats:
+    """The model is over-confident by 12 points."""
+    return np.clip(confidence - 0.12, 0.02, 0.98)
+
+
+def draw(world: World, rng: np.random.Generator, n: int, ease: Floats | None = None) -> Drawn:
+    """Draw answers: confidence, truth, grade, the grader's own chance and its flag."""
+    ease = rng.normal(size=n) if ease is None else ease
+    raw = 1.1 + world.shift + 1.2 * (0.7 * ease + np.sqrt(0.51) * rng.normal(size=n))
+    confidence = np.clip(expit(raw), 0.02, 0.995)
+    truth = (rng.random(n) < true_rate(confidence)).astype(np.float64)
+    doubtful = rng.random(n) < _DOUBT
+    # A fifth of the errors hides where the grader has no doubt.
+    told = np.where(doubtful, world.error * (1 - 0.2 * (1 - _DOUBT)) / _DOUBT, world.error * 0.2)
+    rate = told * np.exp(0.6 * rng.normal(size=n) - 0.18)
+    if world.kind == KINDS[3]:
+        rate = world.error * np.exp(0.6 * rng.normal(size=n) - 0.18)
+    elif world.kind == KINDS[2]:
+        rate = rate * confidence**3 / (confidence**3).mean()
+    elif world.kind == KINDS[1]:
+        rate = np.where(truth == 0, rate / max(float((1 - truth).mean()), 0.05), 0.0)
+    grade = np.where(rng.random(n) < np.minimum(rate, 0.9), 1 - truth, truth)
+    if world.kind in (KINDS[1], KINDS[3]):
+        rate = told * np.exp(0.6 * rng.normal(size=n) - 0.18)
+    rate, base = np.minimum(rate, 0.49), float(truth.mean())
+    right = base * (1 - rate) / (base * (1 - rate) + (1 - base) * rate)
+    wrong = base * rate / (base * rate + (1 - base) * (1 - rate))
+    chance = np.clip(np.where(grade == 1, right, wrong), 1e-3, 1 - 1e-3)
+    chance = expit(2 * logit(chance)) if world.overconfident else chance
+    return Drawn(Graded(confidence, grade, chance, doubtful), truth)
+
+
+def estimates(
+    drawn: Drawn, edges: Floats, checks: int, rng: np.random.Generator
+) -> Iterator[tuple[str, GradedEstimate]]:
+    """All four estimates of one model from one choice of checks."""
+    rows = choose_checks(drawn.graded, checks, rng)
+    checked = Checked(drawn.graded, rows, drawn.truth[rows])
+    yield "accuracy", graded_accuracy(checked, rng)
+    yield "gap", graded_gap(checked, rng)
+    yield "error", graded_error(checked, np.searchsorted(edges, drawn.graded.c))
+    yield "AUROC", graded_auroc(checked)
+
+
+def truths(confidence: Floats, right: Floats, edges: Floats) -> dict[str, float]:
+    """What the estimates are about, from a large draw or from all labels."""
+    cell = np.searchsorted(edges, confidence)
+    gap = np.bincount(cell, right - confidence, edges.size + 1) / confidence.size
+    return {
+        "accuracy": float(right.mean()),
+        "gap": float((confidence - right).mean()),
+        "error": float(np.abs(gap).sum()),
+        "AUROC": soft_area(confidence, right)[0],
+    }
+
+
+@dataclass
+class Tally:
+    """Whether intervals covered, how wide they were, and what grades alone would have done."""
+
+    covered: list[bool]
+    width: list[float]
+    off: list[float]
+
+    @classmethod
+    def empty(cls) -> Tally:
+        return cls([], [], [])
+
+    def add(self, found: GradedEstimate, truth: float) -> None:
+        self.covered.append(found.low <= truth <= found.high)
+        self.width.append(found.high - found.low)
+        self.off.append(abs(found.as_graded - truth))
+
+
+def run_worlds(repeats: int, worlds: list[World]) -> dict[tuple[str, int], list[Tally]]:
+    """One tally per world for each quantity and number of checks."""
+    found: dict[tuple[str, int], list[Tally]] = {}
+    for place, world in enumerate(worlds):
+        large = draw(world, named_stream(place, "grades, truth"), 200_000).graded.c
+        for checks in CHECKS:
+            cells = cells_for(checks)
+            edges = np.quantile(large, np.arange(1, cells) / cells)
+            wanted = truths(large, true_rate(large), edges)
+            rng = named_stream(1000 * place + checks, "grades")
+            tallies = {name: Tally.empty() for name in (*wanted, "difference")}
+            for _ in range(repeats):
+                for name, each in estimates(draw(world, rng, ANSWERS), edges, checks, rng):
+                    tallies[name].add(each, wanted[name])
+                tallies["difference"].add(*_difference(world, checks, rng))
+            for name, tally in tallies.items():
+                found.setdefault((name, checks), []).append(tally)
+    return found
+
+
+def _difference(
+    world: World, checks: int, rng: np.random.Generator
+) -> tuple[GradedEstimate, float]:
+    """Two models on the same questions; the second is graded three times worse."""
+    better = World(world.error * 0.5, world.kind, world.overconfident, 0.3)
+    worse = World(world.error * 1.5, world.kind, world.overconfident)
+    ease = rng.normal(size=ANSWERS)
+    a, b = draw(better, rng, ANSWERS, ease), draw(worse, rng, ANSWERS, ease)
+    rows = choose_pairs(a.graded, b.graded, checks // 2, rng)
+    found = graded_difference(a.graded, b.graded, rows, (a.truth[rows], b.truth[rows]), rng)
+    return found, _true_difference()
+
+
+@cache
+def _true_difference() -> float:
+    rng = named_stream(0, "grades, difference")
+    noise = rng.normal(size=400_000)
+    first, second = (np.clip(expit(1.1 + s + 1.2 * noise), 0.02, 0.995) for s in (0.3, 0.0))
+    return float(true_rate(first).mean() - true_rate(second).mean())
+
+
+def run_people(folder: Path, repeats: int) -> dict[tuple[str, int], list[Tally]]:
+    """Answers that people judged (NQ301), redrawn; confidence is made up, truth is theirs."""
+    from studies.semantics import load_rows
+
+    rows = [row for row in load_rows(folder) if row.part == "nq301"]
+    grader = Grader()
+    grades = [grader.grade(row.answer, row.references, question=row.question) for row in rows]
+    truth = np.array([row.right for row in rows], dtype=np.float64)
+    grade = np.array([bool(each.correct) for each in grades], dtype=np.float64)
+    chance = np.array([0.05 if g.probability is None else g.probability for g in grades])
+    doubt = np.array([each.doubtful or each.correct is None for each in grades])
+    rng = named_stream(0, "people")
+    confidence = expit(
+        0.9 + 0.8 * (truth - 0.5) + 0.4 * (chance - 0.5) + rng.normal(size=len(rows))
+    )
+    found: dict[tuple[str, int], list[Tally]] = {}
+    for checks in CHECKS:
+        cells = cells_for(checks)
+        edges = np.quantile(confidence, np.arange(1, cells) / cells)
+        wanted = truths(confidence, truth, edges)
+        tallies = {name: Tally.empty() for name in wanted}
+        for _ in range(repeats):
+            take = rng.integers(0, len(rows), 1000)
+            graded = Graded(confidence[take], grade[take], chance[take], doubt[take])
+            for name, each in estimates(Drawn(graded, truth[take]), edges, checks, rng):
+                tallies[name].add(each, wanted[name])
+        for name, tally in tallies.items():
+            found[(name, checks)] = [tally]
+    return found
+
+
+def table(found: dict[tuple[str, int], list[Tally]]) -> list[str]:
+    """Lines of a Markdown table: coverage (least world), width, how far off grades are."""
+    lines = [
+        "| quantity | checks | covers | least world | width | grades off by |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for (name, checks), tallies in found.items():
+        each = [float(np.mean(tally.covered)) for tally in tallies]
+        width = np.mean([np.mean(tally.width) for tally in tallies])
+        off = np.mean([np.mean(tally.off) for tally in tallies])
+        lines.append(
+            f"| {name} | {checks} | {np.mean(each):.3f} | {min(each):.3f} | {width:.3f} "
+            f"| {off:.3f} |"
+        )
+    return lines
+
+
+def main() -> None:
+    repeats = int(os.environ.get("CALIBRANT_REPEATS", "100"))
+    worlds = [World(error, kind, over) for error in ERRORS for kind in KINDS for over in (True,)]
+    lines: list[Any] = [
+        "# Intervals from machine grades and some checks",
+        "",
+        f"Written by `python -m simulations grades`; {repeats} runs in each of {len(worlds)} "
+        f"worlds, {ANSWERS:,} answers each. The grader errs on 2 to 20 % of them: in both "
+        "directions, only by false accepts, more where the model is confident, or with a flag "
+        "that knows nothing. "
+        "Intervals are meant to cover in 95 of 100 runs.",
+        "",
+        *table(run_worlds(repeats, worlds)),
+        "",
+    ]
+    folder = ROOT.parent / "shared" / "data"
+    if folder.exists():
+        lines += [
+            "## Answers that people judged",
+            "",
+            "1,488 answers to 301 Natural Questions, graded by rules and words, 1,000 redrawn in "
+            "each run. The confidences are made up, the verdicts are not.",
+            "",
+            *table(run_people(folder, 2 * repeats)),
+            "",
+        ]
+    page = ROOT / "docs" / "simulations" / "grades.md"
+    page.write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""What machine grades and a few checked answers show together.
+
+Grades are 0 or 1, each with the grader's own chance q that the answer is right and a flag for
+doubt. Some answers are checked by people. The estimates here are about the truth, not about the
+grades, and their intervals cover the errors of the grader.
+"""
+
+from calibrant.stats.graded.checks import Checked, Graded, choose_checks
+from calibrant.stats.graded.differences import choose_pairs, graded_difference
+from calibrant.stats.graded.error import cells_for, graded_error
+from calibrant.stats.graded.means import GradedEstimate, graded_accuracy, graded_gap
+from calibrant.stats.graded.ranking import graded_auroc
+from calibrant.stats.graded.unchecked import (
+    unchecked_accuracy,
+    unchecked_difference,
+    unchecked_error,
+    unchecked_gap,
+)
+
+__all__ = [
+    "Checked",
+    "Graded",
+    "GradedEstimate",
+    "cells_for",
+    "choose_checks",
+    "choose_pairs",
+    "graded_accuracy",
+    "graded_auroc",
+    "graded_difference",
+    "graded_error",
+    "graded_gap",
+    "unchecked_accuracy",
+    "unchecked_difference",
+    "unchecked_error",
+    "unchecked_gap",
+]

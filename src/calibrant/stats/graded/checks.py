@@ -1,0 +1,192 @@
+"""Graded answers, which of them to check, and what the checks say about the grader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.core.arrays import Floats, Indices, Mask
+from calibrant.core.errors import InputError
+from calibrant.stats.systematic import systematic_sample
+
+# Prior of a stratum's error rate: so many checks, of which this share found an error.
+PRIOR = 0.3
+_LEAST_ERROR, _LEAST_CHECKS = 0.05, 3.0
+# Share of the checks that goes by expected error; the rest is spread in proportion.
+_BY_ERROR = 0.7
+STRATA = 4
+
+
+@dataclass(frozen=True)
+class Graded:
+    """Graded answers of one model.
+
+    Parameters
+    ----------
+    confidence
+        The model's confidence in each answer.
+    grade
+        1 for right, 0 for wrong, as the grader sees it.
+    chance
+        The grader's own chance that the answer is right.
+    doubtful
+        Whether the grader doubts the grade.
+
+    Examples
+    --------
+    >>> graded = Graded([0.9, 0.6], [1, 0], [0.99, 0.3], [False, True])
+    >>> graded.strata.tolist()
+    [2, 1]
+    """
+
+    confidence: npt.ArrayLike
+    grade: npt.ArrayLike
+    chance: npt.ArrayLike
+    doubtful: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        for name in ("confidence", "grade", "chance"):
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        object.__setattr__(self, "doubtful", np.asarray(self.doubtful, dtype=bool))
+        sizes = {np.size(getattr(self, name)) for name in ("confidence", "grade", "doubtful")}
+        if len(sizes | {np.size(self.chance)}) != 1 or sizes == {0}:
+            raise InputError(
+                "each graded answer needs a confidence, a grade, a chance and a flag for doubt"
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of answers."""
+        return int(np.size(self.grade))
+
+    @cached_property
+    def c(self) -> Floats:
+        """Confidences."""
+        return np.asarray(self.confidence, dtype=np.float64)
+
+    @cached_property
+    def g(self) -> Floats:
+        """Grades."""
+        return np.asarray(self.grade, dtype=np.float64)
+
+    @cached_property
+    def strata(self) -> Indices:
+        """Grade and doubt together: four kinds of answers that are checked apart."""
+        return np.asarray(2 * self.g + np.asarray(self.doubtful), dtype=np.intp)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Answers of each stratum."""
+        return np.bincount(self.strata, minlength=STRATA).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What people said about some of the answers.
+
+    Parameters
+    ----------
+    graded
+        All graded answers.
+    rows
+        Places of the checked ones.
+    labels
+        1 where people call the answer right, else 0.
+    """
+
+    graded: Graded
+    rows: Indices
+    labels: npt.ArrayLike
+
+    @cached_property
+    def y(self) -> Floats:
+        """Labels of the checked answers."""
+        return np.asarray(self.labels, dtype=np.float64)
+
+    @cached_property
+    def wrong(self) -> Mask:
+        """Whether the grade of each checked answer is wrong."""
+        return np.asarray(self.y != self.graded.g[self.rows])
+
+    @cached_property
+    def strata(self) -> Indices:
+        """Stratum of each checked answer."""
+        found: Indices = self.graded.strata[self.rows]
+        return found
+
+    @cached_property
+    def checks(self) -> Floats:
+        """Checks of each stratum."""
+        return np.bincount(self.strata, minlength=STRATA).astype(np.float64)
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Wrong grades found in each stratum."""
+        return np.bincount(self.strata[self.wrong], minlength=STRATA).astype(np.float64)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """How many answers each checked one stands for."""
+        each = self.graded.counts / np.maximum(self.checks, 1.0)
+        return np.asarray(each[self.strata], dtype=np.float64)
+
+    def rates(self, prior: float = PRIOR) -> Floats:
+        """Return the error rate of each stratum, never 0 and never 1."""
+        return np.asarray((self.errors + prior) / (self.checks + 1.0), dtype=np.float64)
+
+    def chance_right(self) -> Floats:
+        """Return the chance that each answer is right, given its grade and the checks."""
+        rate = self.rates()[self.graded.strata]
+        return np.where(self.graded.g == 1, 1.0 - rate, rate)
+
+    def drawn_rates(self, draws: int, rng: np.random.Generator) -> Floats:
+        """Return error rates of the strata, one row for each draw of what is not known."""
+        return rng.beta(
+            self.errors + PRIOR, self.checks - self.errors + 1.0 - PRIOR, size=(draws, STRATA)
+        )
+
+
+def choose_checks(graded: Graded, checks: int, rng: np.random.Generator) -> Indices:
+    """Return the answers to check: more of those that are likely graded wrong, some of all.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> chance = np.repeat([0.99, 0.7, 0.02], [50, 30, 20])
+    >>> graded = Graded(rng.random(100), chance > 0.5, chance, np.abs(chance - 0.5) < 0.4)
+    >>> picked = choose_checks(graded, 20, rng)
+    >>> len(picked), int((graded.strata[picked] == 3).sum())
+    (20, 8)
+    """
+    chance = np.asarray(graded.chance)
+    error = np.bincount(graded.strata, np.minimum(chance, 1.0 - chance), STRATA)
+    error = np.maximum(error / np.maximum(graded.counts, 1.0), _LEAST_ERROR)
+    number = allocate(graded.counts, np.sqrt(error * (1.0 - error)), checks, _LEAST_CHECKS)
+    order = np.lexsort((rng.random(graded.size), graded.c, graded.strata))
+    share = number / np.maximum(graded.counts, 1.0)
+    return systematic_sample(share[graded.strata], order, rng)
+
+
+def allocate(counts: Floats, spread: Floats, checks: float, least: float) -> Floats:
+    """Return how many of each stratum to check, at least `least` where there are so many.
+
+    Examples
+    --------
+    >>> allocate(np.array([90.0, 10.0]), np.array([0.2, 0.5]), 20, 3).round(1).tolist()
+    [16.4, 3.6]
+    """
+    size = counts * spread
+    share = _BY_ERROR * size / size.sum() + (1.0 - _BY_ERROR) * counts / counts.sum()
+    floor = np.minimum(least, counts)
+    number = np.clip(checks * share, floor, counts)
+    for _ in range(20):
+        free = (number > floor + 1e-9) & (number < counts - 1e-9)
+        missing = checks - number.sum()
+        if abs(missing) < 1e-6 or not free.any():
+            break
+        moved = number[free] + missing * share[free] / share[free].sum()
+        number[free] = np.clip(moved, floor[free], counts[free])
+    return np.asarray(number, dtype=np.float64)

@@ -1,0 +1,125 @@
+"""Accuracy, and the gap of confidence and accuracy, from grades and checks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.core.arrays import Floats
+from calibrant.stats.graded.checks import Checked
+
+_DRAWS = 1000
+# Right answers that were graded wrong add to accuracy, wrong ones graded right take off.
+_SIGNS = np.array([1.0, 1.0, -1.0, -1.0])
+
+
+@dataclass(frozen=True, slots=True)
+class GradedEstimate:
+    """A value with its interval, and what the grades alone would say.
+
+    Parameters
+    ----------
+    value, low, high
+        The estimate about the truth.
+    as_graded
+        The same number with grades taken as truth.
+    from_grading
+        Share of the variance that comes from not knowing the grader's errors.
+    checks
+        Checked answers behind it.
+    """
+
+    value: float
+    low: float
+    high: float
+    as_graded: float
+    from_grading: float
+    checks: int
+
+    def width_at(self, checks: float) -> float:
+        """Return how wide the interval would be with so many checks.
+
+        Examples
+        --------
+        >>> round(GradedEstimate(0.6, 0.5, 0.7, 0.6, 0.75, 50).width_at(200), 3)
+        0.132
+        """
+        share = self.from_grading * self.checks / checks + 1.0 - self.from_grading
+        return (self.high - self.low) * math.sqrt(share)
+
+    @property
+    def checks_to_halve(self) -> float:
+        """Checks that halve the interval; infinite where checks alone cannot.
+
+        Examples
+        --------
+        >>> GradedEstimate(0.6, 0.5, 0.7, 0.6, 0.9, 50).checks_to_halve
+        300.0
+        """
+        rest = 0.25 - (1.0 - self.from_grading)
+        if rest <= 0.0:
+            return math.inf
+        return round(self.checks * self.from_grading / rest, 6)
+
+
+def graded_accuracy(
+    checked: Checked, rng: np.random.Generator, level: float = 0.95
+) -> GradedEstimate:
+    """Return the share of right answers in the population, from grades and checks.
+
+    The printed value goes from the graded towards the corrected one as far as the checks bear:
+    a nearly unbiased grader beats few checks.
+
+    Examples
+    --------
+    >>> from calibrant.stats.graded.checks import Graded
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random(2000) < 0.6
+    >>> grade = np.where(rng.random(2000) < 0.1, 1, truth)
+    >>> graded = Graded(rng.random(2000), grade, np.where(grade == 1, 0.9, 0.1), grade == 1)
+    >>> rows = rng.permutation(2000)[:200]
+    >>> found = graded_accuracy(Checked(graded, rows, truth[rows]), rng)
+    >>> found.low < 0.6 < found.high, round(found.as_graded, 2)
+    (True, 0.64)
+    """
+    graded = checked.graded
+    noise = float(np.var(checked.chance_right())) / graded.size
+    return _mean(checked, float(graded.g.mean()), _SIGNS, noise, rng, level)
+
+
+def graded_gap(checked: Checked, rng: np.random.Generator, level: float = 0.95) -> GradedEstimate:
+    """Return mean confidence minus accuracy in the population: above 0 is over-confident."""
+    graded = checked.graded
+    noise = float(np.var(graded.c - checked.chance_right())) / graded.size
+    return _mean(checked, float((graded.c - graded.g).mean()), -_SIGNS, noise, rng, level)
+
+
+def _mean(
+    checked: Checked,
+    as_graded: float,
+    signs: Floats,
+    noise: float,
+    rng: np.random.Generator,
+    level: float,
+) -> GradedEstimate:
+    used = checked.graded.counts > 0
+    share = (checked.graded.counts / checked.graded.size * signs)[used]
+    found = (checked.errors / np.maximum(checked.checks, 1.0))[used]
+    rate, checks = checked.rates()[used], checked.checks[used]
+    drawn = as_graded + checked.drawn_rates(_DRAWS, rng)[:, used] @ share
+    drawn = drawn + math.sqrt(noise) * rng.normal(size=_DRAWS)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    correction = float(share @ found)
+    variance = float((share**2 * rate * (1 - rate) / (checks + 1.0)).sum())
+    total = correction**2 + variance
+    value = as_graded + (correction * correction**2 / total if total else 0.0)
+    return GradedEstimate(
+        value,
+        min(float(low), value),
+        max(float(high), value),
+        as_graded,
+        variance / (variance + noise) if variance + noise else 0.0,
+        len(checked.rows),
+    )
