@@ -40,6 +40,11 @@ class TokenColumns:
     alternative: pl.Series
     alternative_logprob: Floats
 
+    def rows_with_text(self, n_rows: int) -> Mask:
+        """Return which draws have the texts of all their tokens."""
+        known = self.text.is_not_null().to_numpy()
+        return self._all(known, n_rows)
+
     def rows_with_alternatives(self, n_rows: int) -> Mask:
         """Return which draws have alternatives of all their tokens."""
         return self._all(count_by(self.of, self.row.size) > 0, n_rows)
