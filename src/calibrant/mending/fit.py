@@ -18,7 +18,7 @@ WORTHWHILE = 0.01
 FOLDS = 5
 _DRAWS = 600
 # Quantiles of the wide belief that hold as 95 % promises and intervals in simulation.
-_PROMISE = 0.975
+_PROMISE = 0.99
 _BAND = (0.02, 0.98)
 _ONE_SIDED = 0.95
 
