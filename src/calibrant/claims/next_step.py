@@ -56,7 +56,12 @@ def next_step(document: Document, beside: Sequence[Document] = ()) -> Step | Non
 
 
 def step_of_audit(
-    head: Document, claims: Sequence[Claim], *, weighted: bool = False
+    head: Document,
+    claims: Sequence[Claim],
+    *,
+    weighted: bool = False,
+    paired: bool = True,
+    repeated: bool = False,
 ) -> dict[str, str]:
     """Return what to do after an audit, as its document keeps it.
 
@@ -68,6 +73,10 @@ def step_of_audit(
         What was found.
     weighted
         Whether rows have unequal weights, also where no column of them was named.
+    paired
+        Whether models answered the same questions.
+    repeated
+        Whether a question has several rows.
 
     Examples
     --------
@@ -76,7 +85,7 @@ def step_of_audit(
     """
     if (head.get("samples") or {}).get("columns"):
         return step_of_grades(head, None)
-    verb, goal, why = _after_audit(claims)
+    verb, goal, why = _after_audit(claims, paired=paired, repeated=repeated)
     settings = head.get("settings") or {}
     if not _can_read(settings, verb):
         verb, goal, why = "audit", {"html": "audit.html"}, "See all of it on a page"
@@ -115,13 +124,17 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
     return {"command": call.text(), "why": "Keep the grades: decide, compare and groups read them"}
 
 
-def _after_audit(claims: Sequence[Claim]) -> tuple[str, dict[str, Any], str]:
+def _after_audit(
+    claims: Sequence[Claim], *, paired: bool, repeated: bool
+) -> tuple[str, dict[str, Any], str]:
     """Return the next verb, its own options and the reason."""
     if not any(claim.outcome == "shown" for claim in claims):
         return "plan", {"claim": "ece<0.05"}, "How many labels would decide it?"
     models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
-    if len(models) > 1:
+    if len(models) > 1 and paired:
         return "compare", {}, "Is one model better calibrated, or only more accurate?"
+    if repeated:
+        return "mend", {}, "What does a stated confidence mean here?"
     return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import Study, source_name
+from calibrant.records.places import database_part, is_fetched, local_path
 
 
 def document_head(
@@ -67,7 +68,11 @@ def input_files(data: Any) -> list[dict[str, Any]]:
     ...     [(entry["bytes"], entry["sha256"][:12]) for entry in input_files(path)]
     [(18, '9fb77369eac4')]
     """
-    return [_facts(path) for item in _items(data) for path in _files(item)]
+    return [
+        _facts(path) | ({"path": str(item)} if is_fetched(str(item)) else {})
+        for item in _items(data)
+        for path in _files(item)
+    ]
 
 
 def _source(data: Any) -> str | None:
@@ -94,7 +99,7 @@ def _files(item: Any) -> Iterable[Path]:
     item = _path_of(item)
     if not isinstance(item, str | Path):
         return []
-    path = Path(item)
+    path = database_part(local_path(item))[0]
     if Study.is_study(path):
         return sorted((path / "tables").glob("*.parquet"))
     if path.is_dir():

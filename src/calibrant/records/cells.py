@@ -12,7 +12,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.records.reading import FRACTION, PERCENT
 
-MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none", "-", "#n/a"]
+MISSING_TEXT = ["", "na", "n/a", "nan", "null", "none", "-", "#n/a", r"\n"]
 _MEANING = {
     word: meaning
     for meaning, words in (

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.limits import limit, limit_hint
 
-_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_PARQUET, _ARROW, _SQLITE = b"PAR1", b"ARROW1", b"SQLite format 3"
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
 _UTF8, _UTF16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 # Files that are no table, by their first bytes; some of them would be unpacked without a limit.
 _OTHERS = {
     b"PK\x03\x04": "a zip file or an Excel workbook",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook",
-    b"\x28\xb5\x2f\xfd": "packed by zstd",
-    b"\xfd7zXZ": "packed by xz",
-    b"BZh": "packed by bzip2",
     b"\x04\x22\x4d\x18": "packed by lz4",
     b"x\x01": "packed by zlib",
     b"x\x9c": "packed by zlib",
     b"x\xda": "packed by zlib",
     b"7z\xbc\xaf": "packed by 7-Zip",
     b"%PDF": "a PDF document",
-    b"ARROW1": "an Arrow file",
-    b"FEA1": "a Feather file",
-    b"SQLite format 3": "an SQLite database",
+    b"FEA1": "a Feather file of the first version",
     b"\x89HDF": "an HDF5 file",
     b"\x93NUMPY": "a NumPy file",
     b"\x80\x02": "a pickle",
@@ -42,22 +47,26 @@ _PIECE = 1 << 20
 
 
 def file_format(path: Path) -> str:
-    """Return ``parquet``, ``jsonl``, ``json`` or ``csv``, recognised by content, not by name."""
+    """Return what a file holds, recognised by content, not by name.
+
+    ``parquet``, ``arrow``, ``sqlite``, ``jsonl`` (also one object), ``json`` (a list) or ``csv``.
+    """
     with path.open("rb") as file:
-        head = file.read(4)
-        if head == _PARQUET:
-            return "parquet"
-        _refuse_others(head + file.read(12), path)
-    with gzip.open(path) if head[:2] == _GZIP else path.open("rb") as file:
-        try:
-            start = file.read(65_536)
-            text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
-        except (OSError, EOFError) as error:
-            raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
-    if head[:2] == _GZIP:
-        if start[:2] == _GZIP:
-            raise InputError("the file is gzipped twice", source=str(path), hint="unpack it once")
+        head = file.read(16)
+    for start, kind in ((_PARQUET, "parquet"), (_ARROW, "arrow"), (_SQLITE, "sqlite")):
+        if head.startswith(start):
+            return kind
+    _refuse_others(head, path)
+    start = first_bytes(path, 65_536)
+    if packed_by(path) is not None:
+        if packed_by_head(start) is not None:
+            raise InputError(
+                f"the file is packed twice, by {packed_by(path)} at last",
+                source=str(path),
+                hint="unpack it once",
+            )
         _refuse_others(start[:16], path)
+    text = _as_utf8(start).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not text:
         raise InputError(
             "the file is empty; a table has a header and at least one row", source=str(path)
@@ -65,38 +74,75 @@ def file_format(path: Path) -> str:
     return {b"{": "jsonl", b"[": "json"}.get(text[:1], "csv")
 
 
-def _refuse_others(head: bytes, path: Path) -> None:
-    """Refuse by name what is no table, or packed in another way than by gzip."""
-    what = next((what for start, what in _OTHERS.items() if head.startswith(start)), None)
+def packed_by_head(head: bytes) -> str | None:
+    """Return by what data that begin like this are packed, or None."""
+    found = next((kind for start, kind in _PACKED.items() if head.startswith(start)), None)
     # A text may begin with these letters.
-    if what is None or (head.startswith(b"BZh") and head[4:10] != b"1AY&SY"):
-        return
-    raise InputError(
-        f"the file is {what}, not a table of text or parquet",
-        source=str(path),
-        hint="save or unpack the table as .csv, .jsonl or .parquet; .csv.gz is read too",
-    )
+    return None if found == "bzip2" and head[4:10] != b"1AY&SY" else found
+
+
+def packed_by(path: Path) -> str | None:
+    """Return by what a file is packed: gzip, zstd, bzip2, xz or nothing."""
+    with path.open("rb") as file:
+        return packed_by_head(file.read(16))
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Any]:
+    """Open a file to read its bytes, unpacked where it is packed."""
+    kind = packed_by(path)
+    try:
+        with _OPENERS[kind](path) as file:
+            yield file
+    except _damage(kind) as error:
+        raise InputError(f"the {kind} data cannot be read: {error}", source=str(path)) from None
+
+
+def _open_zstd(path: Path) -> Any:
+    # Loaded here, as below: few tables are packed by it.
+    import zstandard
+
+    return zstandard.open(path, "rb")
+
+
+def _damage(kind: str | None) -> tuple[type[Exception], ...]:
+    """Return the errors by which a library says that its data are damaged."""
+    if kind != "zstd":
+        return OSError, EOFError, zlib.error, lzma.LZMAError
+    import zstandard
+
+    return OSError, EOFError, zstandard.ZstdError
+
+
+_OPENERS: dict[str | None, Callable[[Path], Any]] = {
+    None: lambda path: path.open("rb"),
+    "gzip": gzip.open,
+    "bzip2": bz2.open,
+    "xz": lzma.open,
+    "zstd": _open_zstd,
+}
+
+
+def _refuse_others(head: bytes, path: Path) -> None:
+    """Refuse by name what is no table, or packed in a way that is not read."""
+    what = next((what for start, what in _OTHERS.items() if head.startswith(start)), None)
+    if what is not None:
+        raise InputError(
+            f"the file is {what}, not a table of text or parquet",
+            source=str(path),
+            hint="save or unpack the table as .csv, .jsonl or .parquet; .csv.gz is read too",
+        )
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked where it is gzipped, up to the limit of a table."""
-    with path.open("rb") as file:
-        if file.read(2) != _GZIP:
-            return path.read_bytes()
-    return b"".join(_pieces(path))
+    """Return the bytes of a file, unpacked where it is packed, up to the limit of a table."""
+    return path.read_bytes() if packed_by(path) is None else b"".join(_pieces(path))
 
 
 def first_bytes(path: Path, most: int) -> bytes:
-    """Return the start of a file, unpacked where it is gzipped."""
-    with path.open("rb") as file:
-        if file.read(2) != _GZIP:
-            file.seek(0)
-            return file.read(most)
-    try:
-        with gzip.open(path) as unpacked:
-            return unpacked.read(most)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
+    """Return the start of a file, unpacked where it is packed."""
+    with unpacked(path) as file:
+        return bytes(file.read(most))
 
 
 def plain_text(path: Path) -> bytes:
@@ -119,42 +165,36 @@ def plain_text(path: Path) -> bytes:
 
 
 def require_unpackable(path: Path) -> None:
-    """Refuse a gzipped file that unpacks to more than the limit of a table.
+    """Refuse a packed file that unpacks to more than the limit of a table.
 
     A few megabytes may hold gigabytes, and whoever unpacks them for us would not stop.
     """
-    with path.open("rb") as file:
-        zipped = file.read(2) == _GZIP
+    kind = packed_by(path)
     # Gzip packs at most about a thousandfold: most files need no second look.
-    if zipped and path.stat().st_size * 1032 > limit("table_bytes"):
+    small = kind == "gzip" and path.stat().st_size * 1032 <= limit("table_bytes")
+    if kind is not None and not small:
         for _ in _pieces(path):
             pass
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
     most, seen = limit("table_bytes"), 0
-    try:
-        with gzip.open(path) as file:
-            while piece := file.read(_PIECE):
-                seen += len(piece)
-                if seen > most:
-                    raise InputError(
-                        f"the gzip data unpacks to more than {most:,} bytes",
-                        source=str(path),
-                        hint=limit_hint("table_bytes"),
-                    )
-                yield piece
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"the gzip data cannot be read: {error}", source=str(path)) from None
+    with unpacked(path) as file:
+        while piece := file.read(_PIECE):
+            seen += len(piece)
+            if seen > most:
+                raise InputError(
+                    f"the {packed_by(path)} data unpacks to more than {most:,} bytes",
+                    source=str(path),
+                    hint=limit_hint("table_bytes"),
+                )
+            yield piece
 
 
 def column_separator(path: Path) -> str:
     """Return the mark between the columns of a text table, told from its header."""
-    with path.open("rb") as file:
-        zipped = file.read(2) == _GZIP
-    with gzip.open(path) if zipped else path.open("rb") as file:
-        line = _as_utf8(file.read(65_536)).lstrip(b"\r\n").splitlines()
-        return separator_of(line[0].decode(errors="replace") if line else "")
+    line = _as_utf8(first_bytes(path, 65_536)).lstrip(b"\r\n").splitlines()
+    return separator_of(line[0].decode(errors="replace") if line else "")
 
 
 def _as_utf8(head: bytes) -> bytes:

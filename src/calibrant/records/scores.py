@@ -137,6 +137,7 @@ leave such rows out and have them counted
         text = None if roles["question_id"] else question_text(names)
         if text is not None:
             roles.columns["question_id"] = [text]
+            roles = replace(roles, guessed=(*roles.guessed, "question_id"))
         frame = collect(_select(lazy, names, roles, features, name), source)
         if frame.height == 0:
             raise InputError("the table has no rows")
@@ -144,6 +145,7 @@ leave such rows out and have them counted
         if several is None:
             frame = frame.with_columns(question_id=pl.col("_row").cast(pl.String))
             roles.columns["question_id"] = []
+            roles = replace(roles, guessed=roles.guessed[:-1])
         frame, reading = _typed(frame, roles, scale, right, non_probability)
     if several is not None and several > 1:
         repeats = True

@@ -14,6 +14,7 @@ from polars.exceptions import PanicException, PolarsError
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
 from calibrant.records.formats import file_format, require_unpackable
+from calibrant.records.places import database_part, local_path, read_database
 from calibrant.records.text_tables import scan_text_table
 from calibrant.records.texts.bad_rows import bad_row
 from calibrant.records.texts.json_tables import scan_json_lines, scan_json_list
@@ -58,19 +59,22 @@ def scan_table(
     Parameters
     ----------
     source
-        Path of a csv, jsonl, json or parquet file (csv and jsonl may be gzipped), a folder or
+        Path of a csv, jsonl, json, parquet, Arrow or SQLite file (text may be packed by gzip,
+        zstd, bzip2 or xz), ``FILE.db#TABLE`` or ``FILE.db#SELECT ..``, a URL of one, a folder or
         glob of parquet files, any dataframe that narwhals knows, or a mapping of columns.
     names, groups
         Columns of a text table that hold names; see `scan_text_table`.
     """
     if isinstance(source, str | Path):
-        return _scan_path(Path(source), names, groups)
+        return _scan_path(local_path(source), names, groups)
     if isinstance(source, pl.LazyFrame):
         return source
     if isinstance(source, pl.DataFrame):
         return source.lazy()
     if isinstance(source, Mapping):
         return _from_columns(source)
+    if "duckdb" in type(source).__module__ and hasattr(source, "pl"):
+        return source.pl().lazy()  # type: ignore[no-any-return]
     # Loaded here: most tables are files, and it takes longer to load than they do.
     import narwhals as nw
 
@@ -198,6 +202,9 @@ def column_names(lazy: pl.LazyFrame, source: Any) -> list[str]:
 def _scan_path(
     path: Path, names: Collection[str] = (), groups: Collection[str] = ()
 ) -> pl.LazyFrame:
+    database, what = database_part(path)
+    if what:
+        return read_database(database, what).lazy()
     if any(mark in str(path) for mark in "*?[") and not path.exists():
         return _scan_pattern(path, names, groups)
     if not path.exists():
@@ -209,8 +216,12 @@ def _scan_path(
     kind = file_format(path)
     if kind == "parquet":
         return _scan_parquet(path)
+    if kind == "sqlite":
+        return read_database(path, "").lazy()
     require_unpackable(path)
     try:
+        if kind == "arrow":
+            return pl.scan_ipc(path, glob=False)
         if kind == "csv":
             return scan_text_table(path, names=names, groups=groups)
         return scan_json_list(path) if kind == "json" else scan_json_lines(path)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.formats import MARKED, first_bytes, plain_text, separator_of
+from calibrant.records.formats import MARKED, first_bytes, packed_by, plain_text, separator_of
 from calibrant.records.guesses import usual_columns
 from calibrant.records.texts.joined_rows import joined_row
 
@@ -116,17 +116,17 @@ class _Kind:
 def _looked_at(path: Path, changed: int, size: int) -> _Kind:
     """Look at a table once; time and size of the file tell whether it is still the same."""
     del changed, size
-    with path.open("rb") as file:
-        zipped = file.read(2) == b"\x1f\x8b"
+    packing = packed_by(path)
     head = first_bytes(path, _HEAD)
     as_is = not head.startswith(MARKED) and (b"\r" not in head or b"\n" in head)
+    as_is = as_is and packing in (None, "gzip")
     if not head.startswith(MARKED) and b"\x00" in head:
         raise _zero_bytes(path)
     if not as_is:
         head = _plain(path)[:_HEAD]
     separator = separator_of(_first_line(head))
     check_names(head, separator, str(path))
-    if not zipped and as_is and path.stat().st_size:
+    if packing is None and as_is and path.stat().st_size:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             lines_in_cells, odd = _check_bytes(data, separator, path)
     else:

@@ -7,15 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from calibrant.inputs.labelled.beside import labels_of
+from calibrant.core.calls import Call
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
 from calibrant.inputs.log_files import log_files
 from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
 from calibrant.inputs.opened.tables import OpenArrays, OpenTables
 from calibrant.records import Scores, Study, load_scores
-from calibrant.records.formats import is_study
+from calibrant.records.formats import is_study, store_path
+from calibrant.records.places import database_part, is_fetched
 from calibrant.records.reading import FRACTION
+from calibrant.records.tables import collect, column_names, scan_table
 
 
 def open_input(
@@ -63,7 +68,7 @@ def open_input(
     given, outcomes = (data, outcomes) if path else plain_input(data, outcomes)
     if _is_array(given):
         return OpenArrays(given, None if isinstance(outcomes, str) else outcomes)
-    logs = log_files(given)
+    logs = () if path and (is_fetched(data) or database_part(data)[1]) else log_files(given)
     return _open_logs(logs, given, scale, ranked=ranked) if logs else OpenTables(given)
 
 
@@ -108,6 +113,45 @@ def _open_logs(
 
     tables = foreign_tables(logs, options=ReadOptions(scale=scale or FRACTION), ranked=ranked)
     return OpenLog(tables, given)
+
+
+def labels_of(data: Any, labels: str | Path | None, correct: str | None = None) -> Path | None:
+    """Return the store with the labels of a pool: the one named, or the one beside its file.
+
+    A file in which every row has an outcome (column `correct`) needs no labels beside it.
+
+    Examples
+    --------
+    >>> labels_of("nowhere.csv", None) is None
+    True
+    """
+    if labels is not None:
+        place = Path(labels)
+        if not place.exists():
+            raise InputError(
+                "there is no store of labels here",
+                source=str(labels),
+                hint=Hint("label the pool first: {call}", call=Call("label serve", "TABLE")),
+            )
+        return place
+    if isinstance(data, list | tuple) and len(data) == 1:
+        data = data[0]
+    if not isinstance(data, str | Path) or str(data) == "-":
+        return None
+    beside = store_path(data)
+    return beside if beside.is_file() and not _has_all_outcomes(data, correct) else None
+
+
+def _has_all_outcomes(data: str | Path, correct: str | None) -> bool:
+    """Return whether every row of a file has an outcome of its own: all of them were chosen."""
+    if Path(data).is_dir():
+        data = Path(data) / "scores.parquet"
+        if not data.is_file():
+            return False
+    table, name = scan_table(data), correct or "correct"
+    if name not in column_names(table, data):
+        return False
+    return collect(table.select(name).filter(pl.col(name).is_null()).head(1), data).height == 0
 
 
 def _is_array(given: Any) -> bool:

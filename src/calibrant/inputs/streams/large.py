@@ -9,6 +9,7 @@ from typing import Any
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.records.formats import file_format, is_study, is_url
+from calibrant.records.places import is_fetched
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
@@ -44,7 +45,7 @@ def is_streamed(data: Any, engine: str | None, needs: str | None) -> bool:
                 hint="put the tables of several models into one folder, model=NAME/*.parquet",
             )
         return True
-    if path and is_url(str(data)):
+    if path and is_url(str(data)) and not is_fetched(data):
         if needs is not None:
             rule = "a table behind a URL is streamed, and {" + needs + "} needs all of it"
             raise InputError(Hint(rule))

@@ -13,21 +13,105 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.formats import MARKED, first_bytes, plain_text
+from calibrant.records.formats import MARKED, first_bytes, packed_by, plain_text
 
 # A writer that repeats a key does so from the start.
 _LOOKED_AT = 65_536
 
 
 def scan_json_lines(path: Path) -> pl.LazyFrame:
-    """Return a lazy view of a file with a JSON object per line, in UTF-8 or UTF-16."""
+    """Return a lazy view of a file with a JSON object per line, in UTF-8 or UTF-16.
+
+    Objects that are written over several lines, and one object that holds a whole table, by
+    columns or as a list of rows, are read as well.
+    """
     head = first_bytes(path, _LOOKED_AT)
-    if not head.startswith(MARKED):
-        check_keys(head, path)
+    plain = not head.startswith(MARKED) and packed_by(path) in (None, "gzip")
+    text = b"" if plain else plain_text(path)
+    if not _has_lines(head if plain else text[:_LOOKED_AT]):
+        return _whole_objects(text or plain_text(path), path)
+    check_keys(head if plain else text[:_LOOKED_AT], path)
+    if plain:
         return pl.scan_ndjson(glob.escape(str(path)), infer_schema_length=None)
-    text = plain_text(path)
-    check_keys(text[:_LOOKED_AT], path)
     return pl.read_ndjson(io.BytesIO(text), infer_schema_length=None).lazy()
+
+
+def _has_lines(head: bytes) -> bool:
+    """Return whether the start of a file is that of objects on a line each."""
+    first, end, rest = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")
+    if not end:
+        return not _is_table(_object(first))
+    return _object(first) is not None and (bool(rest.strip()) or not _is_table(_object(first)))
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        # A line that is longer than what is looked at is one of many, or damaged.
+        return {} if line.rstrip().endswith(b"}") or len(line) >= _LOOKED_AT else None
+    return found if isinstance(found, dict) else None
+
+
+def _is_table(found: dict[str, Any] | None) -> bool:
+    """Return whether one object may hold a whole table: nested values only, or a list of rows."""
+    if not found:
+        return found is None
+    rows = _rows_of(found)
+    return rows is not None or all(isinstance(value, list | dict) for value in found.values())
+
+
+def _rows_of(found: dict[str, Any]) -> list[Any] | None:
+    """Return the list of rows in an object that holds one, as many programs write it."""
+    lists = [value for value in found.values() if isinstance(value, list) and value]
+    rows = [value for value in lists if all(isinstance(row, dict) for row in value)]
+    return rows[0] if len(rows) == 1 else None
+
+
+def _whole_objects(text: bytes, path: Path) -> pl.LazyFrame:
+    objects = list(_objects(text.decode("utf-8", "replace"), path))
+    if len(objects) > 1:
+        return _table(objects, path)
+    return _table(_from_object(objects[0]), path)
+
+
+def _objects(text: str, path: Path) -> Iterator[Any]:
+    place, decoder = 0, json.JSONDecoder()
+    while place < len(text.rstrip()):
+        place += len(text[place:]) - len(text[place:].lstrip(" \t\r\n,\ufeff"))
+        try:
+            found, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the JSON cannot be read: {error}", source=str(path)) from None
+        yield found
+
+
+def _from_object(found: dict[str, Any]) -> Any:
+    """Return the table that one object holds: rows, columns, or the parts that pandas writes."""
+    if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list):
+        return [dict(zip(found["columns"], row, strict=False)) for row in found["data"]]
+    rows = _rows_of(found)
+    if rows is not None:
+        return rows
+    values = list(found.values())
+    if values and all(isinstance(value, list) for value in values):
+        return found
+    if values and all(isinstance(value, dict) for value in values):
+        keys = [set(value) for value in values]
+        shared = keys[0].intersection(*keys[1:])
+        # By columns the keys are row numbers, by rows they are the names of columns.
+        if all(key.lstrip("-").isdigit() for key in shared) and shared:
+            return {name: list(value.values()) for name, value in found.items()}
+        return values
+    return [found]
+
+
+def _table(rows: Any, path: Path) -> pl.LazyFrame:
+    try:
+        return pl.DataFrame(rows, infer_schema_length=None, strict=False).lazy()
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        told = str(error).partition("\n")[0]
+        raise InputError(f"the JSON makes no table: {told}", source=str(path)) from None
 
 
 def scan_json_list(path: Path) -> pl.LazyFrame:

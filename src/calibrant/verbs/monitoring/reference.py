@@ -13,8 +13,8 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.inputs.labelled.beside import labels_of
 from calibrant.inputs.labelled.opened import OpenLabels
+from calibrant.inputs.opened.door import labels_of
 from calibrant.planning.watching.promise import PromiseWatch
 from calibrant.planning.watching.watch import Baseline, CalibrationWatch
 from calibrant.records import load_scores
