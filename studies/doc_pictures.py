@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import numpy as np
 
 import calibrant as cal
 from calibrant.core.document import plain
-from calibrant.report.pictures import Picture, picture_of
-from calibrant.report.pictures.lines import Chart, Mark, Series, line_chart
-from calibrant.report.pictures.scales import Axis, across, points
-from calibrant.report.pictures.svg import Drawing, standalone
+from calibrant.report.charts import answer_of
+from calibrant.report.charts.chart import Axis, Chart, Dot, Item, Line, Names, Rule
+from calibrant.report.charts.draw import chart_file
+from calibrant.report.charts.scales import points
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide
 from calibrant.workflows.demo import demo
@@ -35,27 +34,23 @@ LIMIT = 0.2
 
 def main() -> None:
     IMAGES.mkdir(parents=True, exist_ok=True)
-    write("claims", claims_drawing())
-    write("guarantee", guarantee_drawing())
+    write("claims", claims_chart())
+    write("guarantee", guarantee_chart())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         page_picture(folder)
         if DATA.exists():
             inputs.mcq(DATA, folder)
             found = compare(folder / "mcq_mmlu.parquet", on_invalid="drop")
-            write("compare", wide(found.to_dict()))
+            write("compare", answer_of(plain(found.to_dict())))
             inputs.pool(DATA, folder)
-            write("decide", wide(decide(folder / "answers.parquet", max_error=0.15).to_dict()))
+            decided = decide(folder / "answers.parquet", max_error=0.15)
+            write("decide", answer_of(plain(decided.to_dict())))
 
 
-def write(name: str, svg: str) -> None:
-    (IMAGES / f"{name}.svg").write_text(standalone(svg, plain=True), encoding="utf-8")
-
-
-def wide(document: Mapping[str, Any]) -> str:
-    found = picture_of(plain(document))
-    assert isinstance(found, Picture)
-    return found.wide
+def write(name: str, chart: Chart | None) -> None:
+    assert chart is not None
+    (IMAGES / f"{name}.svg").write_text(chart_file(chart), encoding="utf-8")
 
 
 def page_picture(folder: Path) -> None:
@@ -74,31 +69,26 @@ def world(rows: int, more: float) -> tuple[Any, Any]:
     return said, rng.random(rows) < said - more
 
 
-def claims_drawing() -> str:
-    """Draw one gap per outcome, with its interval, beside the margin of 2 points."""
-    label = "Three outcomes of a claim: the interval beside zero and the margin"
-    drawing = Drawing(760, 210, label)
-    axis = Axis(-0.06, 0.1, 150, 520)
-    drawing.rect(axis(-0.02), 24, axis(0.02) - axis(-0.02), 146, "band")
-    across(drawing, axis, [(v, points(v) if v else "0") for v in (-0.05, 0, 0.05, 0.1)], 24, 170)
-    drawing.line(axis(0), 24, axis(0), 170, "zero")
-    drawing.text(axis(0), 14, "margin of 2 points", "small", anchor="middle")
-    drawing.text((axis.start + axis.end) / 2, 206, "says more than it knows, points", "axis",
-                 anchor="middle")  # fmt: skip
-    for place, (words, rows, more) in enumerate(WORLDS):
+def claims_chart() -> Chart:
+    """Describe one gap per outcome, with its interval, beside zero."""
+    items = []
+    for words, rows, more in WORLDS:
         claim = cal.audit(*world(rows, more), resamples=200)["claims"][0]
         assert claim["outcome"] == words, (words, claim["text"])
         sign = -1 if claim["id"].endswith("under_confident") else 1
         low, high = sorted(sign * claim[end] for end in ("low", "high"))
-        y = 48 + 46 * place
-        drawing.text(140, y + 4, f"{rows:,} labels", "name", anchor="end")
         tone = {"shown": "over_confident", "equivalent": "equivalent"}.get(words, "undecided")
-        drawing.open_group(tone, claim["text"])
-        drawing.line(axis(low), y, axis(high), y, "says-whisker")
-        drawing.circle(axis(sign * claim["value"]), y, 6, "mark")
-        drawing.text(540, y + 4, said_words(words), "label")
-        drawing.close_group()
-    return drawing.svg()
+        dots = [Dot(sign * claim["value"], 0, low, high, tone)]
+        items.append(Item(f"{rows:,} labels", tone, dots=dots, words=said_words(words),
+                          tip=claim["text"]))  # fmt: skip
+    return Chart(
+        "claims",
+        "Three outcomes of a claim: the interval beside zero and the margin",
+        "Equivalent: the interval lies within 2 points of zero.",
+        Axis("says more than it knows, points", points, -0.06, 0.1),
+        Names([item.row for item in items]),
+        items,
+    )
 
 
 def said_words(outcome: str) -> str:
@@ -109,8 +99,8 @@ def said_words(outcome: str) -> str:
     }[outcome]
 
 
-def guarantee_drawing() -> str:
-    """Draw the error among the answered: what looks good, and what can be promised."""
+def guarantee_chart() -> Chart:
+    """Describe the error among the answered: what looks good, and what can be promised."""
     said, right = world(3_000, 0.01)
     entry = plain(
         decide({"confidence": said, "correct": right.astype(int)}, max_error=LIMIT).to_dict()
@@ -121,19 +111,17 @@ def guarantee_drawing() -> str:
         if point["error"]["value"] is not None
     )
     looks = max((place for place in curve if place[1] <= LIMIT), default=curve[0])
-    marks = [
-        Mark("looks good", *looks, tone="second", ring=True, name_y=LIMIT + 0.03),
-        Mark(
-            "promised", entry["answered"]["value"], entry["error"]["value"], tone="third", ring=True
-        ),
-    ]
-    chart = Chart(
+    promised = (entry["answered"]["value"], entry["error"]["value"])
+    return Chart(
+        "guarantee",
         "Wrong among the answered: the threshold that looks good, and the one that is promised",
-        "share answered",
-        "wrong among the answered",
-        [Series("", "first", curve)],
-        marks,
-        y_from=0.0,
-        level=(LIMIT, "limit 20 %"),
+        "The promise keeps a distance to the limit that covers chance.",
+        Axis("share answered", low=0),
+        Axis("wrong among the answered", low=0),
+        [
+            Line(curve),
+            Rule(LIMIT, words="limit 20 %"),
+            Dot(*looks, tone="second", shape="ring", label="looks good", side="right"),
+            Dot(*promised, tone="third", shape="ring", label="promised"),
+        ],
     )
-    return line_chart(chart, wide=True)

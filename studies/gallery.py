@@ -22,7 +22,8 @@ from PIL import Image
 
 from calibrant.core.document import load_document
 from calibrant.report import render_html
-from calibrant.report.figures import Figure, figures_of, save_figure
+from calibrant.report.charts import Chart, charts_of
+from calibrant.report.charts.draw import save_chart
 from studies import _gallery_inputs as inputs
 from studies._page import DATA, FOLDER, StudyPage
 
@@ -98,7 +99,7 @@ EXHIBITS = (
         "Who decided: DeepSeek-V3's answers, joined and graded by rules",
         "How many answers each rule joined into a meaning, and which rule graded them.",
         [],
-        ["graders", "joined-by"],
+        ["joined-by"],
     ),
     Exhibit(
         "multi_answer",
@@ -118,7 +119,7 @@ EXHIBITS = (
             "calibrant bench mace --domain math,language,region --per-k 25 --out questions.jsonl "
             "--json bench.json"
         ],
-        ["questions"],
+        [],
     ),
     Exhibit(
         "compare",
@@ -148,14 +149,14 @@ EXHIBITS = (
             f"--cost token_length --features category,token_length {LOGIT} --random-splits 5 "
             "--json cascade.json"
         ],
-        ["cascade-1"],
+        [],
     ),
     Exhibit(
         "plan",
         "Plan: what labels can show",
         "How many labels does a claim take, and which ranks do they settle?",
         [f"calibrant plan {MMLU} {LOGIT} --precision 0.02 --rank accuracy --json plan.json"],
-        ["labels", "leaderboard"],
+        ["leaderboard"],
     ),
     Exhibit(
         "label",
@@ -172,7 +173,7 @@ EXHIBITS = (
                 )
             )
         ],
-        ["running-1", "gaps-1"],
+        ["gaps-1"],
         prepare=inputs.pool,
     ),
     Exhibit(
@@ -183,7 +184,7 @@ EXHIBITS = (
             "calibrant monitor games.parquet --time date --every month --confidence prob "
             "--correct outcome --baseline-rows 2000 --json monitor.json"
         ],
-        ["monitor-1"],
+        ["evidence-1"],
         prepare=inputs.games,
     ),
 )
@@ -235,9 +236,9 @@ def show(page: StudyPage, exhibit: Exhibit, folder: Path, window: Any) -> None:
     path = folder / f"{exhibit.name}.html"
     path.write_text(render_html([document]), encoding="utf-8")
     put_screens(page, exhibit.name, exhibit.title, path, window)
-    figures = {figure.name: figure for figure in figures_of(document)}
+    charts = {chart.name: chart for chart in charts_of(document)}
     for wanted in exhibit.figures:
-        put_figure(page, exhibit.name, figures[wanted])
+        put_chart(page, exhibit.name, charts[wanted])
 
 
 def made(exhibit: Exhibit, folder: Path) -> dict[str, Any]:
@@ -264,15 +265,15 @@ def run(command: str, folder: Path) -> None:
         raise RuntimeError(f"{command}\n{done.stdout}\n{done.stderr}")
 
 
-def put_figure(page: StudyPage, exhibit: str, figure: Figure) -> None:
-    """Write the figure beside the page, with its caption on how to read it."""
+def put_chart(page: StudyPage, exhibit: str, chart: Chart) -> None:
+    """Write the chart beside the page, with its caption on how to read it."""
     with tempfile.TemporaryDirectory() as name:
-        (path,) = save_figure(figure, Path(name), formats=("svg",))
-        target = FOLDER / f"gallery-{exhibit}-{figure.name}.svg"
+        (path,) = save_chart(chart, Path(name), formats=("svg",))
+        target = FOLDER / f"gallery-{exhibit}-{chart.name}.svg"
         FOLDER.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
     page.lines += [
-        f"**{figure.title}**", "", f"![{figure.title}]({target.name})", "", figure.caption, ""
+        f"**{chart.title}**", "", f"![{chart.title}]({target.name})", "", chart.caption, ""
     ]  # fmt: skip
 
 

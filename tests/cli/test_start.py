@@ -39,7 +39,7 @@ UNUSED = (
     "calibrant.records.convert.log",
     "calibrant.records.label_store",
     "calibrant.records.ledger",
-    "calibrant.report.figures",
+    "calibrant.report.charts",
     "calibrant.report.page",
     "altair",
     "httpx",

@@ -13,6 +13,16 @@ def palette_of(scheme):
     return light if scheme == "light" else {**light, **dark}
 
 
+def marks_of(scheme):
+    """The colours of charts in a scheme."""
+    style = resources.files("calibrant.report").joinpath("assets", "picture.css").read_text("utf-8")
+    light, _, dark = style.partition("@media screen")
+    found = dict(re.findall(r"(--p-[\w-]+): (#[0-9a-f]{6})", light))
+    if scheme == "light":
+        return found
+    return {**found, **dict(re.findall(r"(--p-[\w-]+): (#[0-9a-f]{6})", dark))}
+
+
 def contrast(first, second):
     """Contrast ratio of WCAG 2: 1 for equal colours, 21 for black on white."""
     low, high = sorted((_luminance(first), _luminance(second)))

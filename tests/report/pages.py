@@ -11,20 +11,11 @@ def open_page(browser, page, folder):
     browser.get_log("browser")
     browser.get_log("performance")
     browser.get(path.as_uri())
-    wait_for(
-        browser,
-        "return [...document.querySelectorAll('.chart')].every("
-        "c => c.dataset.drawn || c.closest('details:not([open])'))",
-    )
 
 
 def open_charts(browser):
-    """Unfold everything, so that every chart is drawn."""
+    """Unfold everything, so that every chart is seen."""
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
-    wait_for(
-        browser,
-        "return [...document.querySelectorAll('.chart')].every(c => c.dataset.drawn)",
-    )
 
 
 def wait_for(browser, script, seconds=20):

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 from pages import open_charts, open_page, page_with_table, wait_for
@@ -10,8 +11,9 @@ import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report import render_html
 from calibrant.report.blocks import Table
-from calibrant.report.figures import figure_svg, figures_of, save_figure
-from calibrant.report.figures.figure import Figure
+from calibrant.report.cells import Number
+from calibrant.report.charts import answer_of, further_of
+from calibrant.report.charts.draw import chart_file, save_chart
 from calibrant.report.page import _SCRIPTS, page_asset
 from documents import KINDS, document_of
 
@@ -20,10 +22,9 @@ from documents import KINDS, document_of
 def test_every_picture_of_a_page_has_a_name_a_description_and_a_table(kind):
     document = plain(document_of(kind))
     page = render_html([document])
-    # Reliability diagrams are drawn by the page itself, with a name each.
-    figures = [f for f in figures_of(document) if not f.name.startswith("reliability")]
+    figures = further_of(document)
     pictures = re.findall(
-        r'role="img" aria-labelledby="([\w-]+)" aria-describedby="([\w-]+)"', page
+        r'role="group" aria-labelledby="([\w-]+)" aria-describedby="([\w-]+)"', page
     )
     assert len(pictures) == len(figures)
     for title, caption in pictures:
@@ -33,12 +34,12 @@ def test_every_picture_of_a_page_has_a_name_a_description_and_a_table(kind):
 
 
 def test_an_exported_picture_carries_its_title_and_its_caption(tmp_path):
-    spec = figures_of(plain(document_of("plan")))[0].spec
-    figure = Figure("x", "A <b> & c", "How to read it.", spec)
-    save_figure(figure, tmp_path, formats=("svg",))
-    for svg in (figure_svg(figure), (tmp_path / "x.svg").read_text()):
+    found = answer_of(plain(document_of("plan")))
+    chart = replace(found, name="x", title="A <b> & c", caption="How to read it.")
+    save_chart(chart, tmp_path, formats=("svg",))
+    for svg in (chart_file(chart), (tmp_path / "x.svg").read_text()):
         assert svg.startswith("<svg ")
-        assert ' role="img">' in svg.split("<title>")[0]
+        assert ' role="img"' in svg.split("<title>")[0]
         assert "<title>A &lt;b&gt; &amp; c</title><desc>How to read it.</desc>" in svg
         # A font of the reader's own would need another width than was measured.
         assert "Liberation Sans" in svg
@@ -85,18 +86,16 @@ def test_more_questions_keep_the_place_of_the_keyboard(browser, tmp_path):
 def test_the_slider_follows_the_arrow_keys(browser, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
-    open_page(browser, render_html([plain(document_of("cascade"))]), tmp_path)
+    open_page(browser, render_html([plain(document_of("decide"))]), tmp_path)
     open_charts(browser)
-    slider = browser.find_element("css selector", ".controls input[type=range]")
-    read = "return document.querySelector('.readout tbody').textContent"
-    before = browser.execute_script(read)
-    for _ in range(25):
+    wait_for(browser, "return !!document.querySelector('#threshold input[type=range]')")
+    slider = browser.find_element("css selector", "#threshold input[type=range]")
+    ring = "return document.querySelector('#threshold .ring').getAttribute('cx')"
+    before = float(browser.execute_script(ring))
+    for _ in range(10):
         slider.send_keys(Keys.ARROW_RIGHT)
-    wait_for(
-        browser,
-        "return document.querySelector('.controls input[type=range]').value > 0.9 && "
-        f"document.querySelector('.readout tbody').textContent !== {before!r}",
-    )
+    # A higher threshold answers less.
+    assert float(browser.execute_script(ring)) < before
 
 
 @pytest.fixture
@@ -110,7 +109,9 @@ def printed(browser):
 
 @pytest.mark.browser
 def test_no_name_covers_a_number_on_paper(browser, printed, tmp_path):
-    rows = tuple((f"a rather long name of a model {i}", "0.123 [0.100, 0.146]") for i in range(5))
+    rows = tuple(
+        (f"a rather long name of a model {i}", Number(0.123, 0.1, 0.146)) for i in range(5)
+    )
     open_page(browser, page_with_table(Table(("model", "ECE"), rows)), tmp_path)
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     printed()
@@ -127,7 +128,7 @@ def test_words_of_charts_are_dark_on_paper(browser, printed, tmp_path):
     open_charts(browser)
     printed()
     colours = browser.execute_script(
-        "return [...new Set([...document.querySelectorAll('.chart svg text')]"
+        "return [...new Set([...document.querySelectorAll('.picture .tick')]"
         ".map(t => getComputedStyle(t).fill))]"
     )
     assert colours == ["rgb(87, 96, 106)"]

@@ -14,6 +14,7 @@ import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report import render_html
 from calibrant.report.blocks import Table
+from calibrant.report.cells import Number, number_cell
 from documents import KINDS, document_of
 
 pytestmark = pytest.mark.browser
@@ -254,18 +255,27 @@ def test_a_saved_policy_has_the_same_slider(browser, tmp_path):
     assert float(said) == pytest.approx(threshold, abs=0.02)
 
 
-def test_further_charts_are_drawn_when_they_are_opened(browser, tmp_path):
-    open_page(browser, render_html([plain(document_of("cascade"))]), tmp_path)
-    assert browser.execute_script("return window.vegaEmbed") is None
+def test_a_curve_under_the_pointer_stands_out_and_its_numbers_can_be_read(browser, tmp_path):
+    open_page(browser, render_html([plain(document_of("multi_answer"))]), tmp_path)
     open_charts(browser)
-    assert browser.execute_script("return document.querySelectorAll('.chart svg').length") > 0
+    chart = "[...document.querySelectorAll('.chart svg.lines')].find(s => s.checkVisibility())"
+    point = "new PointerEvent('pointerover', {bubbles: true})"
+    browser.execute_script(f"{chart}.querySelector('[data-key] .series').dispatchEvent({point})")
+    key = browser.execute_script(f"return {chart}.querySelector('.lit').dataset.key")
+    lit = f"return [...{chart}.querySelectorAll('.lit')].map(g => g.dataset.key)"
+    # The curve and its name.
+    assert browser.execute_script(lit) == [key, key]
+    assert browser.execute_script(f"return {chart}.classList.contains('chosen')")
+    wait_for(browser, "return !!document.querySelector('.numbers li')")
+    numbers = "return [...document.querySelectorAll('.numbers li')].map(li => li.textContent)"
+    assert any(key in text and "%" in text for text in browser.execute_script(numbers))
     assert errors_of(browser) == []
     assert requests_made(browser) == []
 
 
 def test_a_long_table_is_folded_and_numbers_sort_before_words(browser, tmp_path):
     rows = tuple(
-        (f"m{i}", "undefined" if i == 0 else f"{i / 100:.3f} [0.0, 1.0]") for i in range(40)
+        (f"m{i}", Number(None) if i == 0 else Number(i / 100, 0.0, 1.0)) for i in range(40)
     )
     open_page(browser, page_with_table(Table(("model", "ECE"), rows, title="Many")), tmp_path)
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
@@ -282,7 +292,8 @@ def test_a_long_table_is_folded_and_numbers_sort_before_words(browser, tmp_path)
 def test_heads_of_columns_keep_clear_of_their_neighbours(browser, tmp_path):
     """The sign that explains a long head used to lie on the next head."""
     columns = ("group", "gap at equal confidence", "flag", "echo of")
-    row = ("g" * 60, "-13.2 [-16.1, -10.3]", "under", "category = math and length >= 80 " * 2)
+    gap = Number(-0.132, -0.161, -0.103, unit="points", digits=1)
+    row = ("g" * 60, gap, "under", "category = math and length >= 80 " * 2)
     open_page(browser, page_with_table(Table(columns, (row,) * 3)), tmp_path)
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
     for width in (1280, 900, 700, 420):
@@ -390,8 +401,15 @@ def test_every_control_has_a_name(browser, tmp_path):
     assert browser.execute_script("return document.documentElement.lang") == "en"
 
 
+def test_every_diagram_is_drawn_on_paper(browser, many, tmp_path):
+    open_page(browser, render_html([many]), tmp_path)
+    browser.execute_script("document.querySelector('#multiples-more button').click()")
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script("return document.querySelectorAll('.multiple svg').length") == 40
+
+
 def test_print_unfolds_everything_and_shows_no_control(browser, tmp_path):
-    rows = tuple((f"m{i}", f"{i}") for i in range(40))
+    rows = tuple((f"m{i}", number_cell(i)) for i in range(40))
     open_page(browser, page_with_table(Table(("model", "n"), rows, title="Many")), tmp_path)
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})

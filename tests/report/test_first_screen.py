@@ -1,8 +1,6 @@
 """What a reader sees first, on every kind of page."""
 
-import json
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -12,14 +10,13 @@ import calibrant as cal
 from calibrant.core.document import plain
 from calibrant.report import render_html, render_text
 from calibrant.report.answers import claims_of, headline, source_name
-from calibrant.report.figures import figures_of
+from calibrant.report.charts import answer_of, charts_of
+from calibrant.report.charts.draw import draw
+from calibrant.report.charts.svg import cut_names, standalone
 from calibrant.report.notebook import notebook_html
 from calibrant.report.page.screen import first_screen
-from calibrant.report.pictures import picture_of
-from calibrant.report.pictures.svg import cut_names, standalone
 from documents import KINDS, document_of
 
-OLD = Path(__file__).parent / "old"
 # Lists of what was done: there is nothing to see in them.
 WITHOUT_PICTURE = {"analysis", "report", "serve"}
 WORDS_BEFORE_PICTURE = 60
@@ -32,8 +29,7 @@ def screen_of(kind):
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - WITHOUT_PICTURE))
 @pytest.mark.parametrize("wide", [True, False])
 def test_every_kind_has_one_picture_that_is_well_formed(kind, wide):
-    picture = screen_of(kind).picture
-    svg = picture.wide if wide else picture.narrow
+    svg = draw(screen_of(kind).chart, wide=wide)
     root = ElementTree.fromstring(svg)
     assert root.attrib["role"] == "img"
     assert root.attrib["aria-label"]
@@ -67,7 +63,7 @@ def test_the_first_sentence_is_a_claim_of_the_document(kind):
     texts += ["Knowing the calibration error within"] if kind == "plan" else []
     sentence = screen_of(kind).sentence
     assert any(text.startswith(sentence) or sentence.startswith(text) for text in texts)
-    assert sentence != picture_of(document).title
+    assert sentence != answer_of(document).title
 
 
 def test_the_badge_says_how_many_of_the_confidences_it_is_about():
@@ -97,12 +93,12 @@ def test_a_model_that_is_never_right_is_a_warning_and_nowhere_else():
     page = render_html([document])
     assert page.index('class="warning"') < page.index("<h1")
     for text in (
-        screen.picture.wide,
+        draw(screen.chart),
         page.split('class="warning"')[1].split("</div>", 1)[1].split('id="provenance"')[0],
         render_text(document, width=100, full=True),
         render_text(document, width=80).split("It is left out.")[1],
         notebook_html(plain(document)).split("It is left out.")[1],
-        *(str(figure.spec) for figure in figures_of(plain(document))),
+        *(str(chart) for chart in charts_of(plain(document))),
     ):
         assert "mute-1" not in text
 
@@ -142,23 +138,17 @@ def test_names_stay_apart_when_they_are_cut():
 
 def test_hostile_names_are_text_in_every_picture():
     document = plain(hostile_document())
-    picture = picture_of(document)
-    for svg in (picture.wide, picture.narrow, standalone(picture.wide)):
-        tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
-        assert tags <= {"svg", "g", "title", "text", "rect", "line", "circle", "polygon",
-                        "polyline", "style"}  # fmt: skip
-        assert "onerror=" not in re.sub(r"&#x27;|&lt;.*?&gt;", "", svg)
+    for chart in charts_of(document):
+        for svg in (draw(chart), draw(chart, wide=False), standalone(draw(chart))):
+            assert_inert(svg)
     assert MARK in TEXTS[0]
 
 
-def test_a_document_from_before_claims_still_opens():
-    document = json.loads((OLD / "audit_before_claims.json").read_text())
-    assert "claims" not in document
-    screen = first_screen(document)
-    assert screen.badge.tone == "over_confident"
-    assert screen.picture is not None
-    assert "Questions" not in render_html([document]).split("<main")[0]
-    assert "OVER-CONFIDENT" in render_text(document, width=80)
+def assert_inert(svg):
+    tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(svg).iter()}
+    assert tags <= {"svg", "g", "title", "text", "rect", "path", "circle", "polygon", "polyline",
+                    "style"}  # fmt: skip
+    assert "onerror=" not in re.sub(r"&#x27;|&lt;.*?&gt;", "", svg)
 
 
 def test_the_ring_of_a_cascade_stands_where_its_sentence_says():
@@ -168,7 +158,7 @@ def test_the_ring_of_a_cascade_stands_where_its_sentence_says():
     rings = []
     for cost in (0.25, 0.5, 1.0):
         promise["relative_cost"] = {"value": cost}
-        root = ElementTree.fromstring(picture_of(document).wide)
+        root = ElementTree.fromstring(draw(answer_of(document)))
         (ring,) = [part for part in root.iter() if part.attrib.get("class") == "ring"]
         rings.append(float(ring.attrib["cx"]))
     first, second, third = rings

@@ -54,11 +54,17 @@ def test_results_become_tables(result):
     assert result.to_polars()["ece"][0] == result["results"][0]["metrics"]["ece"]["value"]
 
 
-def test_a_chart_is_an_altair_object(result):
-    chart = result.plot()
-    assert type(chart).__module__.startswith("altair")
-    assert chart.to_dict()["vconcat"]
-    assert result.plot("floors").to_dict()["layer"]
+def test_a_chart_shows_and_saves_itself(result, tmp_path):
+    assert result.plot().chart.name == "answer"
+    assert result.plot("reliability").chart.name == "reliability-1"
+    plot = result.plot("floors")
+    assert plot._repr_html_().startswith("<figure><svg ")
+    for name in ("mine.svg", "mine.png"):
+        plot.save(tmp_path / name)
+    assert (tmp_path / "mine.svg").read_text() == plot.svg
+    assert (tmp_path / "mine.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InputError, match="written as svg, png, pdf, got 'gif'"):
+        plot.save(tmp_path / "mine.gif")
     with pytest.raises(InputError, match="no chart 'flors'") as error:
         result.plot("flors")
     assert "floors" in str(error.value)

@@ -9,8 +9,9 @@ import pytest
 import calibrant
 from calibrant.claims.data import data_warnings
 from calibrant.report.blocks import Table
-from calibrant.report.pictures import picture_of
-from calibrant.report.pictures.lines import Chart, Mark, Series, line_chart
+from calibrant.report.charts import answer_of
+from calibrant.report.charts.chart import Axis, Chart, Dot, Line
+from calibrant.report.charts.draw import draw
 from calibrant.report.terminal import document_blocks
 
 
@@ -45,7 +46,7 @@ def test_tables_are_named_without_folders(scores, verb):
 
 
 def test_a_matrix_says_what_its_signs_and_what_its_score_are_about(scores):
-    picture = picture_of(calibrant.compare(scores, resamples=100).to_dict())
+    picture = answer_of(calibrant.compare(scores, resamples=100).to_dict())
     assert "Signs: lower calibration error, as answered and at equal accuracy." in picture.caption
     assert "Score: skill" in picture.caption
 
@@ -70,7 +71,7 @@ def test_the_value_now_stands_at_its_height(tmp_path, scores):
     rows = pl.read_csv(batch, infer_schema=False)
     marked = [outcome[question] for question in rows["question_id"]]
     rows.with_columns(pl.Series("correct", marked)).write_csv(batch)
-    drawing = picture_of(calibrant.label_add(pool, batch).to_dict()).draw(True)
+    drawing = draw(answer_of(calibrant.label_add(pool, batch).to_dict()))
     ring = float(re.search(r'<circle[^>]*cy="([\d.]+)"[^>]*class="ring"', drawing)[1])
     name = float(re.search(r'<text[^>]*y="([\d.]+)"[^>]*>[^<]*points now', drawing)[1])
     assert 0 < ring - name < 20
@@ -95,9 +96,9 @@ def _missing(models):
 
 @pytest.mark.parametrize(("cost", "inside"), [(0.4, True), (1.0, False)])
 def test_the_name_of_a_point_keeps_clear_of_the_names_of_curves(cost, inside):
-    curve = Series("expected gain", "first", [(0.1, 0.6), (1.0, 0.7)])
-    mark = Mark("chosen", cost, 0.65, ring=True, side="beside")
-    drawing = line_chart(Chart("costs", "cost", "right", [curve], [mark]), wide=True)
+    curve = Line([(0.1, 0.6), (1.0, 0.7)], name="expected gain")
+    mark = Dot(cost, 0.65, shape="ring", label="chosen", side="beside")
+    drawing = draw(Chart("costs", "Costs", "", Axis("cost"), Axis("right"), [curve, mark]))
     ring = float(re.search(r'<circle[^>]*cx="([\d.]+)"', drawing)[1])
     name = float(re.search(r'<text[^>]*x="([\d.]+)"[^>]*>chosen', drawing)[1])
     assert (name > ring) == inside

@@ -1,18 +1,12 @@
-"""Pages and pictures need no renderer; files of charts say what to install."""
+"""Pages and charts need no renderer; png and pdf files say what to install."""
 
-import base64
-import gzip
 import sys
+from pathlib import Path
 
 import pytest
-import vl_convert
 
 import calibrant as cal
-from calibrant.core.document import load_document
 from calibrant.core.errors import MissingDependencyError
-from calibrant.report.page.vega import packed_vega, vega_script
-from calibrant.report.pictures import picture_of
-from calibrant.report.pictures.picture import save_picture
 from calibrant.workflows.report import write_report
 
 
@@ -25,23 +19,18 @@ def audited(tmp_path, monkeypatch):
     return path
 
 
-def test_the_shipped_script_is_vega():
-    text = vega_script()
-    assert text == vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    assert gzip.decompress(base64.b64decode(packed_vega())).decode() == text
-
-
 def test_a_page_needs_no_renderer(audited, tmp_path):
     write_report(audited, html=tmp_path / "page.html")
-    assert "vega" in (tmp_path / "page.html").read_text()
+    assert "<svg" in (tmp_path / "page.html").read_text()
 
 
-def test_a_picture_as_svg_needs_no_renderer(audited, tmp_path):
-    picture = picture_of(load_document(audited))
-    (path,) = save_picture(picture, tmp_path, formats=["svg"])
-    assert path.read_text().startswith("<svg")
+def test_charts_as_svg_need_no_renderer(audited, tmp_path):
+    written = write_report(audited, figures=tmp_path / "charts", formats=["svg"])["written"]
+    names = [path.rpartition("/")[2] for path in written]
+    assert names == ["answer.svg", "floors.svg", "reliability-1.svg"]
+    assert all(Path(path).read_text().startswith("<svg") for path in written)
 
 
-def test_files_of_charts_say_what_to_install(audited, tmp_path):
+def test_png_and_pdf_files_say_what_to_install(audited, tmp_path):
     with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[figures\]'"):
         write_report(audited, figures=tmp_path / "figures")

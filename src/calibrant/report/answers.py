@@ -11,7 +11,6 @@ from calibrant.claims import Claim
 from calibrant.claims.audit import calibration_word
 from calibrant.core.document import given_places, kind_of
 from calibrant.core.inputs import bare_name
-from calibrant.report.openings import opening_claims
 
 SYMBOLS = {
     "over_confident": "▲",
@@ -93,14 +92,10 @@ class Badge:
 
 def claims_of(document: Mapping[str, Any]) -> list[Claim]:
     """Return the claims of a document in its order: the most important first."""
-    found: list[dict[str, Any]] | None = document.get("claims")
-    return [as_claim(entry) for entry in (opening_claims(document) if found is None else found)]
-
-
-def as_claim(entry: Mapping[str, Any]) -> Claim:
-    """Return a claim that was read from a document."""
-    known: dict[str, Any] = {name: entry.get(name) for name in _FIELDS}
-    return Claim(**known)
+    return [
+        Claim(**{name: entry.get(name) for name in _FIELDS})
+        for entry in document.get("claims") or ()
+    ]
 
 
 def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -8,8 +8,9 @@ from typing import Any
 
 from calibrant.core.document import kind_of
 from calibrant.report.cells import written
+from calibrant.report.charts.draw import draw
+from calibrant.report.charts.svg import standalone
 from calibrant.report.page.screen import first_screen
-from calibrant.report.pictures.svg import standalone
 from calibrant.report.terminal import document_blocks
 from calibrant.report.terminal.compact import short_table
 
@@ -47,8 +48,8 @@ def notebook_html(document: Mapping[str, Any]) -> str:
     if screen.sentence:
         parts.append(f'<div class="cal-sentence">{escape(screen.sentence)}</div>')
     parts += [f"<div>{escape(text)}</div>" for text in screen.more]
-    if screen.picture is not None:
-        parts.append(standalone(screen.picture.wide))
+    if screen.chart is not None:
+        parts.append(standalone(draw(screen.chart)))
     parts.append(_table(document))
     if screen.step is not None:
         command = f"<code>{escape(screen.step[1])}</code>"

@@ -11,6 +11,9 @@ from calibrant.core.errors import InputError
 from calibrant.core.output import check_kept, writing
 from calibrant.core.registry import did_you_mean
 
+if TYPE_CHECKING:
+    from calibrant.report.charts.draw import Plot
+
 _MORE = 'result.to_html("page.html")   .to_json("out.json")   .to_polars()   .plot()'
 
 
@@ -148,25 +151,26 @@ class Result(Mapping[str, Any]):
 
         return pandas.DataFrame(flat_rows(self._document))
 
-    def plot(self, name: str | None = None) -> Any:
-        """Return a chart as an Altair object, to be shown, changed or saved in a notebook.
+    def plot(self, name: str | None = None) -> Plot:
+        """Return a chart, to be shown in a notebook or saved: ``plot().save("answer.svg")``.
 
         Parameters
         ----------
         name
-            Which chart, for example ``reliability-1``; the first one by default.
+            Which chart, for example ``reliability``; the one that answers by default.
         """
-        from calibrant.core.optional import optional_import
-        from calibrant.report.figures import figures_of
+        from calibrant.report.charts import charts_of
+        from calibrant.report.charts.draw import Plot
 
-        altair = optional_import("altair", extra="notebook", purpose="charts as objects")
-        figures = {figure.name: figure for figure in figures_of(self._document)}
-        if not figures:
+        charts = {chart.name: chart for chart in charts_of(self._document)}
+        if not charts:
             raise InputError(f"a result of {self.kind} has no chart")
-        if name is not None and name not in figures:
-            raise InputError(f"there is no chart {name!r}", hint=did_you_mean(name, list(figures)))
-        figure = next(iter(figures.values())) if name is None else figures[name]
-        return altair.Chart.from_dict({**figure.spec, "title": figure.title})
+        # `reliability` is the first of `reliability-1`, `reliability-2` and so on.
+        found = [own for own in charts if name in (None, own, own.rpartition("-")[0])]
+        if not found:
+            hint = did_you_mean(str(name), list(charts))
+            raise InputError(f"there is no chart {name!r}", hint=hint)
+        return Plot(charts[found[0]])
 
     def _repr_html_(self) -> str:
         from calibrant.report.notebook import notebook_html

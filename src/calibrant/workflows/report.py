@@ -13,8 +13,8 @@ from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report import render_html, render_markdown
-from calibrant.report.figures import FORMATS, figures_of, save_figure
-from calibrant.report.pictures import picture_of, save_picture
+from calibrant.report.charts import charts_of
+from calibrant.report.charts.draw import FORMATS, save_chart
 from calibrant.report.typed import ReportResult
 from calibrant.verbs._options import Data, Seed
 from calibrant.verbs.audit import audit
@@ -101,7 +101,7 @@ def _document(path: str | Path) -> dict[str, Any]:
     document = load_document(path)
     try:
         render_markdown(document)
-        figures_of(document)
+        charts_of(document)
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
         if isinstance(error, CalibrantError):
             raise
@@ -140,9 +140,6 @@ def _figures(documents: list[dict[str, Any]], folder: Path, formats: tuple[str, 
     written: list[Path] = []
     for number, document in enumerate(documents, 1):
         place = folder / f"{number}-{kind_of(document)}"
-        for figure in figures_of(document):
-            written += save_figure(figure, place, formats=formats)
-        picture = picture_of(document)
-        if picture is not None:
-            written += save_picture(picture, place, formats=formats)
+        for chart in charts_of(document):
+            written += save_chart(chart, place, formats=formats)
     return [str(path) for path in written]

@@ -31,10 +31,14 @@ function exploreTools(redraw) {
 const nearScreen = new IntersectionObserver((seen) => {
   for (const { target, isIntersecting } of seen) {
     const holder = target.querySelector(".holder");
-    if (isIntersecting && !holder.firstChild) holder.append(reliabilityPicture(byKey.get(target.dataset.key)));
+    if (isIntersecting) drawIn(target);
     if (!isIntersecting && entries.length > 60) holder.replaceChildren();
   }
 }, { rootMargin: "400px" });
+function drawIn(box) {
+  const holder = box.querySelector(".holder");
+  if (!holder.firstChild) holder.append(diagram(byKey.get(box.dataset.key), false));
+}
 function multiple(entry) {
   const box = button(undefined, () => openPanel(entry.key), "multiple"), holder = made("span", undefined, "holder space");
   const gap = gapOf(entry), what = made("span", undefined, "what");
@@ -48,7 +52,7 @@ function showMultiples() {
   const holder = byId("multiples");
   if (!holder) return;
   nearScreen.disconnect();
-  const found = chosenEntries().filter((entry) => entry.bins.length);
+  const found = chosenEntries().filter((entry) => diagramOf.has(entry.key));
   holder.replaceChildren(...found.slice(0, view.shown).map(multiple));
   const more = byId("multiples-more") || made("p");
   more.id = "multiples-more";
@@ -217,7 +221,7 @@ function panelBody(entry) {
   const claims = made("ul", undefined, "claims");
   claims.append(...entry.claims.map(([tone, text]) => made("li", text, tone)));
   box.append(claims);
-  if (entry.bins.length) box.append(reliabilityPicture(entry, { large: true }));
+  if (diagramOf.has(entry.key)) box.append(diagram(entry, true));
   if (entry.cuts.length) { box.append(made("h3", "Try a threshold"), thresholdBox(entry, false)); }
   box.append(made("h3", "Numbers"), panelNumbers(entry));
   if (entry.notes.length) box.append(made("h3", "Notes"), ...entry.notes.map((note) => made("p", note, "note")));

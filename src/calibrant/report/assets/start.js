@@ -11,7 +11,8 @@ for (const copy of document.querySelectorAll(".copy")) {
 }
 // Paper cannot be unfolded.
 window.addEventListener("beforeprint", () => {
-  for (const box of document.querySelectorAll("details.part, details.folded:not(.later)")) box.open = true;
+  for (const box of document.querySelectorAll("details.part, details.folded")) box.open = true;
+  document.querySelectorAll(".multiple").forEach(drawIn);
 });
 async function followRun(address) {
   const box = byId("progress");
@@ -35,7 +36,6 @@ readyTables();
 readyThreshold();
 readyExplore();
 readyCharts();
-readyNumbers();
 readyBrowser();
 followHash();
 if (document.body.dataset.live) followRun(document.body.dataset.live);

@@ -54,8 +54,8 @@ function thresholdBox(entry, full) {
     if (!full) return;
     const errors = every.filter((cut) => known(cut.error)), mostError = Math.max(0.05, ...errors.map((cut) => cut.error)), mostCost = Math.max(0.01, ...every.map((cut) => cut.cost)) * 1.05;
     pictures.replaceChildren(
-      curvePicture(errors.map((cut) => [cut.answered, cut.error]), known(now.error) ? [now.answered, now.error] : null, { xTitle: "share answered", yTitle: "wrong among the answered", yMost: mostError * 1.1, tone: "second" }),
-      curvePicture(every.map((cut) => [cut.answered, cut.cost]), [now.answered, now.cost], { xTitle: "share answered", yTitle: "cost per question", yMost: mostCost, yWords: (value) => String(+value.toPrecision(2)) }));
+      curve(errors.map((cut) => [cut.answered, cut.error]), known(now.error) ? [now.answered, now.error] : null, { title: "wrong among the answered", most: mostError * 1.1 }),
+      curve(every.map((cut) => [cut.answered, cut.cost]), [now.answered, now.cost], { title: "cost per question", most: mostCost, words: (value) => String(+value.toPrecision(2)) }));
   }
   slider.addEventListener("input", show);
   box.append(label, tiles, inputs, best);

@@ -16,10 +16,11 @@ from markupsafe import Markup
 import calibrant
 from calibrant.core.document import kind_of, plain
 from calibrant.report.glossary import glossary
-from calibrant.report.page.island import confidences, metric_columns, policies
+from calibrant.report.page.island import confidences, diagrams, frames, metric_columns, policies
 from calibrant.report.page.parts import (
     block_of,
     document_part,
+    drawn,
     safe_json,
     settings_of,
     soft_breaks,
@@ -28,13 +29,12 @@ from calibrant.report.page.parts import (
     term_id,
 )
 from calibrant.report.page.screen import first_screen, leading_document
-from calibrant.report.page.vega import packed_vega, vega_script
 from calibrant.report.provenance import provenance_table
 
 __all__ = ["page_asset", "render_html"]
 
-_SCRIPTS = ("core.js", "draw.js", "tables.js", "explore.js", "threshold.js", "charts.js",
-            "questions.js", "start.js")  # fmt: skip
+_SCRIPTS = ("core.js", "charts.js", "tables.js", "explore.js", "threshold.js", "questions.js",
+            "start.js")  # fmt: skip
 _BROWSER_BYTES = 6_000_000
 # What is no part of its own where the page holds something better.
 _SILENT = {"report", "demo"}
@@ -72,17 +72,18 @@ def render_html(
         for number, document in enumerate(shown)
         if kind_of(document) not in _SILENT or len(shown) == 1
     ]
-    vega = vega_script() if any(part["figures"] for part in parts) else None
     entries, saved = confidences(shown), policies(shown)
     return _template().render(
         screen=screen,
         title=screen.title if screen else (title or "calibrant"),
         version=calibrant.__version__,
-        policy=_policy(script, *([] if vega is None else [vega]), live=live),
+        picture=None if screen is None or screen.chart is None else drawn(screen.chart),
+        policy=_policy(script, live=live),
         live=live,
         css=Markup(page_asset("page.css") + page_asset("picture.css")),
         script=Markup(script),
-        vega="" if vega is None else Markup(packed_vega()),
+        diagrams=diagrams(shown),
+        frames=frames() if entries or saved else {},
         entries=entries,
         entries_json=safe_json(entries),
         metrics_json=safe_json(metric_columns()),
@@ -124,16 +125,13 @@ def _template() -> Template:
     return environment.from_string(page_asset("page.html"))
 
 
-def _policy(*scripts: str, live: str = "") -> str:
-    """Allow the page's own scripts by their hash, and nothing else: no request, no frame."""
-    hashes = " ".join(
-        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-        for text in scripts
-    )
+def _policy(script: str, *, live: str = "") -> str:
+    """Allow the page's own script by its hash, and nothing else: no request, no frame."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = "connect-src 'self'; " if live else ""
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
-        f"{own}base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"img-src data:; {own}base-uri 'none'; form-action 'none'"
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from markupsafe import Markup
+
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
 from calibrant.core.method_words import method_words
@@ -17,12 +19,13 @@ from calibrant.report.answers import (
     entry_tone,
     told,
 )
+from calibrant.report.charts.chart import Axis, Chart, Dot, Line
+from calibrant.report.charts.plane import MEDIUM, draw_plane, marks_alone
+from calibrant.report.charts.reliability import diagram_frame, diagram_marks
 
 _DIGITS = 4
 _LEVEL = 0.95
-_CURVE_POINTS = 40
 _CUT = ("threshold", "n", "wrong", "low", "high")
-_BIN = ("confidence", "rate", "low", "high", "n", "lower", "upper")
 
 
 def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -41,7 +44,6 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _confidence(
     entry: Mapping[str, Any], key: str, about: Mapping[str, Sequence[Claim]], level: float
 ) -> dict[str, Any]:
-    reliability = entry.get("reliability") or {}
     return {
         "key": key,
         "model": str(entry["model"]),
@@ -52,9 +54,6 @@ def _confidence(
         "n": entry["n"],
         "probability": entry["probability"],
         "metrics": {name: _estimate(value) for name, value in entry["metrics"].items()},
-        "bins": [[_short(bin_[name]) for name in _BIN] for bin_ in reliability.get("bins") or ()],
-        "band": _band(reliability.get("curve")),
-        "histogram": reliability.get("histogram") or [],
         "cuts": _cuts(entry),
         "level": level,
         "evidence": _evidence(entry),
@@ -71,16 +70,34 @@ def _estimate(value: Mapping[str, Any]) -> list[Any]:
     return [_short(value[name]) for name in ("value", "low", "high")]
 
 
-def _band(curve: Mapping[str, Any] | None) -> list[list[Any]]:
-    """Return where a calibrated model would lie, at as many places as a picture shows."""
-    if not curve or not curve.get("band_low"):
-        return []
-    rows = list(zip(curve["confidence"], curve["band_low"], curve["band_high"], strict=True))
-    step = max(1, len(rows) // _CURVE_POINTS)
-    kept = rows[::step]
-    if rows and kept[-1] != rows[-1]:
-        kept.append(rows[-1])
-    return [[_short(value) for value in row] for row in kept if row[1] is not None]
+def diagrams(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the marks of every audited confidence's reliability diagram, for one frame."""
+    found: dict[str, dict[str, Any]] = {}
+    for document in documents:
+        if kind_of(document) != "audit":
+            continue
+        about = claims_by_entry(claims_of(document))
+        for entry in told(document)["results"]:
+            key, block = entry_key(entry), entry.get("reliability")
+            if block and block["bins"] and key not in found:
+                marks = marks_alone(diagram_marks(block, entry_tone(entry, about)), MEDIUM)
+                found[key] = {"key": key, "marks": Markup(marks)}
+    return list(found.values())
+
+
+def frames() -> dict[str, Markup]:
+    """Return empty charts that the page's script fills: a diagram, and a curve with its dot."""
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    curve = Chart(
+        "curve",
+        "",
+        "",
+        Axis("share answered", low=0, high=1, at=shares),
+        Axis(" ", low=0, high=1, at=shares),
+        [Line([(0, 0)]), Dot(0, 0, shape="ring")],
+    )
+    charts = {"diagram": diagram_frame(), "curve": curve}
+    return {name: Markup(draw_plane(chart, MEDIUM).svg()) for name, chart in charts.items()}
 
 
 def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:

@@ -7,10 +7,11 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.document import kind_of
-from calibrant.report.answers import as_claim, claims_of
+from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph
-from calibrant.report.openings import SENTENCES, opening
 from calibrant.report.terminal import document_blocks
+
+_SENTENCES = 3
 
 
 def said_first(document: Mapping[str, Any]) -> list[Claim]:
@@ -23,5 +24,7 @@ def said_first(document: Mapping[str, Any]) -> list[Claim]:
     if kind in ("audit", "compare") or (claims and kind != "plan"):
         return claims
     strong = [b.text for b in document_blocks(document) if isinstance(b, Paragraph) and b.strong]
-    most = 1 if claims else SENTENCES
-    return [*(as_claim(opening(kind, text)) for text in strong[:most] if text), *claims]
+    most = 1 if claims else _SENTENCES
+    # A sentence that decides nothing.
+    form: dict[str, Any] = {"id": f"{kind}.opening", "subject": {}, "outcome": ""}
+    return [*(Claim(**form, text=text) for text in strong[:most] if text), *claims]

@@ -14,10 +14,10 @@ from calibrant.core.document import kind_of
 from calibrant.report.answers import claim_tone, headline
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Name, Number, Text
-from calibrant.report.figures import Figure, figures_note, figures_of
+from calibrant.report.charts import Chart, answer_of, charts_note, further_of
+from calibrant.report.charts.draw import draw
 from calibrant.report.glossary import explain, term_of
 from calibrant.report.page.opening import said_first
-from calibrant.report.pictures import picture_of
 from calibrant.report.tables.audit import OF_ENTRIES
 from calibrant.report.terminal import document_blocks
 
@@ -55,7 +55,7 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
     """
     claims = said_first(document)
     kind = kind_of(document)
-    picture = None if leads else picture_of(document)
+    answer = None if leads else answer_of(document)
     return {
         "id": f"{kind}-{number}",
         "kind": kind,
@@ -63,15 +63,16 @@ def document_part(document: Mapping[str, Any], number: int, *, leads: bool) -> d
         "hint": "" if leads else _hint(claims),
         "claims": _listed(claims),
         "more_claims": max(0, len(claims) - _CLAIMS_LISTED),
-        "picture": picture,
+        "picture": None if answer is None else drawn(answer),
         "blocks": [
             block_of(block, f"t{number}-{place}")
             for place, block in enumerate(_blocks(document, kind, claims))
         ],
         "figures": [
-            _figure(figure, f"f{number}-{place}") for place, figure in enumerate(_figures(document))
+            {"id": f"f{number}-{place}", "title": chart.title, **drawn(chart)}
+            for place, chart in enumerate(further_of(document))
         ],
-        "figures_note": "" if kind == "audit" else figures_note(document),
+        "figures_note": charts_note(document),
     }
 
 
@@ -112,9 +113,10 @@ def _blocks(
     return found
 
 
-def _figures(document: Mapping[str, Any]) -> list[Figure]:
-    """Return the charts; reliability diagrams are drawn by the page itself, all of them."""
-    return [f for f in figures_of(document) if not f.name.startswith("reliability")]
+def drawn(chart: Chart) -> dict[str, str]:
+    """Return a chart for a desktop and for a phone, with what is said below it."""
+    wide, narrow = (Markup(draw(chart, wide=wide)) for wide in (True, False))
+    return {"wide": wide, "narrow": narrow, "caption": chart.caption}
 
 
 def block_of(block: Paragraph | Table, name: str) -> dict[str, Any]:
@@ -177,15 +179,6 @@ def _filled(block: Table) -> list[list[Cell]]:
             cells[0] = rows[-1][0]
         rows.append(cells)
     return rows
-
-
-def _figure(figure: Figure, name: str) -> dict[str, Any]:
-    return {
-        "id": name,
-        "title": figure.title,
-        "caption": figure.caption,
-        "json": safe_json(figure.spec),
-    }
 
 
 def safe_json(value: Any) -> Markup:

@@ -15,9 +15,9 @@ from calibrant.report.answers import (
     headline,
     warnings_of,
 )
+from calibrant.report.charts import Chart, answer_of
 from calibrant.report.findings import Finding, findings
 from calibrant.report.page.opening import said_first
-from calibrant.report.pictures import Picture, picture_of
 from calibrant.report.shown_command import without_folders
 from calibrant.report.titles import title_line
 
@@ -45,7 +45,7 @@ class Screen:
     more: Sequence[str]
     findings: Sequence[Finding]
     step: Step | None
-    picture: Picture | None
+    chart: Chart | None
 
 
 def leading_document(documents: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -80,8 +80,8 @@ def first_screen(
     found = findings(beside)
     most = 1 if found else most
     claims = said_first(document)
-    picture = picture_of(document)
-    sentences = _short_first(headline(claims, most), picture)
+    chart = answer_of(document)
+    sentences = _short_first(headline(claims, most), chart)
     warnings = [str(warning["text"]) for warning in warnings_of(document)]
     shown = _fitting(warnings)
     return Screen(
@@ -89,11 +89,11 @@ def first_screen(
         warnings=warnings[:shown],
         more_warnings=warnings[shown:],
         badge=badge_of(document, claims),
-        sentence=sentences[0] if sentences else (picture.title if picture else ""),
+        sentence=sentences[0] if sentences else (chart.title if chart else ""),
         more=sentences[1:],
         findings=found,
         step=_step(document, beside),
-        picture=picture,
+        chart=chart,
     )
 
 
@@ -118,9 +118,9 @@ def _fitting(warnings: Sequence[str]) -> int:
     return shown
 
 
-def _short_first(sentences: Sequence[str], picture: Picture | None) -> list[str]:
+def _short_first(sentences: Sequence[str], chart: Chart | None) -> list[str]:
     """Keep what stands above the picture short: a long text moves below its title."""
-    if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or picture is None:
+    if not sentences or len(sentences[0].split()) <= _WORDS_ABOVE or chart is None:
         return list(sentences)
     head, mark, rest = sentences[0].partition(". ")
     if mark and len(head.split()) <= _WORDS_ABOVE:
@@ -131,4 +131,4 @@ def _short_first(sentences: Sequence[str], picture: Picture | None) -> list[str]
         bare = sentences[0][: aside.start()] + sentences[0][aside.end() :]
         if len(bare.split()) <= _WORDS_ABOVE:
             return [bare, f"{aside[1]}.", *sentences[1:]]
-    return [picture.title, *sentences]
+    return [chart.title, *sentences]

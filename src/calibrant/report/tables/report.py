@@ -9,7 +9,7 @@ from typing import Any
 
 from calibrant.core.hints import Hint
 from calibrant.report.blocks import Paragraph, Table
-from calibrant.report.figures import FORMATS
+from calibrant.report.charts.draw import FORMATS
 
 _PLACES = Hint("A page, Markdown or figures: {html}, {markdown} or {figures}.").shell()
 

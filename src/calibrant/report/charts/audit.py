@@ -1,0 +1,239 @@
+"""Charts of an audit: one confidence or all of them in their rank, and what labels can show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.claims import Claim
+from calibrant.core.method_words import method_legend, method_name, method_words
+from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, told
+from calibrant.report.charts.chart import (
+    Axis,
+    Cell,
+    Chart,
+    Dot,
+    Item,
+    Names,
+    Panel,
+    between,
+    bounds,
+)
+from calibrant.report.charts.floors import floor_chart
+from calibrant.report.charts.meanings import meaning_charts, meaning_reliability
+from calibrant.report.charts.reliability import reliability_chart
+from calibrant.report.charts.scales import percent, points
+
+_PANELS = 3
+_ROWS = 26
+_NOTED = 24
+_DIAGRAMS = 12
+_SHADES = (0.02, 0.05, 0.1, 0.2, 0.35)
+_TITLE = "Share of right answers (dot) and mean confidence (diamond) of each, best first"
+_GAPS = "How far confidence is from the share of right answers, in points"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One confidence: its row and panel, what is right, what is said, and its verdict."""
+
+    row: str
+    panel: str
+    right: Mapping[str, Any]
+    says: Mapping[str, Any]
+    gap: Mapping[str, Any]
+    tone: str
+    key: str
+    note: str
+
+    @property
+    def size(self) -> float:
+        return abs(float(self.gap["value"]))
+
+    @property
+    def tip(self) -> str:
+        place = " / ".join(part for part in (self.row, self.panel) if part)
+        return (
+            f"{place}: right {percent(self.right['value'])}, says {percent(self.says['value'])}, "
+            f"gap {points(self.gap['value'])} points{between(self.gap, points)}"
+        )
+
+
+def answer(document: Mapping[str, Any]) -> Chart | None:
+    """Return the reliability diagram of one confidence, or all confidences in their rank."""
+    claims = claims_by_entry(claims_of(document))
+    shown = [entry for entry in _shown(document) if _gap(entry) is not None]
+    if not shown:
+        blocks = document.get("sem_ece") or []
+        return meaning_reliability(blocks[0]) if blocks else None
+    if len(shown) == 1 and shown[0].get("reliability"):
+        title = f"Share of right answers against confidence, {shown[0]['n']:,} rows"
+        return reliability_chart(shown[0]["reliability"], entry_tone(shown[0], claims), title)
+    entries = _entries(shown, claims)
+    panels = list(dict.fromkeys(entry.panel for entry in entries))
+    # Rows and panels of methods say themselves what they are.
+    said = any(entry.note for entry in entries) and len(entries) <= _NOTED
+    known = [] if said else method_legend(entry["method"] for entry in shown)
+    legend = f"{'; '.join(known)}." if known else ""
+    if len(panels) > _PANELS:
+        return _gap_map(entries, _GAPS, legend or f"{_GAPS}.")
+    caption = f"Gap: mean confidence minus share right, in percentage points. {legend}".strip()
+    return _dumbbells(entries, panels, caption)
+
+
+def further(document: Mapping[str, Any]) -> list[Chart]:
+    """Return charts of meanings, and of what the labels can show."""
+    results = told(document)["results"]
+    several = len({entry["method"] for entry in results}) > 1
+    floors = [
+        (
+            _place(entry, several=several),
+            entry["metrics"]["ece"],
+            entry["verification"],
+            entry["calibration_test"]["expected_ece"],
+        )
+        for entry in results
+        if entry.get("verification") and "ece" in entry["metrics"]
+    ]
+    return [*meaning_charts(document), *floor_chart(floors)]
+
+
+def diagrams(document: Mapping[str, Any]) -> list[Chart]:
+    """Return a reliability diagram of each confidence: the first few."""
+    results = told(document)["results"]
+    claims = claims_by_entry(claims_of(document))
+    several = len({entry["method"] for entry in results}) > 1
+    blocks = [entry for entry in results if entry.get("reliability")][:_DIAGRAMS]
+    return [
+        reliability_chart(
+            entry["reliability"],
+            entry_tone(entry, claims),
+            _place(entry, several=several),
+            name=f"reliability-{number}",
+        )
+        for number, entry in enumerate(blocks, 1)
+    ]
+
+
+def _place(entry: Mapping[str, Any], *, several: bool) -> str:
+    """Name what a chart is about; the method is left out where there is only one."""
+    labels = _labels(entry)
+    names = ("model", "method", "group") if several else ("model", "group")
+    return " / ".join(labels[name] for name in names if labels[name])
+
+
+def _shown(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return groups where there are any, or else whole models; never-right models are said."""
+    results: Sequence[Mapping[str, Any]] = told(document)["results"]
+    grouped = [entry for entry in results if entry.get("group")]
+    return [entry for entry in grouped or results if entry["probability"]]
+
+
+def _gap(entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    metrics = entry["metrics"]
+    says, right = metrics.get("mean_confidence"), metrics["accuracy"]
+    if not says or says["value"] is None or right["value"] is None:
+        return None
+    found: Mapping[str, Any] | None = metrics.get("confidence_gap")
+    if found and found["value"] is not None:
+        return found
+    return {"value": says["value"] - right["value"], "low": None, "high": None}
+
+
+def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
+    group = ", ".join(f"{name}={value}" for name, value in (entry.get("group") or {}).items())
+    return {"model": str(entry["model"]), "method": str(entry["method"] or ""), "group": group}
+
+
+def _entries(
+    entries: Sequence[Mapping[str, Any]], claims: Mapping[str, Sequence[Claim]]
+) -> list[_Entry]:
+    """Return the entries in rows and panels: what varies least makes the panels."""
+    labels = [_labels(entry) for entry in entries]
+    varied = {name: {own[name] for own in labels} for name in ("model", "method", "group")}
+    varied = {name: values for name, values in varied.items() if len(values) > 1}
+    panel = min(varied, key=lambda name: len(varied[name])) if len(varied) > 1 else None
+    rows = [name for name in varied if name != panel] or ["model"]
+    return [
+        _Entry(
+            row=" / ".join(own[name] for name in rows if own[name]) or own["model"],
+            panel="" if panel is None else own[panel] or "all",
+            right=entry["metrics"]["accuracy"],
+            says=entry["metrics"]["mean_confidence"],
+            gap=_gap(entry) or {},
+            tone=entry_tone(entry, claims),
+            key=entry_key(entry),
+            note=method_words(own["method"]) if rows == ["method"] else "",
+        )
+        for own, entry in zip(labels, entries, strict=True)
+    ]
+
+
+def _ordered(entries: Sequence[_Entry], name: str) -> list[str]:
+    """Return rows or panels by their mean miscalibration, best first."""
+    sizes: dict[str, list[float]] = {}
+    for entry in entries:
+        sizes.setdefault(getattr(entry, name), []).append(entry.size)
+    return sorted(sizes, key=lambda key: (sum(sizes[key]) / len(sizes[key]), key))
+
+
+def _names(entries: Sequence[_Entry]) -> Names:
+    """Return the rows; many are cut in their middle, and the cut is said."""
+    ranked = _ordered(entries, "row")
+    cut = max(len(ranked) - _ROWS, 0)
+    half = _ROWS // 2
+    rows = [*ranked[:half], "", *ranked[-half:]] if cut else ranked
+    notes = {entry.row: entry.note for entry in entries if entry.note}
+    return Names(rows, notes, left_out=cut)
+
+
+def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -> Chart:
+    axis = Axis(low=0, high=1, at=(0, 0.25, 0.5, 0.75, 1))
+    parts = [
+        Panel(axis, [_dumbbell(entry) for entry in entries if entry.panel == panel],
+              method_name(panel), "gap")
+        for panel in panels
+    ]  # fmt: skip
+    first, *more = parts
+    return Chart(
+        "answer", _TITLE, caption, axis, _names(entries), first.marks, more,
+        heading=first.heading, end_title="gap",
+        # On a phone two or three panels are read better as numbers in a grid.
+        narrow=_gap_map(entries, _TITLE, caption) if more else None,
+    )  # fmt: skip
+
+
+def _dumbbell(entry: _Entry) -> Item:
+    right, says = entry.right["value"], entry.says["value"]
+    return Item(
+        entry.row,
+        entry.tone,
+        (right, says),
+        thin=True,
+        dots=[
+            Dot(right, 0, *bounds(entry.right), "ink", label="right"),
+            Dot(says, 0, *bounds(entry.says), entry.tone, "diamond", label="says"),
+        ],
+        words=points(entry.gap["value"]),
+        tip=entry.tip,
+        key=entry.key,
+    )
+
+
+def _gap_map(entries: Sequence[_Entry], title: str, caption: str) -> Chart:
+    """Return gaps in points by row and panel: darker is further off, the hue says which way."""
+    columns = _ordered(entries, "panel")
+    cells = [
+        Cell(
+            entry.row,
+            entry.panel,
+            points(entry.gap["value"]),
+            entry.tone,
+            shade=sum(entry.size >= least for least in _SHADES),
+            tip=entry.tip,
+            key=entry.key,
+        )
+        for entry in entries
+    ]
+    return Chart("answer", title, caption, Names(columns), _names(entries), cells)

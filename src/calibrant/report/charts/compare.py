@@ -1,0 +1,221 @@
+"""Charts of a comparison: who is shown to be better, each gap at equal accuracy, blind spots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from calibrant.core.method_words import method_name
+from calibrant.report.answers import claims_of, headline
+from calibrant.report.charts.chart import (
+    Area,
+    Axis,
+    Cell,
+    Chart,
+    Dot,
+    Item,
+    Line,
+    Mark,
+    Names,
+    Panel,
+    Rule,
+    Shape,
+    between,
+    bounds,
+)
+from calibrant.report.charts.scales import count_words, in_points, points
+
+_MODELS = 20
+_HISTOGRAMS, _LEAGUES = 3, 3
+_VIEWS = (
+    ("raw", "plain", "as answered"),
+    ("os_weakest", "first", "at the weakest accuracy"),
+    ("os_strongest", "second", "at the strongest accuracy"),
+)
+_SIGNS = {
+    "better": ("✓", "first", 4),
+    "worse": ("−", "second", 1),
+    "equivalent": ("≈", "equivalent", 1),
+}
+_STATES = {
+    "shown": ("first", "one is better"),
+    "depends": ("second", "depends on the accuracy"),
+    "": ("plain", "equivalent or undecided"),
+}
+
+
+def answer(document: Mapping[str, Any]) -> Chart | None:
+    """Return tiers and the win matrix of the confidence that tells most models apart."""
+    leagues = document.get("league") or []
+    whole = [league for league in leagues if not league.get("group")] or leagues
+    if not whole:
+        return None
+    # The first sentence is about this confidence.
+    claims = claims_of(document)
+    said = next(iter(headline(claims, 1)), None)
+    first = next((claim.subject.get("method") for claim in claims if claim.text == said), None)
+    league = next((part for part in whole if part["method"] == first), whole[0])
+    entries = league["entries"][:_MODELS]
+    names = [str(entry["model"]) for entry in entries]
+    ends = frozenset(str(a["model"]) for a, b in pairwise(entries) if a["tier"] != b["tier"])
+    title = "Who is better calibrated"
+    title += f", by {method_name(league['method'])}" if len(whole) > 1 else ""
+    return Chart(
+        "answer",
+        title,
+        "✓ row better than column, − worse, ≈ equivalent, ? undecided. Signs: lower calibration "
+        "error, as answered and at equal accuracy. Score: skill, which also counts how well "
+        "confidence separates; 0 if constant, 100 if perfect. A line parts tiers.",
+        Axis("score (higher is better)", words=in_points),
+        Names(names, ends=ends, numbered=True),
+        [_standing(entry) for entry in entries],
+        [Panel(Names(names, numbered=True), _matrix(league["win_matrix"], names))],
+    )
+
+
+def _standing(entry: Mapping[str, Any]) -> Item:
+    score, name = entry["score"], str(entry["model"])
+    tip = f"{name}: {in_points(round(score['value'], 3))}{between(score, in_points)}"
+    return Item(name, dots=[Dot(score["value"], 0, *bounds(score))], tip=tip, key=name)
+
+
+def _matrix(matrix: Mapping[str, Any], names: Sequence[str]) -> list[Cell]:
+    known = set(names)
+    cells = []
+    for a, row in zip(matrix["models"], matrix["table"], strict=True):
+        for b, outcome in zip(matrix["models"], row, strict=True):
+            if a == b and a in known:
+                cells.append(Cell(a, b, ""))
+            elif a in known and b in known:
+                sign, tone, shade = _SIGNS.get(str(outcome), ("?", "plain", 1))
+                tip = f"{a} against {b}: {outcome or 'undecided'}"
+                cells.append(Cell(a, b, sign, tone, shade, tip, f"{a}␟{b}"))
+    return cells
+
+
+def further(document: Mapping[str, Any]) -> list[Chart]:
+    """Return raw against aligned gaps, errors in every view, and both-wrong histograms."""
+    detailed = [
+        pair
+        for pair in document["pairs"]
+        if pair.get("shared") and pair["shared"]["both_wrong"]["n"]
+    ]
+    several = len({pair["method"] for pair in document["pairs"]}) > 1
+    return [
+        *([_scatter(document["pairs"])] if document["pairs"] else []),
+        *(_league(own, n) for n, own in enumerate(_blocks(document)[:_LEAGUES], 1)),
+        *(
+            _both_wrong(pair, number, several=several)
+            for number, pair in enumerate(detailed[:_HISTOGRAMS], 1)
+        ),
+    ]
+
+
+def note(document: Mapping[str, Any]) -> str:
+    """Say how many charts of pairs and methods are left out."""
+    pairs = sum(bool(pair.get("shared")) for pair in document["pairs"])
+    blocks = len(_blocks(document))
+    left_out = []
+    if pairs > _HISTOGRAMS:
+        left_out.append(f"shared blind spots of the first {_HISTOGRAMS} of {pairs} pairs")
+    if blocks > _LEAGUES:
+        left_out.append(f"leagues of the first {_LEAGUES} of {blocks} confidences")
+    return (
+        f"Shown: {', '.join(left_out)}; compare fewer models to see the others." if left_out else ""
+    )
+
+
+def _scatter(pairs: Sequence[Mapping[str, Any]]) -> Chart:
+    dots = [_pair(pair) for pair in pairs]
+    wide = 1.15 * max(abs(dot.x) for dot in dots) or 0.01
+    ends = [end for dot in dots for end in (dot.y, dot.low, dot.high) if end is not None]
+    high = 1.15 * max(map(abs, ends)) or 0.01
+    marks: list[Mark] = [
+        Area((-wide, 0), (0, high)),
+        Area((0, -high), (wide, 0)),
+        Rule(0, "x"),
+        Rule(0, "y"),
+        *dots,
+    ]
+    legend: list[tuple[str, Shape, str]] = [
+        (tone, "dot", words) for tone, words in _STATES.values()
+    ]
+    return Chart(
+        "gaps",
+        "What is left of each gap at equal accuracy",
+        "Each point is a pair, brought to its mean accuracy with the confidences moved along. In "
+        "the shaded quadrants the order of the two models turns round. Colours: the verdict on "
+        "each pair, corrected for all pairs. Lines: intervals of each gap alone.",
+        Axis("difference of calibration errors as answered, points", points, -wide, wide),
+        Axis("difference at equal accuracy, points", points, -high, high),
+        marks,
+        legend=legend,
+    )
+
+
+def _pair(pair: Mapping[str, Any]) -> Dot:
+    aligned, raw = pair["gaps"]["os_mean"]["ece"], pair["gaps"]["raw"]["ece"]["value"]
+    tone, state = _STATES.get(pair["outcome"], _STATES[""])
+    tip = (
+        f"{pair['a']} - {pair['b']}, {pair['method']}: {points(raw)} as answered, "
+        f"{points(aligned['value'])}{between(aligned, points)} at equal accuracy; {state}"
+    )
+    key = f"{pair['a']}␟{pair['b']}"
+    return Dot(raw, aligned["value"], *bounds(aligned), tone, size=0.3, tip=tip, key=key)
+
+
+def _blocks(document: Mapping[str, Any]) -> list[list[Mapping[str, Any]]]:
+    """Return the entries of each confidence and group."""
+    found: dict[tuple[Any, str], list[Mapping[str, Any]]] = {}
+    for entry in document["results"]:
+        found.setdefault((entry["method"], str(entry.get("group"))), []).append(entry)
+    return list(found.values())
+
+
+def _league(entries: Sequence[Mapping[str, Any]], number: int) -> Chart:
+    ranked = sorted(entries, key=lambda entry: entry["views"]["raw"]["ece"]["value"])
+    shown = [view for view in _VIEWS if all(view[0] in entry["views"] for entry in entries)]
+    items = [_error(entry, view, tone, words) for entry in ranked for view, tone, words in shown]
+    method = ranked[0]["method"]
+    group = " / ".join(str(value) for value in (ranked[0].get("group") or {}).values())
+    return Chart(
+        f"league-{number}",
+        f"Calibration error of each model: {method}{': ' + group if group else ''}",
+        "As answered, and odds-shifted to the accuracy of the weakest and of the strongest model, "
+        "with intervals; the lowest as answered first. Which models are ties is said in the table.",
+        Axis("calibration error, points", words=in_points, low=0),
+        Names([str(entry["model"]) for entry in ranked]),
+        items,
+        legend=[(tone, "dot", words) for _, tone, words in shown],
+    )
+
+
+def _error(entry: Mapping[str, Any], view: str, tone: str, words: str) -> Item:
+    error, name = entry["views"][view]["ece"], str(entry["model"])
+    tip = f"{name} {words}: {in_points(round(error['value'], 4))}{between(error, in_points)}"
+    return Item(name, tone, dots=[Dot(error["value"], 0, *bounds(error), tone)], tip=tip)
+
+
+def _both_wrong(pair: Mapping[str, Any], number: int, *, several: bool) -> Chart:
+    half = pair["shared"]["both_wrong"]
+    title = f"Shared blind spots: {pair['a']} and {pair['b']}"
+    return Chart(
+        f"both-wrong-{number}",
+        title + (f", {pair['method']}" if several else ""),
+        f"Confidence of both models on the {half['n']:,} questions that both get wrong: mass on "
+        "the right is over-confidence that neither can blame on hard luck.",
+        Axis("confidence", low=0, high=1),
+        Axis("questions", words=count_words, low=0),
+        [
+            _steps(half[f"histogram_{key}"], tone, str(pair[key]))
+            for key, tone in (("a", "first"), ("b", "second"))
+        ],
+    )
+
+
+def _steps(counts: Sequence[float], tone: str, name: str) -> Line:
+    size = 1 / len(counts)
+    places = [((k + end) * size, n) for k, n in enumerate(counts) for end in (0, 1)]
+    tips = [words for k, n in enumerate(counts) for words in (f"{name}, {k * size:.0%}: {n:,}", "")]
+    return Line(places, tone, name, tips=tips)

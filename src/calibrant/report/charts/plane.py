@@ -1,0 +1,283 @@
+"""Charts on two axes of numbers: curves, bands, points with intervals, names at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from calibrant.report.charts.chart import (
+    Area,
+    Axis,
+    Band,
+    Chart,
+    Counts,
+    Dot,
+    Label,
+    Line,
+    Mark,
+    Rule,
+)
+from calibrant.report.charts.legend import draw_legend, draw_shape, legend_rows
+from calibrant.report.charts.scales import Scale, span, ticks_of
+from calibrant.report.charts.svg import Drawing, cut_names, text_width
+
+_NEAR, _FAR = 12, 48
+_CROWDED = 3
+_STRIP = 62
+# Points of a few rows are this small, and those of most rows this large.
+_LEAST, _MOST = 3.0, 7.5
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Width and height of a drawing; a wide one has the names of curves at their ends."""
+
+    width: float
+    height: float
+
+    @property
+    def wide(self) -> bool:
+        """Return whether there is room beside the plane."""
+        return self.width > 600
+
+
+WIDE, MEDIUM, NARROW = Size(760, 430), Size(480, 400), Size(350, 380)
+
+
+def draw_plane(chart: Chart, size: Size) -> Drawing:
+    """Return the chart as a drawing: the frame first, then the marks."""
+    drawing, x, y = _frame(chart, size)
+    for kind in (Area, Band, Rule, Line, Label, Dot):
+        own = [mark for mark in chart.marks if isinstance(mark, kind)]
+        for place, mark in enumerate(own):
+            _draw(drawing, mark, x, y, place)
+    _names(drawing, chart, (x, y), size)
+    for counts in (mark for mark in chart.marks if isinstance(mark, Counts)):
+        _counts(drawing, counts, x, y.start + 8)
+    return drawing
+
+
+def marks_alone(chart: Chart, size: Size) -> str:
+    """Return the marks without their frame: charts of equal axes share one."""
+    frame, _, _ = _frame(chart, size)
+    return draw_plane(chart, size).marks[len(frame.marks) :]
+
+
+def _frame(chart: Chart, size: Size) -> tuple[Drawing, Scale, Scale]:
+    assert isinstance(chart.x, Axis)
+    assert isinstance(chart.y, Axis)
+    room = _room_for_names(chart) if size.wide else 14.0
+    counted = any(isinstance(mark, Counts) for mark in chart.marks)
+    named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    lines = [] if size.wide else [(mark.tone, "line", mark.name) for mark in named]
+    keys = legend_rows([*lines, *chart.legend], size.width)
+    top = 26.0 + 18 * len(keys)
+    height = size.height + (40 if counted else 0) + 18 * len(keys)
+    foot = height - 48
+    kind = "lines" if any(isinstance(mark, Line) for mark in chart.marks) else "points"
+    drawing = Drawing(size.width, height, chart.title, kind=kind)
+    x = _scale(chart.x, chart.marks, 0, 58, size.width - room - 8)
+    y = _scale(chart.y, chart.marks, 1, foot - (_STRIP if counted else 0), top)
+    drawing.plot = (x.start, x.end, y.start, y.end)
+    _level_lines(drawing, chart.y, x, y)
+    _upright_lines(drawing, chart.x, x, (top, foot), most=5 if size.wide else 3)
+    words = chart.x.title
+    drawing.text((x.start + x.end) / 2, height - 8, words, "axis", anchor="middle")
+    drawing.text(0, top - 11, chart.y.title, "axis")
+    if counted:
+        drawing.text(x.start + 4, y.start + 17, "rows", "small")
+    draw_legend(drawing, keys)
+    return drawing, x, y
+
+
+def _room_for_names(chart: Chart) -> float:
+    names = [mark.name for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    return min(max((text_width(name, 13.5) for name in names), default=2.0) + 14, 210.0)
+
+
+def _scale(axis: Axis, marks: Sequence[Mark], along: int, start: float, end: float) -> Scale:
+    if axis.names:
+        return Scale(-0.5, len(axis.names) - 0.5, start, end)
+    values = [value for mark in marks for value in _values(mark, along)]
+    return Scale(*span(values, axis.low, axis.high, axis.scale), start, end, axis.scale)
+
+
+def _values(mark: Mark, along: int) -> Iterator[float]:
+    """Yield what has to fit on an axis: along x (0) or y (1)."""
+    if isinstance(mark, Dot):
+        yield (mark.x, mark.y)[along]
+        if along:
+            yield from (end for end in (mark.low, mark.high) if end is not None)
+    elif isinstance(mark, Line):
+        yield from (place[along] for place in mark.places)
+    elif isinstance(mark, Band):
+        for x, low, high in mark.places:
+            yield from (low, high) if along else (x,)
+    elif isinstance(mark, Rule) and (mark.axis == "y") == bool(along):
+        yield mark.at
+    elif isinstance(mark, Area):
+        yield from (mark.start[along], mark.end[along])
+
+
+def _level_lines(drawing: Drawing, axis: Axis, x: Scale, y: Scale) -> None:
+    at = [(value, axis.words(value)) for value in axis.at] or ticks_of(y, axis.words, 5)
+    for value, words in at:
+        drawing.line(x.start, y(value), x.end, y(value), "grid")
+        drawing.text(x.start - 8, y(value) + 4, words, "tick", anchor="end")
+
+
+def _upright_lines(
+    drawing: Drawing, axis: Axis, x: Scale, reach: tuple[float, float], *, most: int
+) -> None:
+    if axis.names:
+        _named_ticks(drawing, axis.names, x, reach[1] + 17)
+        return
+    at = [(value, axis.words(value)) for value in axis.at] or ticks_of(x, axis.words, most)
+    for value, words in at:
+        drawing.line(x(value), *(reach[0], x(value), reach[1]), "grid")
+        drawing.text(x(value), reach[1] + 17, words, "tick", anchor="middle")
+
+
+def _named_ticks(drawing: Drawing, names: Sequence[str], x: Scale, y: float) -> None:
+    """Write as many names as keep clear of each other and of the edge."""
+    widest = max(text_width(name, 12) for name in names)
+    step = max(1, -(-int((widest + 12) * len(names)) // int(x.end - x.start)))
+    for place in range(0, len(names), step):
+        if place == 0 or x(place) + text_width(names[place], 12) / 2 <= x.end + 14:
+            drawing.text(x(place), y, names[place], "tick", anchor="middle")
+
+
+def _draw(drawing: Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> None:
+    if isinstance(mark, Area):
+        (left, bottom), (right, top) = mark.start, mark.end
+        with drawing.group(mark.tone):
+            drawing.rect(x(left), y(top), x(right) - x(left), y(bottom) - y(top), "area")
+    elif isinstance(mark, Band):
+        _band(drawing, mark, x, y)
+    elif isinstance(mark, Rule):
+        _rule(drawing, mark, x, y, y.end + 12 + 15 * place)
+    elif isinstance(mark, Line):
+        _line(drawing, mark, x, y)
+    elif isinstance(mark, Label):
+        drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
+    elif isinstance(mark, Dot):
+        _dot(drawing, mark, x, y)
+
+
+def _band(drawing: Drawing, mark: Band, x: Scale, y: Scale) -> None:
+    if len(mark.places) < 2:
+        return
+    upper = [(x(place), y(high)) for place, _, high in mark.places]
+    lower = [(x(place), y(low)) for place, low, _ in reversed(mark.places)]
+    with drawing.group(mark.tone or "plain"):
+        drawing.polygon([*upper, *lower], "area" if mark.tone else "band")
+
+
+def _rule(drawing: Drawing, mark: Rule, x: Scale, y: Scale, height: float) -> None:
+    """Draw the line; words of several stand below each other, since they may lie close."""
+    with drawing.group(mark.tone, mark.words):
+        look = "dashed" if mark.dashed else "zero"
+        if mark.axis == "x":
+            drawing.line(x(mark.at), y.end, x(mark.at), y.start, look)
+            late = x(mark.at) > (x.start + x.end) / 2
+            side, anchor = (-8, "end") if late else (8, "start")
+            drawing.text(x(mark.at) + side, height, mark.words, "label", anchor=anchor)
+        else:
+            drawing.line(x.start, y(mark.at), x.end, y(mark.at), look)
+            drawing.text(x.end, y(mark.at) - 5, mark.words, "small", anchor="end")
+
+
+def _line(drawing: Drawing, mark: Line, x: Scale, y: Scale) -> None:
+    places = [(x(px), y(py)) for px, py in mark.places]
+    with drawing.group(mark.tone, mark.name, key=mark.key):
+        drawing.polyline(places, f"series {mark.look}".strip())
+        for (px, py), tip in zip(places, mark.tips, strict=False):
+            if tip:
+                with drawing.group("tip", tip):
+                    drawing.circle(px, py, 6, "hit")
+
+
+def _dot(drawing: Drawing, mark: Dot, x: Scale, y: Scale) -> None:
+    px, py = x(mark.x), y(mark.y)
+    with drawing.group(mark.tone, mark.tip or mark.label, key=mark.key):
+        if mark.low is not None and mark.high is not None:
+            faint = " pale-stick" if mark.size < 0.1 else ""
+            drawing.line(px, y(mark.low), px, y(mark.high), f"stick{faint}")
+        radius = 7.0 if mark.shape == "ring" else _LEAST + (_MOST - _LEAST) * mark.size**0.5
+        draw_shape(drawing, mark.shape, px, py, radius)
+        if mark.label:
+            _label(drawing, mark, (px, py), x)
+
+
+def _label(drawing: Drawing, mark: Dot, place: tuple[float, float], x: Scale) -> None:
+    """Put the name where it stays inside of the picture: left of its point in the right half."""
+    px, py = place
+    late = px > (x.start + x.end) / 2
+    # At the right edge begin the names of the curves.
+    fits = px + 13 + text_width(mark.label, 13.5) <= x.end
+    below = 22 if mark.shape == "ring" else -12
+    shift_x, shift_y, anchor = {
+        "above": (8, -13, "end"),
+        "beside": (13, 4, "start") if fits else (-13, 4, "end"),
+        "left": (-13, 14, "end"),
+        "right": (13, -8, "start"),
+        "": (4, below, "end") if late else (-4, below, "start"),
+    }[mark.side]
+    drawing.text(px + shift_x, py + shift_y, mark.label, "label", anchor=anchor)
+
+
+def _names(drawing: Drawing, chart: Chart, axes: tuple[Scale, Scale], size: Size) -> None:
+    """Write the names of curves where they end, apart from each other."""
+    named = [mark for mark in chart.marks if isinstance(mark, Line) and mark.name]
+    if not size.wide or not named:
+        return
+    x, y = axes
+    ends = sorted((y(line.places[-1][1]), number) for number, line in enumerate(named))
+    short = cut_names([line.name for line in named], _room_for_names(chart) - 4)
+    places = _apart([place for place, _ in ends], 17.0, y.end, y.start - 8)
+    for place, (end_y, number) in zip(places, ends, strict=True):
+        line = named[number]
+        end = x(line.places[-1][0])
+        with drawing.group(line.tone, line.name, key=line.key):
+            if x.end - end >= _FAR and len(named) < _CROWDED:
+                # Two curves leave room for a name where each of them ends.
+                drawing.text(end + 8, end_y + 4, line.name, "label")
+                continue
+            if _NEAR < x.end - end < _FAR:
+                # A thin line leads from a curve that ends early to its name; a long one would
+                # cross the others, and the colour tells enough.
+                drawing.line(end + 8, end_y, x.end + 4, place, "leader")
+            drawing.text(x.end + 8, place + 4, short[line.name], "label")
+
+
+def _apart(places: list[float], least: float, top: float, bottom: float) -> list[float]:
+    """Move places so that neighbours are `least` apart and all stay inside.
+
+    Examples
+    --------
+    >>> _apart([10.0, 12.0, 90.0], 15.0, 0.0, 95.0)
+    [10.0, 25.0, 90.0]
+    """
+    found = list(places)
+    for number in range(1, len(found)):
+        found[number] = max(found[number], found[number - 1] + least)
+    over = found[-1] - bottom if found else 0.0
+    if over > 0:
+        found[-1] -= over
+        for number in range(len(found) - 2, -1, -1):
+            found[number] = min(found[number], found[number + 1] - least)
+    return [max(place, top) for place in found]
+
+
+def _counts(drawing: Drawing, mark: Counts, x: Scale, top: float) -> None:
+    if not any(mark.counts):
+        return
+    most, foot = max(mark.counts), top + _STRIP - 8
+    step = (x.high - x.low) / len(mark.counts)
+    with drawing.group("first"):
+        for place, count in enumerate(mark.counts):
+            if count:
+                start, end = (x(x.low + step * edge) for edge in (place, place + 1))
+                height = (foot - top) * count / most
+                with drawing.group("bin", f"{count:,} rows"):
+                    drawing.rect(start + 0.5, foot - height, end - start - 1, height, "fill")

@@ -1,0 +1,112 @@
+"""The reliability diagram: share of right answers against confidence, with room for chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from calibrant.report.charts.chart import Axis, Band, Chart, Counts, Dot, Label, Line, Mark
+from calibrant.report.charts.scales import percent
+
+_FEW = 5
+_BAND_PLACES = 24
+_SHARES = (0, 0.25, 0.5, 0.75, 1)
+_CAPTION = (
+    "Dots: share right in each bin, with its interval. Grey: where a perfectly calibrated model "
+    "would lie. Bars: number of rows."
+)
+_DIAGONAL = Line([(0, 0), (1, 1)], "plain", look="dashed")
+_SIDES = (
+    Label(0.03, 0.93, "says less than it knows"),
+    Label(0.985, 0.05, "says more than it knows", "end"),
+)
+
+Series = tuple[str, str, Sequence[Mapping[str, Any]]]
+"""Name (empty for a single one), tone and bins."""
+
+
+def reliability_chart(
+    block: Mapping[str, Any],
+    tone: str,
+    title: str,
+    *,
+    name: str = "answer",
+) -> Chart:
+    """Return the diagram of one confidence from its `reliability` block."""
+    marks: list[Mark] = [*_band(block.get("curve")), *_series(block["bins"], tone)]
+    if block.get("histogram"):
+        marks.append(Counts(block["histogram"]))
+    return _diagram(name, title, _CAPTION, [*_SIDES, *marks])
+
+
+def diagram_frame() -> Chart:
+    """Return the diagram without marks of a confidence: what all of them on a page share."""
+    return _diagram(
+        "frame", "Share of right answers against confidence", "", [*_SIDES, Counts([0])]
+    )
+
+
+def diagram_marks(block: Mapping[str, Any], tone: str) -> Chart:
+    """Return the marks of one confidence alone, for the frame that all of them share."""
+    chart = reliability_chart(block, tone, "")
+    own = [mark for mark in chart.marks if not isinstance(mark, Label) and mark != _DIAGONAL]
+    return replace(chart, marks=[*own, *([] if block.get("histogram") else [Counts([0])])])
+
+
+def diagram_of_series(name: str, title: str, caption: str, series: Sequence[Series]) -> Chart:
+    """Return several series of bins in one diagram, told apart by their tones."""
+    marks = [mark for words, tone, bins in series for mark in _series(bins, tone, words)]
+    return _diagram(name, title, caption, marks, [(tone, words) for words, tone, _ in series])
+
+
+def _diagram(
+    name: str,
+    title: str,
+    caption: str,
+    marks: Sequence[Mark],
+    series: Sequence[tuple[str, str]] = (),
+) -> Chart:
+    return Chart(
+        name,
+        title,
+        caption,
+        Axis("confidence", low=0, high=1, at=_SHARES),
+        Axis("share right", low=0, high=1, at=_SHARES),
+        [_DIAGONAL, *marks],
+        legend=[(tone, "dot", words) for tone, words in series],
+    )
+
+
+def _band(curve: Mapping[str, Any] | None) -> Iterator[Band]:
+    if not curve or not curve.get("band_low"):
+        return
+    places = zip(curve["confidence"], curve["band_low"], curve["band_high"], strict=True)
+    known = [place for place in places if place[1] is not None]
+    # As many places as a picture shows.
+    step = max(1, len(known) // _BAND_PLACES)
+    yield Band([*known[:-1:step], *known[-1:]])
+
+
+def _series(bins: Sequence[Mapping[str, Any]], tone: str, name: str = "") -> Iterator[Mark]:
+    # Bins of a few rows jump about: they are shown small, and the line passes over them.
+    most = max((bin_["n"] for bin_ in bins), default=1) or 1
+    steady = [bin_ for bin_ in bins if bin_["n"] >= max(_FEW, most / 50)]
+    yield Line([(bin_["confidence"], bin_["rate"]) for bin_ in steady], tone, look="faint")
+    for bin_ in bins:
+        ends = (bin_["low"], bin_["high"])
+        size = bin_["n"] / most
+        yield Dot(
+            bin_["confidence"], bin_["rate"], *ends, tone, size=size, tip=_words(bin_, name),
+            key=f"bin:{bin_['lower']:g}:{bin_['upper']:g}" if "lower" in bin_ else "",
+        )  # fmt: skip
+
+
+def _words(bin_: Mapping[str, Any], name: str) -> str:
+    place = percent(bin_["confidence"])
+    if "lower" in bin_:
+        place = f"{percent(bin_['lower'])} to {percent(bin_['upper'])}"
+    return (
+        f"{name + ', ' if name else ''}{place}: right {percent(bin_['rate'])} "
+        f"({percent(bin_['low'])} to {percent(bin_['high'])}), {bin_['n']:,.0f} rows"
+    )

@@ -1,0 +1,358 @@
+"""Charts with a row per name: bars, joined points, intervals, and cells of rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.report.charts.chart import Axis, Cell, Chart, Item, Names, Panel
+from calibrant.report.charts.legend import ROW, draw_legend, draw_shape, legend_rows
+from calibrant.report.charts.scales import Scale, span, ticks_of
+from calibrant.report.charts.svg import Drawing, cut_name, cut_names, text_width
+from calibrant.report.names import told_apart
+
+_WIDTH, _NARROW = 760.0, 350.0
+_NAMES_ALONE, _NAMES_BESIDE, _NAMES_NARROW = 330.0, 230.0, 170.0
+_NOTED_ROWS = 12
+_BETWEEN = 14.0
+_LANE, _HEAD = 21.0, 19.0
+_COLUMNS_NARROW = 4
+_FEW_COLUMNS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    top: float
+    height: float
+
+
+def draw_rows(chart: Chart, *, wide: bool) -> Drawing:
+    """Return the chart; on a phone names stand above their bars, and cells beside few columns."""
+    cells = next((panel for panel in chart.panels if isinstance(panel.x, Names)), None)
+    if wide or cells is not None:
+        return _beside(chart, [cells] if cells and not wide else chart.panels, wide=wide)
+    return _above(chart)
+
+
+def _items(panel: Panel, row: str) -> list[Item]:
+    return [mark for mark in panel.marks if isinstance(mark, Item) and mark.row == row]
+
+
+# -- names on the left ------------------------------------------------------------------------
+
+
+def _beside(chart: Chart, panels: Sequence[Panel], *, wide: bool) -> Drawing:
+    names = chart.y
+    assert isinstance(names, Names)
+    width = _WIDTH if wide else _NARROW
+    keys = legend_rows(chart.legend, width)
+    headed = any(panel.heading for panel in panels)
+    titled = any(_axis_title(panel) or panel.end_title for panel in panels)
+    phone = not wide and not names.numbered
+    top = ROW * len(keys) + (20.0 if headed else 0.0) + (30.0 if titled or not headed else 24.0)
+    top += 14.0 if phone else 0.0
+    room = _room_for_names(names, len(panels), wide=wide)
+    parts = _parts(panels, (room + _BETWEEN, width))
+    rows = _placed(names, panels, parts, top, wide=wide)
+    bottom = rows[-1].top + rows[-1].height
+    drawing = Drawing(width, bottom + 26, chart.title, kind="rows")
+    draw_legend(drawing, keys)
+    _write_names(drawing, names, rows, room)
+    for panel, (start, end) in zip(panels, parts, strict=True):
+        if panel.heading:
+            heading = cut_name(panel.heading, end - start - 12, size=14.5)
+            drawing.text(start, ROW * len(keys) + 14, heading, "strong")
+        if isinstance(panel.x, Names):
+            _cells(drawing, panel, rows, (start, end), top, wide=wide)
+        else:
+            _bars(drawing, panel, rows, (start, end), top)
+    return drawing
+
+
+def _axis_title(panel: Panel) -> str:
+    return panel.x.title if isinstance(panel.x, Axis) else ""
+
+
+def _room_for_names(names: Names, panels: int, *, wide: bool) -> float:
+    noted = len(names.names) <= _NOTED_ROWS
+    wanted = [text_width(name) for name in names.names]
+    wanted += [text_width(note, 11.5) for note in names.notes.values() if noted]
+    most = (_NAMES_ALONE if panels == 1 else _NAMES_BESIDE) if wide else _NAMES_NARROW
+    number = 26.0 if names.numbered else 4.0
+    return min(max(wanted) + number, most)
+
+
+def _parts(panels: Sequence[Panel], reach: tuple[float, float]) -> list[tuple[float, float]]:
+    """Return where each panel begins and ends: cells of many columns take half of the width."""
+    start, end = reach
+    sizes = [0.0] * len(panels)
+    for number, panel in enumerate(panels):
+        if isinstance(panel.x, Names) and panel.x.numbered:
+            sizes[number] = min(46.0, 0.5 * end / len(panel.x.names)) * len(panel.x.names)
+    share = (end - start - sum(sizes)) / max(sizes.count(0.0), 1)
+    found = []
+    for size in sizes:
+        found.append((start, start + (size or share)))
+        start += size or share
+    return found
+
+
+def _placed(
+    names: Names,
+    panels: Sequence[Panel],
+    parts: Sequence[tuple[float, float]],
+    top: float,
+    *,
+    wide: bool,
+) -> list[_Row]:
+    lanes = {
+        name: max(1, *(len(_items(panel, name)) for panel in panels))
+        for name in names.names
+        if name
+    }
+    count = sum(lanes.values())
+    if any(isinstance(panel.x, Names) for panel in panels):
+        step = 23.0
+        if names.numbered:
+            start, end = parts[-1]
+            step = max((end - start) / len(names.names), 22.0 if wide else 19.0)
+        elif names.notes and len(names.names) <= _NOTED_ROWS:
+            step = 38.0
+    elif names.notes and len(names.names) <= _NOTED_ROWS:
+        step = 44.0
+    else:
+        step = 27.0 if count <= 16 else max(19.0, 432 / count)
+    rows = []
+    for name in names.names:
+        own = lanes.get(name, 1)
+        height = step if own == 1 else 16.0 * own + 10
+        rows.append(_Row(name, top, height))
+        top += height
+    return rows
+
+
+def _write_names(drawing: Drawing, names: Names, rows: Sequence[_Row], room: float) -> None:
+    short = cut_names([row.name for row in rows], room - (26 if names.numbered else 0))
+    for number, row in enumerate(rows, 1):
+        y = row.top + row.height / 2 + 4
+        if not row.name:
+            words = f"⋮ {names.left_out:,} more between"
+            drawing.text(room, y, words, "tick", anchor="end")
+        elif names.numbered:
+            drawing.text(16, y, str(number), "tick", anchor="end")
+            drawing.text(24, y, short[row.name], "name")
+        else:
+            note = names.notes.get(row.name, "") if len(rows) <= _NOTED_ROWS else ""
+            drawing.text(room, y - (7 if note else 0), short[row.name], "name", anchor="end")
+            if note:
+                drawing.text(room, y + 8, cut_name(note, room, size=11.5), "small", anchor="end")
+        if row.name in names.ends and number < len(rows):
+            drawing.line(0, row.top + row.height, room, row.top + row.height, "tier")
+
+
+def _bars(
+    drawing: Drawing, panel: Panel, rows: Sequence[_Row], reach: tuple[float, float], top: float
+) -> None:
+    start, end = reach
+    spare = max((text_width(m.words) for m in panel.marks if isinstance(m, Item)), default=0.0)
+    scale = _scale(panel, start + 6, end - spare - (18 if spare else 8))
+    bottom = rows[-1].top + rows[-1].height
+    _grid(drawing, panel, scale, (top - 6, bottom))
+    if panel.end_title:
+        drawing.text(end - 4, top - 12, panel.end_title, "tick", anchor="end")
+    for number, row in enumerate(rows):
+        items = _items(panel, row.name) if row.name else []
+        lane = row.height / max(len(items), 1)
+        for place, item in enumerate(items):
+            y = row.top + lane * (place + 0.5)
+            if len(items) > 1:
+                y = row.top + 5 + (row.height - 10) / len(items) * (place + 0.5)
+            with drawing.group(f"row {item.tone}", item.tip, key=item.key):
+                drawing.rect(start, y - lane / 2, end - start, lane, "hit")
+                _item(drawing, item, scale, y, thick=14.0 if len(items) == 1 else 9.0)
+                drawing.text(end - 4, y + 4, item.words, "gap", anchor="end")
+            if number == 0 and place == 0:
+                _heads(drawing, item, scale, top - 12)
+
+
+def _scale(panel: Panel, start: float, end: float) -> Scale:
+    axis = panel.x
+    assert isinstance(axis, Axis)
+    items = [mark for mark in panel.marks if isinstance(mark, Item)]
+    values = [value for item in items for value in item.bar or ()]
+    for dot in (dot for item in items for dot in item.dots):
+        values += [value for value in (dot.x, dot.low, dot.high) if value is not None]
+    barred = any(item.bar and not item.thin for item in items)
+    low = 0.0 if barred and axis.low is None and min(values, default=0.0) >= 0 else axis.low
+    return Scale(*span(values, low, axis.high, axis.scale), start, end, axis.scale)
+
+
+def _grid(drawing: Drawing, panel: Panel, scale: Scale, reach: tuple[float, float]) -> None:
+    axis = panel.x
+    assert isinstance(axis, Axis)
+    room = scale.end - scale.start
+    count = 4 if room > 260 else 2
+    ticks = [(value, axis.words(value)) for value in axis.at] or ticks_of(scale, axis.words, count)
+    for value, words in ticks[:: 1 if room > 180 or len(ticks) < 4 else 2]:
+        drawing.line(scale(value), reach[0], scale(value), reach[1], "grid")
+        drawing.text(scale(value), reach[1] + 17, words, "tick", anchor="middle")
+    if axis.title:
+        drawing.text(scale.start, reach[0] - 8, axis.title, "axis")
+    if axis.sides:
+        _sides(drawing, scale, axis.sides, reach[0] - 8)
+
+
+def _sides(drawing: Drawing, scale: Scale, sides: tuple[str, str], y: float) -> None:
+    """Say on both sides of zero what lies there, where there is room for it."""
+    left, right = f"← {sides[0]}", f"{sides[1]} →"
+    if scale(0) - scale.start >= text_width(left, 12) + 6:
+        drawing.text(scale(0) - 6, y, left, "axis", anchor="end")
+    if drawing.width - scale(0) >= text_width(right, 12) + 6:
+        drawing.text(scale(0) + 6, y, right, "axis")
+
+
+def _item(drawing: Drawing, item: Item, scale: Scale, y: float, *, thick: float) -> None:
+    if item.bar is not None and item.thin:
+        drawing.line(scale(item.bar[0]), y, scale(item.bar[1]), y, "bar")
+    elif item.bar is not None:
+        start, end = sorted(scale(value) for value in item.bar)
+        drawing.rect(start, y - thick / 2, max(end - start, 1.5), thick, "fill")
+        drawing.line(scale(0), y - thick / 2 - 2, scale(0), y + thick / 2 + 2, "zero")
+    for dot in item.dots:
+        with drawing.group(dot.tone, dot.tip):
+            if dot.low is not None and dot.high is not None:
+                drawing.line(scale(dot.low), y, scale(dot.high), y, "stick")
+            draw_shape(drawing, dot.shape, scale(dot.x), y, 5.0 * dot.size)
+
+
+def _heads(drawing: Drawing, item: Item, scale: Scale, y: float) -> None:
+    """Name the points of the first row above it, apart from each other and inside."""
+    named = sorted((dot for dot in item.dots if dot.label), key=lambda dot: dot.x)
+    places = [scale(dot.x) for dot in named]
+    for number in range(1, len(named)):
+        room = (text_width(named[number - 1].label) + text_width(named[number].label)) / 2 + 8
+        push = max(0.0, room - (places[number] - places[number - 1])) / 2
+        places[number - 1] -= push
+        places[number] += push
+    edge = scale.end + 12
+    over = max(
+        [0.0, *(p + text_width(d.label) / 2 - edge for p, d in zip(places, named, strict=True))]
+    )
+    for dot, place in zip(named, places, strict=True):
+        with drawing.group(dot.tone):
+            drawing.text(place - over, y, dot.label, "gap", anchor="middle")
+
+
+# -- cells ------------------------------------------------------------------------------------
+
+
+def _cells(
+    drawing: Drawing,
+    panel: Panel,
+    rows: Sequence[_Row],
+    reach: tuple[float, float],
+    top: float,
+    *,
+    wide: bool,
+) -> None:
+    names = panel.x
+    assert isinstance(names, Names)
+    most = len(names.names) if names.numbered else _FEW_COLUMNS if wide else _COLUMNS_NARROW
+    columns = list(names.names[:most])
+    found = {(m.row, m.column): m for m in panel.marks if isinstance(m, Cell)}
+    part = (reach[1] - reach[0]) / len(columns)
+    _column_heads(drawing, names, columns, (reach[0], part), top, wide=wide)
+    for row in rows:
+        for number, column in enumerate(columns):
+            if row.name:
+                place = (reach[0] + part * number, row.top, part, row.height)
+                _cell(drawing, found.get((row.name, column)), place)
+
+
+def _cell(drawing: Drawing, cell: Cell | None, place: tuple[float, float, float, float]) -> None:
+    x, y, width, height = place
+    if cell is None:
+        drawing.text(x + width / 2, y + height / 2 + 4, "–", "tick", anchor="middle")
+        return
+    with drawing.group(f"row {cell.tone}", cell.tip, key=cell.key):
+        drawing.rect(x + 1, y + 1, width - 2, height - 2, f"shade s{cell.shade}")
+        kind = "cell-strong" if cell.shade >= 4 else "cell-text"
+        drawing.text(x + width / 2, y + height / 2 + 4, cell.words, kind, anchor="middle")
+
+
+def _column_heads(
+    drawing: Drawing,
+    names: Names,
+    columns: Sequence[str],
+    place: tuple[float, float],
+    top: float,
+    *,
+    wide: bool,
+) -> None:
+    start, part = place
+    short = told_apart(columns) if not wide else dict(zip(columns, columns, strict=True))
+    for number, column in enumerate(columns):
+        x = start + part * (number + 0.5)
+        if names.numbered:
+            # Where cells are small, every fifth number keeps clear of its neighbours.
+            if part > 18 or number == 0 or (number + 1) % 5 == 0:
+                drawing.text(x, top - 9, str(number + 1), "tick", anchor="middle")
+            continue
+        words = short[column]
+        if wide or (" " not in words and text_width(words, 13) <= part - 12):
+            drawing.text(x, top - 9, cut_name(words, part - 18), "strong", anchor="middle")
+            continue
+        # On a phone a name has two lines, parted where it can be.
+        at = words.find(" ") if " " in words else words.rfind("-", 0, len(words) - 1)
+        lines = (words[: at + 1].strip(), words[at + 1 :]) if at > 0 else ("", words)
+        for line, text in enumerate(lines):
+            cut = cut_name(text, part - 16, size=11.5)
+            drawing.text(x, top - 23 + 14 * line, cut, "small strong", anchor="middle")
+
+
+# -- names above ------------------------------------------------------------------------------
+
+
+def _above(chart: Chart) -> Drawing:
+    """Return the chart for a phone: panels are lanes below the name of their row."""
+    names, panels = chart.y, chart.panels
+    assert isinstance(names, Names)
+    keys = legend_rows(chart.legend, _NARROW)
+    lanes = {
+        name: [(panel, item) for panel in panels for item in _items(panel, name)]
+        for name in names.names
+    }
+    several = [item.name or panel.heading for own in lanes.values() for panel, item in own]
+    named = len(panels) > 1 and any(several)
+    start = min(max(text_width(name, 11.5) for name in several) + 8, 116) if named else 6.0
+    marks = [item for own in lanes.values() for _, item in own]
+    spare = max((text_width(item.words) for item in marks), default=0.0) + 10
+    top = 24.0 + ROW * len(keys)
+    height = top + sum(_HEAD + _LANE * len(own) for own in lanes.values())
+    drawing = Drawing(_NARROW, height + 22, chart.title, kind="rows")
+    draw_legend(drawing, keys)
+    scale = _scale(Panel(chart.x, marks), start, _NARROW - spare - 6)
+    _grid(drawing, Panel(chart.x, ()), scale, (top - 4, height))
+    if chart.end_title:
+        drawing.text(_NARROW, top - 12, chart.end_title, "tick", anchor="end")
+    if marks:
+        _heads(drawing, marks[0], scale, top - 12)
+    y = top
+    for name, own in lanes.items():
+        y += _HEAD
+        if not name:
+            drawing.text(0, y - 4, f"⋮ {names.left_out:,} more between", "tick")
+            continue
+        both = f"{name} ({names.notes[name]})" if names.notes.get(name) else name
+        drawing.text(0, y - 4, cut_name(both, _NARROW - 10), "name halo")
+        for panel, item in own:
+            with drawing.group(f"row {item.tone}", item.tip, key=item.key):
+                drawing.rect(0, y - _HEAD, _NARROW, _HEAD + _LANE, "hit")
+                if named:
+                    lane = cut_name(item.name or panel.heading, start - 6, size=11.5)
+                    drawing.text(0, y + 12, lane, "small")
+                _item(drawing, item, scale, y + 8, thick=12.0)
+                drawing.text(_NARROW - 2, y + 12, item.words, "gap", anchor="end")
+            y += _LANE
+    return drawing
