@@ -64,6 +64,10 @@ def decide_document():
     return decide(table, max_error=0.3).to_dict()
 
 
+def mend_document():
+    return cal.mend(_scores(n=600, models=("small",))).to_dict()
+
+
 def plan_document():
     return plan(_scores(), precision=0.05, rank="accuracy").to_dict()
 
@@ -246,6 +250,7 @@ KINDS = {
     "groups": groups_document,
     "label": label_document,
     "leaderboard": leaderboard_document,
+    "mend": mend_document,
     "methods": methods_document,
     "monitor": monitor_document,
     "multi_answer": multi_answer_document,
