@@ -7,12 +7,12 @@ met too few of them have a share set by hand below the limit, which makes them d
 from __future__ import annotations
 
 # A grade is doubtful where people would not share more than one of so many.
-DOUBT = 0.035
+DOUBT = 0.03
 # Chance that a verdict of the rule is right; rules that are not listed have SURE.
 SURE = 0.99
 RULES: dict[str, float] = {
-    "number": 0.97,
-    "name": 0.97,
+    "number": 0.975,
+    "name": 0.975,
     "date": 0.8,
     "year": 0.9,
     "figures": 0.85,

@@ -259,8 +259,10 @@ class Grader:
         meant = stance(text, aliases, question) if best >= 0.5 else None
         if meant == "denied":
             return _ruled(False, "denied")
-        short = len(answer.words) <= _SHORT_NAME
-        names = short and any(unexplained(answer.words, self._bag(a).words) for a in aliases)
+        told = self.reader(text)
+        names = told.named and any(
+            form.named and unexplained(told.words, form.words) for form in map(self.reader, aliases)
+        )
         if ruled.left_open or meant == "open" or names:
             best = kept_open(best)
         return Grade(best >= 0.5, "phrase", probability=best)
