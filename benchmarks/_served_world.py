@@ -15,7 +15,7 @@ from calibrant.epistemic.deferral.answers import Answers
 from calibrant.epistemic.deferral.choice import Target, choose_policy
 from calibrant.epistemic.deferral.policy import MixedPolicy
 from calibrant.epistemic.deferral.strategies import StrategyOptions
-from calibrant.verbs.serve import open_front
+from calibrant.workflows.serve import open_front
 
 MODELS = ("small", "large")
 PRICE = {"small": 1.0, "large": 10.0}
@@ -60,12 +60,15 @@ async def endpoint(answers, column):
         tokens = int(answers.answer_features[MODELS[column]]["tokens"][row])
         logprob = math.log(answers.confidence[row, column])
         said = "right" if answers.correct[row, column] else "wrong"
+        pieces = [said, *("." * (tokens - 1))]
         return web.json_response(
             {
                 "choices": [
                     {
-                        "message": {"role": "assistant", "content": said},
-                        "logprobs": {"content": [{"logprob": logprob}] * tokens},
+                        "message": {"role": "assistant", "content": "".join(pieces)},
+                        "logprobs": {
+                            "content": [{"token": piece, "logprob": logprob} for piece in pieces]
+                        },
                     }
                 ],
                 "usage": {"completion_tokens": tokens},
@@ -102,6 +105,8 @@ async def front_of_two(answers, policy_path, ledger):
         per_token=False,
         ledger=ledger,
         token=TOKEN,
+        confidence="perplexity",
+        reuse=True,
     )
     address = await front.start()
     try:
@@ -110,7 +115,6 @@ async def front_of_two(answers, policy_path, ledger):
             yield client, address, urls
     finally:
         await front.stop()
-        front.log.close()
         for runner, _ in runners:
             await runner.cleanup()
 

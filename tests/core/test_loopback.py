@@ -11,9 +11,11 @@ from yarl import URL
 
 from calibrant.planning.labelling.session import LabelSession
 from calibrant.records.label_store import LabelStore
+from calibrant.records.ledger import Ledger
 from calibrant.verbs.labelling.server import LabelServer
-from calibrant.verbs.serving.front import Endpoint, Front
-from calibrant.verbs.serving.log import ServedLog
+from calibrant.workflows.serving.engine import Breaker, Engine
+from calibrant.workflows.serving.front import Front
+from calibrant.workflows.serving.measure import PassedOn
 from calibrant.workflows.view import ViewServer
 
 SECRET = "secret words"
@@ -60,10 +62,12 @@ class Serve:
 
     pages = ("/v1/models", "/v1/calibrant")
 
-    def __init__(self, folder, endpoints=()):
-        log = ServedLog(folder / "served.sqlite")
+    def __init__(self, folder):
         step = SimpleNamespace(action="ask", model="small", risk=None)
-        self.server = Front(lambda *_: step, dict(endpoints), log, TOKEN)
+        about = {"id": "1", "method": "endpoint", "promise": "none"}
+        ledger = Ledger(folder / "served.sqlite")
+        rows = folder / "served.jsonl"
+        self.server = Front(Engine(lambda *_: step, {}, ledger, rows, about), TOKEN)
 
     @property
     def door(self):
@@ -202,7 +206,7 @@ def test_the_token_moves_out_of_the_address(kind, tmp_path):
     ],
     ids=["redirect", "web page", "list"],
 )
-def test_a_front_follows_no_redirect_and_takes_no_other_answer(answer, tmp_path):
+def test_a_front_follows_no_redirect_and_takes_no_other_answer(answer, tmp_path, monkeypatch):
     async def work(session, base, made):
         app = web.Application()
         app.router.add_post("/v1/chat/completions", _give)
@@ -210,7 +214,10 @@ def test_a_front_follows_no_redirect_and_takes_no_other_answer(answer, tmp_path)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         place = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        made.server.endpoints["small"] = Endpoint(place, "m", "sk-secret")
+        monkeypatch.setenv("SMALL_KEY", "sk-secret-of-small")
+        engine = made.server.engine
+        engine.measures["small"] = PassedOn("m", place, "SMALL_KEY", engine.ledger)
+        engine.breakers["small"] = Breaker()
         body = {"messages": [{"role": "user", "content": "Q?"}]}
         try:
             async with session.post(
@@ -225,5 +232,5 @@ def test_a_front_follows_no_redirect_and_takes_no_other_answer(answer, tmp_path)
 
     status, text = served(Serve, tmp_path, work)
     assert status == 502
-    assert "could not be asked" in text
+    assert '"type":"upstream"' in text
     assert "sk-secret" not in text

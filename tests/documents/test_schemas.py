@@ -19,10 +19,10 @@ from calibrant.documents.schema import fields_of
 from calibrant.report.result import Result
 from calibrant.semantics.grading.agreement import agreement
 from calibrant.verbs.models import models
-from calibrant.verbs.serve import serve
 from calibrant.workflows.analysis import analyse
 from calibrant.workflows.init import init
 from calibrant.workflows.run import run
+from calibrant.workflows.serve import serve
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from support import ROOT, schema_errors

@@ -10,13 +10,11 @@ from calibrant.cli.main import main
 from calibrant.core.errors import InputError
 from calibrant.records.label_store import LabelStore
 from calibrant.records.ledger import Ledger
-from calibrant.verbs.serving.log import ServedLog
 
 OPENERS = {
     "labels": LabelStore,
     "labels to read": lambda path: LabelStore(path, create=False),
     "ledger": Ledger,
-    "log of a front": ServedLog,
 }
 
 

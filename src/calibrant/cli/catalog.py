@@ -51,7 +51,8 @@ VERBS: dict[str, Entry] = {
         "When to ask a larger model, and what it costs.",
     ),
     "serve": Entry(
-        "calibrant.verbs.serve:serve", "Put a saved policy in front of the models it chooses from."
+        "calibrant.workflows.serve:serve",
+        "Put a saved policy in front of the models it chooses from.",
     ),
     "plan": Entry(
         "calibrant.verbs.plan:plan",

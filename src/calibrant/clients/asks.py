@@ -62,11 +62,14 @@ class Problem:
     """Why draws of an ask are missing.
 
     `kind` is ``permanent`` (recorded; a later run does not try again unless told to) or
-    ``exhausted`` (all retries used up; a later run tries again).
+    ``exhausted`` (all retries used up; a later run tries again). `status` is the endpoint's own of
+    HTTP, `retry_after` the seconds that it asks for, where it said so.
     """
 
     kind: Literal["permanent", "exhausted"]
     message: str
+    status: int | None = None
+    retry_after: float | None = None
 
 
 class Outcome(Struct, frozen=True):

@@ -65,6 +65,9 @@ class Request(Struct, frozen=True, gc=False):
         JSON schema of a structured answer.
     sampler
         Further sampling settings: ``top_p``, ``top_k``, ``min_p``.
+    body
+        A caller's own request, passed on as it is but for the model's name: messages with images,
+        tools, fields that nobody here knows. Only for OpenAI-style endpoints.
     """
 
     model: str
@@ -78,6 +81,7 @@ class Request(Struct, frozen=True, gc=False):
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
     sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
 
     def with_sampler(self, base: Mapping[str, float]) -> Request:
         """Return the request with `base` under its own sampling settings.
@@ -143,6 +147,8 @@ class Completion(Struct, frozen=True):
         Why `usage` is an estimate from the text; None where the endpoint counted.
     odd, raw
         What is odd about the form of the answer, and the answer as it came, shortened.
+    response
+        The endpoint's whole answer, where a caller's own request was passed on.
     """
 
     text: str
@@ -161,6 +167,7 @@ class Completion(Struct, frozen=True):
     usage_estimated: str | None = None
     odd: str | None = None
     raw: str | None = None
+    response: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

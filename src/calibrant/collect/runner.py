@@ -301,6 +301,7 @@ class _ModelRun:
             "missing": outcome.ask.draws - len(outcome.draws),
             "kind": outcome.problem.kind,
             "reason": outcome.problem.message,
+            "status": outcome.problem.status,
         }
 
     def _keep_answers(self, outcome: Outcome) -> None:

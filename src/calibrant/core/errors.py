@@ -117,7 +117,9 @@ class Interrupted(CalibrantError):
 
 
 class ClientError(CalibrantError):
-    """A model endpoint could not be used as asked."""
+    """A model endpoint could not be used as asked; `status` is what it said over HTTP."""
+
+    status: int | None = None
 
 
 class CapabilityError(ClientError):

@@ -59,6 +59,8 @@ class Loopback:
         Status of an error that the user can mend.
     drain_s
         Seconds that requests under way get when the server is stopped.
+    public
+        Paths that need no token: what a supervisor asks to see whether it lives.
     """
 
     token: str
@@ -69,6 +71,7 @@ class Loopback:
     say: Callable[[int, str], web.Response] = said
     error_status: int = 400
     drain_s: float = 0.5
+    public: tuple[str, ...] = ()
     hosts: frozenset[str] = frozenset()
     runner: web.AppRunner | None = None
 
@@ -140,6 +143,8 @@ class Loopback:
             return "Another page may not ask here."
         if request.headers.get("Sec-Fetch-Site") == "cross-site" and request.path != "/":
             return "Another page may not ask here."
+        if request.path in self.public:
+            return None
         if not hmac.compare_digest(_bytes(self._given(request)), _bytes(self.token)):
             if self.cookie is None:
                 return "The token is missing or wrong: send 'Authorization: Bearer TOKEN'."

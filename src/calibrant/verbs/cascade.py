@@ -48,6 +48,7 @@ from calibrant.verbs.deferring.answers import (
     prices,
     refuse_unknown_prices,
 )
+from calibrant.verbs.deferring.asked import how_asked
 from calibrant.verbs.deferring.policies import chosen_policy
 
 _PRICES_WRITTEN = "1,8,70 or small=1,large=70"
@@ -262,6 +263,7 @@ def cascade(
     entry["measure"] = "worth" if chosen.costs is not None else "accuracy"
     if save is not None and policy is not None:
         origin = {name: head[name] for name in ("source", "input", "version")}
+        origin["asked"] = how_asked(data, scores.frame["method"][0])
         with writing(save):
             replace(policy, fitted_on=origin, embedding=embedder).save(save)
     settings = _settings(chosen, random_splits) | {

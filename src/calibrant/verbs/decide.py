@@ -32,6 +32,7 @@ from calibrant.verbs._options import (
     Seed,
     TableOptions,
 )
+from calibrant.verbs.deferring.asked import how_asked
 
 
 @verb(example="calibrant decide scores.csv --max-error 0.05 --save policy.json", shared=TABLE)
@@ -147,7 +148,8 @@ def decide(
             source=head["source"],
             hint=Hint("choose with {only_model} or {only_method}"),
         )
-    fits = [_fit(block, features, max_error, delta, costs, seed, head) for block in blocks]
+    asked = None if save is None else how_asked(data, blocks[0].keys["method"])
+    fits = [_fit(block, features, max_error, delta, costs, seed, head, asked) for block in blocks]
     if save is not None:
         with writing(save):
             fits[0].policy_.save(save)
@@ -190,6 +192,7 @@ def _fit(
     costs: Mapping[str, float] | None,
     seed: int,
     head: Mapping[str, Any],
+    asked: Mapping[str, Any] | None,
 ) -> Selective:
     if block.cluster is not None:
         raise InputError(
@@ -216,6 +219,7 @@ def _fit(
                 "version": head["version"],
                 "model": block.keys["model"],
                 "method": block.keys["method"],
+                "asked": asked,
             },
         )
     except InputError as error:

@@ -10,13 +10,19 @@ import polars as pl
 
 from calibrant.clients import Dispatcher
 from calibrant.clients.endpoints.embeddings import open_embedder
-from calibrant.collect import StudyConfig, open_client
+from calibrant.collect import Question, StudyConfig, open_client
 from calibrant.collect.prices import load_prices, price_of
 from calibrant.collect.runner import caps_of
 from calibrant.records import Study
 from calibrant.records.ledger import Ledger
+from calibrant.semantics.extract import extract_answer
 from calibrant.semantics.llm_judge import ClientAsker, DispatcherAsker, LLMJudge
 from calibrant.semantics.options import Options
+
+
+def answer_in(question: Question, text: str) -> str | None:
+    """Return the final answer of a response; None where there is none."""
+    return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
 
 
 @contextmanager

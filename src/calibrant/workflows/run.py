@@ -48,11 +48,15 @@ from calibrant.records.ledger import Ledger
 from calibrant.records.ledger.repair import repair_ledger
 from calibrant.report.typed import RunResult
 from calibrant.semantics.annotate import annotate
-from calibrant.semantics.extract import extract_answer
 from calibrant.sources import TabularTask, load_questions, tabular_questions
 from calibrant.verbs._options import About, Engine, Similarity, Tau, Variant
 from calibrant.verbs.audit import audit
-from calibrant.workflows.meanings import check_semantics, semantics_options, with_embeddings
+from calibrant.workflows.meanings import (
+    answer_in,
+    check_semantics,
+    semantics_options,
+    with_embeddings,
+)
 from calibrant.workflows.spending import check_consent, paid_models, spending_question
 from calibrant.workflows.study_page import write_study_page
 
@@ -216,10 +220,6 @@ def _questions(config: StudyConfig) -> pl.DataFrame:
     return load_questions(source.path, layout=source.layout, limit=source.limit)
 
 
-def _extract(question: Question, text: str) -> str | None:
-    return extract_answer(text, kind=question.kind, choices=question.choices or None).answer
-
-
 @contextmanager
 def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
     """Open the study's ledger; a dry run leaves no file behind."""
@@ -245,7 +245,7 @@ def _ask(
 ) -> tuple[Forecast | None, Collected | None]:
     """Forecast, ask for consent, and only then begin: no display covers the question."""
     study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
-    how: dict[str, Any] = {"extract": _extract, "prices": prepared.prices}
+    how: dict[str, Any] = {"extract": answer_in, "prices": prepared.prices}
     with OwnLoop() as loop:
         try:
             expected = None

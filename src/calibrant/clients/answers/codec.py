@@ -25,6 +25,9 @@ def canonical_request(request: Request) -> bytes:
     >>> canonical_request(a) == canonical_request(b)
     True
     """
+    if request.body is not None:
+        passed = {"model": request.model, "body": request.body}
+        return orjson.dumps(passed, option=orjson.OPT_SORT_KEYS)
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [[message.role, message.content] for message in request.messages],
@@ -82,7 +85,7 @@ def encode_completion(completion: Completion) -> bytes:
         body["refused"] = completion.logprobs_refused
     if completion.served_by is not None:
         body["served_by"] = completion.served_by
-    for name in ("usage_estimated", "odd", "raw"):
+    for name in ("usage_estimated", "odd", "raw", "response"):
         if (value := getattr(completion, name)) is not None:
             body[name] = value
     return orjson.dumps(body)
@@ -125,6 +128,7 @@ class StoredCompletion(msgspec.Struct):
     usage_estimated: str | None = None
     odd: str | None = None
     raw: str | None = None
+    response: dict[str, Any] | None = None
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -154,6 +158,7 @@ def decode_completion(payload: bytes) -> Completion:
         usage_estimated=body.usage_estimated,
         odd=body.odd,
         raw=body.raw,
+        response=body.response,
     )
 
 

@@ -38,7 +38,11 @@ RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
 
 
 class ExhaustedError(Exception):
-    """All tries of a call are used up."""
+    """All tries of a call are used up; `last` is how the last one failed."""
+
+    def __init__(self, message: str, last: TransientClientError) -> None:
+        super().__init__(message)
+        self.last = last
 
 
 class StoppedError(Exception):
@@ -138,11 +142,13 @@ class Caller:
         try:
             on_the_way = await work
         except ExhaustedError as error:
-            call.job.problem = call.job.problem or Problem("exhausted", str(error))
+            last = error.last
+            failed = Problem("exhausted", str(error), last.status, last.retry_after)
+            call.job.problem = call.job.problem or failed
         except RUN_ENDS as error:
             self._fail(error)
         except PermanentClientError as error:
-            call.job.problem = Problem("permanent", str(error))
+            call.job.problem = Problem("permanent", str(error), error.status)
         except StoppedError:
             pass
         except Exception as error:  # noqa: BLE001 - raised to the caller, nothing is swallowed
@@ -262,9 +268,10 @@ class Caller:
         wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
         wait = max(wait, error.retry_after or 0.0)
         if call.tries >= of.max_attempts:
-            raise ExhaustedError(f"given up after {call.tries} tries: {error}")
+            raise ExhaustedError(f"given up after {call.tries} tries: {error}", error)
         if now + wait > call.patience_until:
-            raise ExhaustedError(f"given up after {of.patience_s:g} s of rate limits: {error}")
+            limits = f"given up after {of.patience_s:g} s of rate limits: {error}"
+            raise ExhaustedError(limits, error)
         of.counts["retries"] += 1
         of.notify(of.trouble.failed(str(error), wait_s=wait))
         try:

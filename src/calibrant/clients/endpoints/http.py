@@ -206,7 +206,9 @@ class HttpClient:
         latency = time.perf_counter() - started
         # An answer with another status of success is paid for all the same.
         if status != 200 and not (status in SUCCESSES and raw):
-            raise self._error(status, headers, raw)
+            refused = self._error(status, headers, raw)
+            refused.status = status
+            raise refused
         return raw, headers, latency
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:

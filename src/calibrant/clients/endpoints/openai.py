@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from calibrant.clients.answers.chat import (
     Answer,
     loose_answer,
@@ -74,12 +76,16 @@ class OpenAIClient(HttpClient):
     async def _call(self, request: Request) -> list[Completion]:
         body = write_request(request, self._preset, send_temperature=self._capabilities.temperature)
         raw, headers, latency = await self._send("/chat/completions", body)
-        return read_answer(
+        found = read_answer(
             self._parse(raw, headers),
             request,
             latency,
             one_choice_counted=self._preset.one_choice_counted,
         )
+        # An answer of an odd form is kept as far as it was read; it is not handed on whole.
+        if request.body is None or found[0].odd is not None:
+            return found
+        return [replace(one, response=self._json(raw, headers)) for one in found]
 
     def _parse(self, raw: bytes, headers: Mapping[str, str]) -> Answer:
         """Return the answer, or say in which way it is none."""
@@ -98,6 +104,8 @@ def write_request(
     request: Request, preset: Preset, *, send_temperature: bool = True
 ) -> dict[str, Any]:
     """Return the body of the call."""
+    if request.body is not None:
+        return {**request.body, "model": request.model}
     body: dict[str, Any] = {
         "model": request.model,
         "messages": [

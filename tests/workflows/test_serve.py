@@ -11,8 +11,7 @@ from benchmarks._served_world import MODELS, chat, endpoint, saved_policy, sessi
 
 from calibrant.core import InputError
 from calibrant.epistemic.selective import Selective
-from calibrant.verbs.serve import open_front, serve
-from calibrant.verbs.serving.front import answer_confidence
+from calibrant.workflows.serve import open_front, serve
 
 
 def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
@@ -36,7 +35,7 @@ def test_two_hundred_questions_cost_and_accuracy_as_promised(tmp_path):
     bodies, totals = asyncio.run(
         session(fresh, tmp_path / "policy.json", tmp_path / "served.sqlite", act)
     )
-    right = np.array([b["choices"][0]["message"]["content"] == "right" for b in bodies])
+    right = np.array([b["choices"][0]["message"]["content"].startswith("right") for b in bodies])
     cost = np.array([b["calibrant"]["cost"] for b in bodies])
     promise = policy.promise
     assert abs(right.mean() - promise["accuracy"].value) < 3 * right.std() / math.sqrt(200)
@@ -84,7 +83,7 @@ def test_requests_that_cannot_be_served_say_why(tmp_path):
 
     async def act(client, address):
         found = []
-        for body in ({**chat(0, "easy"), "stream": True}, {"messages": []}, chat(0, None)):
+        for body in ({**chat(0, "easy"), "n": 2}, {"messages": []}, chat(0, None)):
             async with client.post(f"{address}/chat/completions", json=body) as r:
                 found.append((r.status, (await r.json())["error"]["message"]))
         return found
@@ -107,6 +106,7 @@ def test_a_policy_that_answers_alone_is_served_too(tmp_path):
         front = open_front(
             tmp_path / "policy.json", endpoints={"small": url}, keys={}, price={},
             per_token=False, ledger=tmp_path / "l.sqlite", token="secret",
+            confidence="perplexity",
         )  # fmt: skip
         address = await front.start()
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer secret"}) as client:
@@ -115,7 +115,6 @@ def test_a_policy_that_answers_alone_is_served_too(tmp_path):
                 async with client.post(f"{address}/chat/completions", json=chat(row, "x")) as r:
                     made.append((await r.json())["calibrant"]["decision"])
         await front.stop()
-        front.log.close()
         await runner.cleanup()
         return made
 
@@ -128,18 +127,19 @@ def test_a_policy_that_answers_alone_is_served_too(tmp_path):
 def test_an_address_is_needed_for_every_model(tmp_path):
     saved_policy(tmp_path / "policy.json")
     with pytest.raises(InputError, match="'small' has no address"):
-        serve(tmp_path / "policy.json", endpoint=["large=http://127.0.0.1:1/v1"])
+        serve(
+            tmp_path / "policy.json",
+            endpoint=["large=http://127.0.0.1:1/v1"],
+            confidence="perplexity",
+        )
     with pytest.raises(InputError, match="no model 'smal'"):
         serve(tmp_path / "policy.json", endpoint=["smal=http://127.0.0.1:1/v1"])
     os.environ.pop("NO_SUCH_KEY", None)
-    with pytest.raises(InputError, match="NO_SUCH_KEY is not set"):
+    with pytest.raises(InputError, match="NO_SUCH_KEY holds no API key"):
         serve(
             tmp_path / "policy.json",
             endpoint=["small=http://127.0.0.1:1/v1", "large=http://127.0.0.1:2/v1"],
             key_env=["small=NO_SUCH_KEY"],
+            confidence="perplexity",
+            ledger=tmp_path / "l.sqlite",
         )
-
-
-def test_confidence_of_a_response():
-    assert answer_confidence({"calibrant": {"confidence": 0.4}}) == 0.4
-    assert answer_confidence({"choices": [{"message": {}}]}) is None

@@ -1,0 +1,333 @@
+"""`serve`: a policy in front of the models it chooses from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from calibrant.core.errors import InputError
+from calibrant.core.event_loop import OwnLoop
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+from calibrant.core.verb import INPUT, OUTPUT, Option, verb
+from calibrant.epistemic import GroupCorrector, SelectivePolicy, Step, load_policy
+from calibrant.epistemic.deferral.embedding import QuestionEmbedding
+from calibrant.inputs.provenance import document_head
+from calibrant.records.ledger import Ledger
+from calibrant.report.typed import ServeResult
+from calibrant.workflows.serving.engine import Engine, policy_id
+from calibrant.workflows.serving.front import Front
+from calibrant.workflows.serving.measure import AsInStudy, Measure, PassedOn, check_method
+
+
+@verb(
+    example="calibrant serve policy.json --endpoint small=http://127.0.0.1:8001/v1",
+    outputs=("json",),
+)
+def serve(
+    policy: Annotated[
+        str | Path,
+        Option("Saved policy.", metavar="POLICY", group=INPUT, argument=True, place="read"),
+    ],
+    *,
+    endpoint: Annotated[
+        Sequence[str],
+        Option(
+            "Where a model is asked, as NAME=URL; may be given several times.",
+            metavar="NAME=URL",
+            kind="several",
+        ),
+    ] = (),
+    key_env: Annotated[
+        Sequence[str],
+        Option(
+            "Environment variable that holds the key of a model, as NAME=VARIABLE.",
+            metavar="NAME=VAR",
+            kind="several",
+        ),
+    ] = (),
+    defer: Annotated[
+        str,
+        Option(
+            "What callers get where the policy does not answer: status (409), text:.., or a NAME "
+            "of another endpoint.",
+            metavar="HOW",
+        ),
+    ] = "status",
+    confidence: Annotated[
+        str | None,
+        Option(
+            "How the confidence of a table was made: perplexity, sequence_probability, "
+            "min_token_probability, or endpoint. A study says so itself.",
+            metavar="METHOD",
+        ),
+    ] = None,
+    reuse: Annotated[
+        bool, Option("Answer equal requests from the ledger also at a temperature above 0.")
+    ] = False,
+    log_requests: Annotated[
+        bool, Option("Write a line per request to standard error, without texts.")
+    ] = False,
+    price: Annotated[
+        Mapping[str, float] | None,
+        Option("Price per call of each model.", metavar="small=1,..", kind="map"),
+    ] = None,
+    per_token: Annotated[bool, Option("Prices are per token of the answer.")] = False,
+    host: Annotated[str, Option("Address to listen on.", metavar="HOST")] = "127.0.0.1",
+    port: Annotated[int, Option("Port; 0 takes a free one.", metavar="N", min=0, max=65_535)] = 0,
+    token_env: Annotated[
+        str, Option("Environment variable with the token that callers must send.", metavar="VAR")
+    ] = "CALIBRANT_TOKEN",
+    ledger: Annotated[
+        str | Path,
+        Option("File that keeps what was asked.", metavar="PATH", group=OUTPUT, place="write"),
+    ] = "served.sqlite",
+    on_start: Callable[[str, str], None] | None = None,
+) -> ServeResult:
+    """Serve a policy as one OpenAI-compatible address in front of its models; stop with Ctrl-C.
+
+    Callers send chat completions as to any model, with what is known of the question under
+    ``calibrant`` (or ``metadata``). The front measures the confidence as it was certified, asks on
+    while the policy says so, and answers, or defers as `defer` says. It does not start where it
+    cannot measure what was certified.
+
+    Parameters
+    ----------
+    policy
+        File of `decide` or `cascade`.
+    endpoint
+        Base address of each model of the policy, up to and with ``/v1``.
+    key_env
+        Environment variables with the keys; keys are never written down.
+    defer
+        ``status`` answers 409, ``text:I do not know`` that text, and a name the answer of that
+        endpoint, which `endpoint` gives an address.
+    confidence
+        How the confidences of a table's policy are computed from an answer. A policy of a study
+        knows its method, prompts and draws and takes none.
+    reuse
+        Answer equal requests from the ledger also where they are drawn at a temperature.
+    log_requests
+        Write a line per request to standard error, without texts and keys.
+    price, per_token
+        What a call, or a token of an answer, costs.
+    host, port
+        Where to listen. Other than loopback is open to the network: the token is then all that
+        protects it.
+    token_env
+        Environment variable with the token of callers; where it is not set, one is drawn and
+        printed.
+    ledger
+        SQLite file with every call. Beside it, with the ending ``.jsonl``, stands a row per
+        question, which `audit`, `label serve` and `monitor` read.
+    on_start
+        Called with address and token; by default they are printed.
+    """
+    given = os.environ.get(token_env)
+    token = given or secrets.token_urlsafe(24)
+    front = open_front(
+        policy,
+        endpoints=_pairs(endpoint, "endpoint"),
+        keys=_pairs(key_env, "key_env"),
+        price=price or {},
+        per_token=per_token,
+        ledger=ledger,
+        token=token,
+        defer=defer,
+        confidence=confidence,
+        reuse=reuse,
+        log_requests=log_requests,
+    )
+
+    def started(address: str) -> None:
+        if on_start is not None:
+            on_start(address, token)
+            return
+        shown = f"token in {token_env}" if given else f"token {token}"
+        sys.stderr.write(f"Serving {policy} at {address} ({shown})\n")
+        sys.stderr.flush()
+
+    with OwnLoop() as loop:
+        loop.run(_serve(front, host, port, started))
+    head = document_head("serve", policy)
+    return ServeResult({**head, "results": [front.engine.totals()], "claims": []})
+
+
+async def _serve(front: Front, host: str, port: int, started: Callable[[str], None]) -> None:
+    started(await front.start(host, port))
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        pass
+    finally:
+        await front.stop()
+
+
+def _pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not name or not value:
+            raise InputError(Hint("{" + option + "} is written NAME=VALUE, got {0}", repr(text)))
+        found[name.strip()] = value.strip()
+    return found
+
+
+def open_front(policy: str | Path, *, token: str, defer: str = "status", log_requests: bool = False,
+               **how: Any) -> Front:  # fmt: skip
+    """Return the front of a saved policy, checked; the other options are those of `open_engine`."""
+    known = "status" if defer == "status" or defer.startswith("text:") else defer
+    endpoints, keys = dict(how.pop("endpoints")), dict(how.pop("keys"))
+    fallback = None
+    if known != "status":
+        if known not in endpoints:
+            raise InputError(
+                Hint(
+                    "{defer} is status, text:.., or the name of an endpoint, got {0}", repr(defer)
+                ),
+                hint=Hint("give {endpoint}", endpoint=f"{known}=http://127.0.0.1:8002/v1"),
+            )
+        address, variable = endpoints.pop(known), keys.pop(known, None)
+    engine = open_engine(policy, endpoints=endpoints, keys=keys, **how)
+    if known != "status":
+        fallback = PassedOn(known, address, variable, engine.ledger)
+    return Front(engine, token, defer, fallback, log_requests)
+
+
+def open_engine(
+    policy: str | Path,
+    *,
+    endpoints: Mapping[str, str],
+    keys: Mapping[str, str],
+    price: Mapping[str, float],
+    per_token: bool,
+    ledger: str | Path,
+    confidence: str | None = None,
+    reuse: bool = False,
+) -> Engine:
+    """Return what asks and decides for a saved policy, or say why it cannot be served.
+
+    Every model has an address, and its confidence is measured as it was certified.
+    """
+    loaded = load_policy(policy)
+    if isinstance(loaded, GroupCorrector):
+        raise InputError(
+            "a corrected confidence decides nothing, so it cannot be served",
+            source=str(policy),
+            hint="serve a policy of `decide` or `cascade`",
+        )
+    fitted_on = dict(getattr(loaded, "fitted_on", {}))
+    if isinstance(loaded, SelectivePolicy):
+        name = str(fitted_on.get("model", "model"))
+        models, decide = [name], _selective(loaded, name)
+    else:
+        models, decide = list(loaded.models), loaded.route
+    _check_names({**endpoints, **keys, **price}, models, policy)
+    recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
+    method = _check_live(recipe, confidence, models, endpoints, policy)
+    kept = Ledger(ledger)
+    try:
+        measures: dict[str, Measure] = {
+            name: AsInStudy(recipe, name, endpoints.get(name), keys.get(name), kept,
+                            source=str(policy))
+            if recipe["not_live"] is None
+            else PassedOn(name, endpoints[name], keys.get(name), kept, method=method, reuse=reuse)
+            for name in models
+        }  # fmt: skip
+    except BaseException:
+        kept.close()
+        raise
+    about = getattr(loaded, "embedding", None)
+    describe = None if about is None else QuestionEmbedding(about, _embedder()).described
+    told = {
+        "id": policy_id(policy),
+        "method": method,
+        "made": getattr(loaded, "made", ""),
+        "promise": _promise(getattr(loaded, "promise", {})),
+    }
+    rows = Path(ledger).with_suffix(".jsonl")
+    return Engine(decide, measures, kept, rows, told, price, per_token, describe)
+
+
+def _check_names(given: Mapping[str, Any], models: Sequence[str], policy: str | Path) -> None:
+    for name in given:
+        if name not in models:
+            raise InputError(
+                f"the policy has no model {name!r}; it has {', '.join(models)}",
+                source=str(policy),
+                hint=did_you_mean(name, list(models)),
+            )
+
+
+def _check_live(
+    recipe: Mapping[str, Any],
+    confidence: str | None,
+    models: Sequence[str],
+    endpoints: Mapping[str, str],
+    policy: str | Path,
+) -> str:
+    """Return the method that is served, or say why what was certified cannot be measured here."""
+    if recipe["not_live"] is None:
+        if confidence is not None and confidence != recipe["method"]:
+            raise InputError(
+                f"the policy was certified for {recipe['method']!r}, not {confidence!r}",
+                source=str(policy),
+                hint=Hint("leave out {confidence}"),
+            )
+        return str(recipe["method"])
+    if confidence is None:
+        raise InputError(
+            f"how the confidence is measured is not known: {recipe['not_live']}",
+            source=str(policy),
+            hint=Hint(
+                "make the policy from a study, or say how the table's confidence was made with "
+                "{confidence}",
+                confidence="perplexity",
+            ),
+        )
+    check_method(confidence, str(policy))
+    missing = [name for name in models if name not in endpoints]
+    if missing:
+        raise InputError(
+            f"the model {missing[0]!r} has no address",
+            source=str(policy),
+            hint=Hint("give {endpoint}", endpoint=f"{missing[0]}=http://127.0.0.1:8001/v1"),
+        )
+    return confidence
+
+
+def _promise(promise: Mapping[str, Any]) -> str:
+    """Return what is promised of the answers given, in one sentence."""
+    most = promise.get("max_error")
+    if most is None:
+        return "none: the policy was made for a cost"
+    if not promise.get("certified"):
+        return "none: nothing was certified"
+    chance = promise.get("delta") or 0.0
+    return (
+        f"at most {most:.0%} of the answers given are wrong, for questions like the labelled ones; "
+        f"chance that this fails: {chance:.0%}"
+    )
+
+
+def _selective(policy: SelectivePolicy, name: str) -> Callable[..., Step]:
+    """Ask the model, then answer or leave the question to somebody else."""
+
+    def route(question: Mapping[str, Any], asked: Mapping[str, Any]) -> Step:
+        if name not in asked:
+            return Step("ask", name)
+        action = policy.decide({**question, **asked[name]})
+        return Step(action, name) if action == "answer" else Step("defer", name)
+
+    return route
+
+
+def _embedder() -> Any:
+    from calibrant.clients.endpoints.embeddings import open_embedder
+
+    return open_embedder()

@@ -1,0 +1,1 @@
+"""A policy in front of its models: measure, decide, answer or defer."""

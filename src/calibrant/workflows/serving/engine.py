@@ -1,0 +1,285 @@
+"""What happens to one question: models are asked while the policy says so, then it is decided."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from calibrant.clients.dispatch.commit import GroupCommit
+from calibrant.core.errors import InputError
+from calibrant.records.ledger import Ledger
+from calibrant.workflows.serving.measure import Asked, Measure, Measured, UpstreamError
+
+FAILURES = 5
+"""Failures in a row after which a model is left alone for a while."""
+LEFT_ALONE_S = 20.0
+LONGEST_S = 300.0
+# Names under which tables hold the number of tokens of an answer.
+_TOKENS = ("token_length", "completion_tokens", "tokens", "n_tokens", "length", "len")
+
+
+@dataclass
+class Breaker:
+    """Leaves an endpoint alone that fails again and again; one call then finds out if it is back.
+
+    Examples
+    --------
+    >>> breaker = Breaker()
+    >>> for _ in range(5):
+    ...     breaker.failed(now=0.0)
+    >>> breaker.closed_for(now=1.0), breaker.closed_for(now=21.0)
+    (19.0, 0.0)
+    """
+
+    failures: int = 0
+    until: float = 0.0
+    pause_s: float = LEFT_ALONE_S
+
+    def closed_for(self, now: float) -> float:
+        """Return the seconds for which nothing is sent."""
+        return max(0.0, self.until - now)
+
+    def failed(self, now: float) -> None:
+        """Note a failure."""
+        self.failures += 1
+        if self.failures >= FAILURES:
+            self.until = now + self.pause_s
+            self.pause_s = min(LONGEST_S, 2 * self.pause_s)
+
+    def answered(self) -> None:
+        """Note that it is back."""
+        self.failures, self.until, self.pause_s = 0, 0.0, LEFT_ALONE_S
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a question.
+
+    `decision` is ``answer``, ``defer`` or ``degraded``: a stronger model was wanted and failed, and
+    the answer at hand is given without the promise.
+    """
+
+    decision: str
+    answer: str | None
+    model: str | None
+    confidence: float | None
+    why: str
+    asked: tuple[str, ...]
+    risk: float | None
+    cost: float
+    response: Mapping[str, Any] | None = None
+    failure: str | None = None
+
+
+@dataclass
+class Engine:
+    """A policy, its models, and what was served.
+
+    Parameters
+    ----------
+    decide
+        The policy's next step.
+    measures
+        By model of the policy.
+    ledger
+        Every call.
+    rows
+        File that keeps a row per question, as `audit`, `label serve` and `monitor` read it.
+    about
+        Of the policy: ``id``, ``method``, ``promise``, ``made``.
+    price, per_token
+        What a call, or a token of an answer, costs.
+    describe
+        Adds features that are computed from the text.
+    """
+
+    decide: Callable[[Mapping[str, Any], Mapping[str, Any]], Any]
+    measures: Mapping[str, Measure]
+    ledger: Ledger
+    rows: Path
+    about: Mapping[str, Any]
+    price: Mapping[str, float] = field(default_factory=dict)
+    per_token: bool = False
+    describe: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    answered_by: Counter[str] = field(default_factory=Counter)
+    cost: float = 0.0
+    seconds: float = 0.0
+    breakers: dict[str, Breaker] = field(default_factory=dict)
+    _flights: dict[tuple[str, bytes], asyncio.Task[Measured]] = field(default_factory=dict)
+    _commit: GroupCommit | None = None
+
+    def __post_init__(self) -> None:
+        self.breakers = {name: Breaker() for name in self.measures}
+
+    async def open(self) -> None:
+        """Begin: one way into the ledger serves all requests."""
+        self._commit = GroupCommit.enter(self.ledger)
+
+    async def close(self) -> None:
+        """End: connections and ledger are closed."""
+        for flight in list(self._flights.values()):
+            flight.cancel()
+        await asyncio.gather(*self._flights.values(), return_exceptions=True)
+        for measure in self.measures.values():
+            await measure.client.close()
+        if self._commit is not None:
+            await self._commit.leave()
+        self.ledger.close()
+
+    async def ask(self, asked: Asked) -> Told:
+        """Ask models until the policy is content, and keep what became of the question."""
+        started = time.perf_counter()
+        question = {"text": asked.text, **asked.known}
+        if self.describe is not None:
+            question = self.describe(question)
+        found: dict[str, Measured] = {}
+        known: dict[str, Any] = {}
+        cost, failure = 0.0, None
+        step = self.decide(question, known)
+        while step.action == "ask" and step.model in self.measures and step.model not in found:
+            try:
+                measured, paid = await self._measured(step.model, asked)
+            except UpstreamError as error:
+                self.counts["failures"] += 1
+                if not found:
+                    raise
+                failure = f"{step.model} could not be asked: {error}"
+                break
+            cost += paid
+            found[step.model], known[step.model] = measured, _row(measured)
+            step = self.decide(question, known)
+        told = self._told(step, found, cost, failure)
+        self._keep(asked, told, time.perf_counter() - started)
+        return told
+
+    async def _measured(self, model: str, asked: Asked) -> tuple[Measured, float]:
+        """Ask one model; who asks the same at the same time shares the answer and its cost."""
+        breaker = self.breakers[model]
+        rest = breaker.closed_for(time.monotonic())
+        if rest > 0:
+            raise UpstreamError(f"{model} has failed and is tried again in {rest:.0f} s", 503, rest)
+        measure = self.measures[model]
+        key = (model, measure.key(asked))
+        flight = self._flights.get(key)
+        first = flight is None
+        if flight is None:
+            flight = self._flights[key] = asyncio.create_task(measure.measure(asked))
+            flight.add_done_callback(lambda _: self._flights.pop(key, None))
+        try:
+            measured = await asyncio.shield(flight)
+        except UpstreamError as error:
+            # What the caller asked wrongly is no failure of the endpoint.
+            if first and (error.status is None or error.status >= 429):
+                breaker.failed(time.monotonic())
+            raise
+        breaker.answered()
+        if not first:
+            return measured, 0.0
+        used = measured.new_tokens if self.per_token else measured.new_calls
+        paid = self.price.get(model, 0.0) * used
+        self.counts["calls"] += measured.new_calls
+        return measured, paid
+
+    def _told(
+        self, step: Any, found: dict[str, Measured], cost: float, failure: str | None
+    ) -> Told:
+        model = step.model if step.action == "answer" else next(reversed(found), None)
+        at_hand = None if model is None else found[model]
+        decision = "answer" if step.action == "answer" else "defer"
+        if failure is not None:
+            decision = "degraded"
+        return Told(
+            decision,
+            None if at_hand is None else at_hand.answer,
+            model,
+            None if at_hand is None else at_hand.confidence,
+            "" if at_hand is None else at_hand.why,
+            tuple(found),
+            step.risk,
+            cost,
+            None if at_hand is None else at_hand.response,
+            failure,
+        )
+
+    def _keep(self, asked: Asked, told: Told, seconds: float) -> None:
+        self.counts["questions"] += 1
+        self.counts[told.decision] += 1
+        self.answered_by[told.model or "nobody" if told.decision != "defer" else "nobody"] += 1
+        self.cost += told.cost
+        self.seconds += seconds
+        row = {
+            "question_id": asked.question_id,
+            "question": asked.text,
+            **{k: v for k, v in asked.known.items() if isinstance(v, str | int | float)},
+            "model": told.model,
+            "method": self.about["method"],
+            "answer": told.answer,
+            "confidence": told.confidence,
+            "decision": told.decision,
+            "policy": self.about["id"],
+            "cost": told.cost,
+            "seconds": seconds,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        with self.rows.open("ab") as file:
+            file.write(orjson.dumps(row, default=str) + b"\n")
+
+    def totals(self) -> dict[str, Any]:
+        """Return questions, decisions and cost since the start."""
+        return {
+            "questions": self.counts["questions"],
+            "cost": self.cost,
+            "answered_by": dict(sorted(self.answered_by.items())),
+            "deferred": self.counts["defer"],
+            "degraded": self.counts["degraded"],
+            "failures": self.counts["failures"],
+        }
+
+
+def _row(measured: Measured) -> dict[str, Any]:
+    """Return what a policy may know of an answer: its confidence, its length, what was said."""
+    lengths = dict.fromkeys(_TOKENS, measured.tokens)
+    return {**lengths, **measured.extra, "confidence": measured.confidence}
+
+
+def policy_id(path: str | Path) -> str:
+    """Return a short name of the very file."""
+    return hashlib.blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
+
+
+def text_of(body: Mapping[str, Any]) -> str:
+    """Return the question: what the user said last."""
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise InputError("a request needs a list of messages")
+    texts = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user"]
+    if not texts:
+        raise InputError("a question needs a message of the role 'user'")
+    last = texts[-1]
+    if isinstance(last, str):
+        return last
+    parts = last if isinstance(last, list) else []
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+
+
+def asked_of(body: Mapping[str, Any]) -> Asked:
+    """Return the question that a request asks, with what the caller says about it."""
+    known: dict[str, Any] = {}
+    for name in ("metadata", "calibrant"):
+        told = body.get(name) or {}
+        if not isinstance(told, dict):
+            raise InputError(f"{name} is an object, got {type(told).__name__}")
+        known |= told
+    if body.get("n") not in (None, 1):
+        raise InputError("one answer is judged at a time, so n is 1")
+    own = ("calibrant", "stream", "stream_options", "model")
+    return Asked({k: v for k, v in body.items() if k not in own}, text_of(body), known)

@@ -1,0 +1,328 @@
+"""The front: an OpenAI-compatible address that answers what the policy allows."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from calibrant.core.errors import InputError
+from calibrant.core.loopback import Loopback
+from calibrant.workflows.serving.engine import Engine, Told, asked_of
+from calibrant.workflows.serving.measure import PassedOn, UpstreamError
+
+_MOST_BODY = 4 * 1024 * 1024
+_DRAIN_S = 30.0
+# What an endpoint says about the caller's own request is handed on; the rest is a bad gateway.
+_HANDED_ON = frozenset({400, 408, 413, 415, 422, 429, 503, 504})
+_PIECE = 24
+
+
+@dataclass
+class Front:
+    """Serve a policy in front of its models.
+
+    Parameters
+    ----------
+    engine
+        Asks and decides.
+    token
+        Secret that every request must carry.
+    defer
+        ``status`` (409), ``text:..`` (that text), or the name of `fallback`.
+    fallback
+        Another model that answers what is deferred.
+    log_requests
+        Write one JSON line per request to standard error, without texts.
+    """
+
+    engine: Engine
+    token: str
+    defer: str = "status"
+    fallback: PassedOn | None = None
+    log_requests: bool = False
+    _door: Loopback | None = field(default=None, repr=False)
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+        """Listen and return the base address."""
+        await self.engine.open()
+        self._door = Loopback(
+            self.token, "calibrant serve", say=_error, drain_s=_DRAIN_S, public=("/health",)
+        )
+        app = self._door.app(most_body=_MOST_BODY)
+        app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/v1/responses", self._respond)
+        app.router.add_get("/v1/models", self._models)
+        app.router.add_get("/v1/calibrant", self._totals)
+        app.router.add_get("/health", self._health)
+        app.router.add_get("/metrics", self._metrics)
+        try:
+            found = await self._door.listen(app, (port,), host=host)
+        except InputError:
+            await self.stop()
+            raise
+        return f"http://{host}:{found}/v1"
+
+    async def stop(self) -> None:
+        """Stop listening; requests under way are finished first."""
+        if self._door is not None:
+            await self._door.stop()
+        if self.fallback is not None:
+            await self.fallback.client.close()
+        await self.engine.close()
+
+    # -- requests --------------------------------------------------------------------------
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        try:
+            told, answer = await self._answer(body)
+        except UpstreamError as error:
+            return _failed(error)
+        headers = self._headers(told)
+        if answer is None:
+            return _json(self._deferred(told), 409, headers)
+        if not body.get("stream"):
+            return _json(answer, 200, headers)
+        response = web.StreamResponse(
+            headers={**headers, "Content-Type": "text/event-stream; charset=utf-8"}
+        )
+        await response.prepare(request)
+        async for piece in _chunks(answer):
+            await response.write(b"data: " + piece + b"\n\n")
+        await response.write_eof()
+        return response
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
+        """Answer in the shape of the Responses interface; texts only."""
+        body = await _body(request)
+        if body.get("stream"):
+            raise InputError("streams are served at /v1/chat/completions")
+        try:
+            told, answer = await self._answer(_as_chat(body))
+        except UpstreamError as error:
+            return _failed(error)
+        headers = self._headers(told)
+        if answer is None:
+            return _json(self._deferred(told), 409, headers)
+        return _json(_as_response(answer), 200, headers)
+
+    async def _answer(self, body: Mapping[str, Any]) -> tuple[Told, dict[str, Any] | None]:
+        """Return what became of a request, and the answer; None where it is deferred by status."""
+        started = time.perf_counter()
+        asked = asked_of(body)
+        try:
+            told = await self.engine.ask(asked)
+            answer: dict[str, Any] | None = None
+            if told.decision != "defer":
+                answer = self._completion(told, told.answer or "", told.response)
+            elif self.defer.startswith("text:"):
+                answer = self._completion(told, self.defer.removeprefix("text:"), None)
+            elif self.fallback is not None:
+                found = await self.fallback.measure(asked)
+                answer = self._completion(told, found.answer, found.response)
+                answer["calibrant"]["answered_by"] = self.defer
+        except UpstreamError as error:
+            self._log(started, "failed", None, str(error))
+            raise
+        self._log(started, told.decision, told, told.failure)
+        return told, answer
+
+    def _completion(
+        self, told: Told, text: str, response: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        made = {
+            "id": f"calibrant-{self.engine.counts['questions']}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"role": "assistant", "content": text},
+                    "finish_reason": "stop",
+                }
+            ],
+        }
+        return {**(response or made), "model": told.model, "calibrant": self._said(told)}
+
+    def _said(self, told: Told) -> dict[str, Any]:
+        about = self.engine.about
+        kept = told.decision == "answer"
+        return {
+            "decision": told.decision,
+            "answered_by": told.model if told.decision != "defer" else None,
+            "asked": list(told.asked),
+            "probability": told.confidence,
+            "why": told.why,
+            "risk": told.risk,
+            "cost": told.cost,
+            "policy": about["id"],
+            "method": about["method"],
+            "promise": about["promise"] if kept else "none for this answer",
+            "degraded": told.failure,
+        }
+
+    def _deferred(self, told: Told) -> dict[str, Any]:
+        message = "The policy leaves this question to somebody else."
+        return {
+            "error": {"message": message, "type": "deferred", "code": "deferred"},
+            "calibrant": self._said(told),
+        }
+
+    def _headers(self, told: Told) -> dict[str, str]:
+        said = self._said(told)
+        names = ("decision", "probability", "policy", "method", "promise", "answered_by")
+        return {
+            f"X-Calibrant-{name.replace('_', '-').title()}": str(said[name]).replace("\n", " ")
+            for name in names
+            if said[name] is not None
+        }
+
+    def _log(self, started: float, decision: str, told: Told | None, failure: str | None) -> None:
+        if not self.log_requests:
+            return
+        line = {
+            "time": time.time(),
+            "decision": decision,
+            "model": None if told is None else told.model,
+            "confidence": None if told is None else told.confidence,
+            "cost": None if told is None else told.cost,
+            "seconds": round(time.perf_counter() - started, 4),
+            "failure": failure,
+        }
+        sys.stderr.buffer.write(orjson.dumps(line) + b"\n")
+        sys.stderr.flush()
+
+    # -- about the front -------------------------------------------------------------------
+
+    async def _models(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        names = ["calibrant", *self.engine.measures]
+        return _json({"object": "list", "data": [{"id": n, "object": "model"} for n in names]})
+
+    async def _totals(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        return _json(self.engine.totals())
+
+    async def _health(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        now = time.monotonic()
+        left_alone = [n for n, b in self.engine.breakers.items() if b.closed_for(now) > 0]
+        status = "degraded" if left_alone else "ok"
+        return _json({"status": status, "policy": self.engine.about["id"], "failing": left_alone})
+
+    async def _metrics(self, request: web.Request) -> web.Response:  # noqa: ARG002
+        engine, now = self.engine, time.monotonic()
+        lines = ["# TYPE calibrant_questions_total counter"]
+        lines += [
+            f'calibrant_questions_total{{decision="{name}"}} {engine.counts[name]}'
+            for name in ("answer", "defer", "degraded")
+        ]
+        for name, kind, value in (
+            ("upstream_failures_total", "counter", engine.counts["failures"]),
+            ("upstream_calls_total", "counter", engine.counts["calls"]),
+            ("cost_total", "counter", engine.cost),
+            ("request_seconds_total", "counter", engine.seconds),
+        ):
+            lines += [f"# TYPE calibrant_{name} {kind}", f"calibrant_{name} {value}"]
+        lines.append("# TYPE calibrant_endpoint_up gauge")
+        for model, breaker in engine.breakers.items():
+            up = int(breaker.closed_for(now) == 0)
+            lines.append(f"calibrant_endpoint_up{{model={orjson.dumps(model).decode()}}} {up}")
+        return web.Response(text="\n".join(lines) + "\n", content_type="text/plain")
+
+
+def _failed(error: UpstreamError) -> web.Response:
+    """Return the answer to a request whose model could not be asked."""
+    status = error.status if error.status in _HANDED_ON else 502
+    known = {"message": str(error), "type": "upstream", "code": error.status}
+    headers = {}
+    if error.retry_after is not None:
+        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    return _json({"error": known}, status or 502, headers)
+
+
+async def _chunks(answer: Mapping[str, Any]) -> AsyncIterator[bytes]:
+    """Yield an answer in the pieces of a stream."""
+    head = {k: answer.get(k) for k in ("id", "created", "model")}
+    head["object"] = "chat.completion.chunk"
+    choice = (answer.get("choices") or [{}])[0]
+    message = dict(choice.get("message") or {})
+    text = message.pop("content", None) or ""
+    yield _chunk(head, {**message, "role": "assistant", "content": ""})
+    for start in range(0, len(text), _PIECE):
+        yield _chunk(head, {"content": text[start : start + _PIECE]})
+        await asyncio.sleep(0)
+    last = {"calibrant": answer["calibrant"], "usage": answer.get("usage")}
+    yield _chunk({**head, **last}, {}, choice.get("finish_reason") or "stop")
+    yield b"[DONE]"
+
+
+def _chunk(head: Mapping[str, Any], delta: Mapping[str, Any], finish: str | None = None) -> bytes:
+    return orjson.dumps(
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+    )
+
+
+def _as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request of the Responses interface as a chat request."""
+    given = body.get("input")
+    if isinstance(given, str):
+        messages = [{"role": "user", "content": given}]
+    elif isinstance(given, list) and all(isinstance(item, dict) for item in given):
+        messages = [{"role": i.get("role"), "content": _texts(i.get("content"))} for i in given]
+    else:
+        raise InputError("input is a text or a list of messages")
+    if isinstance(body.get("instructions"), str):
+        messages.insert(0, {"role": "system", "content": body["instructions"]})
+    kept = {k: body[k] for k in ("temperature", "top_p", "metadata", "calibrant") if k in body}
+    most = body.get("max_output_tokens")
+    return {**kept, **({} if most is None else {"max_tokens": most}), "messages": messages}
+
+
+def _texts(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+
+
+def _as_response(answer: Mapping[str, Any]) -> dict[str, Any]:
+    text = answer["choices"][0]["message"].get("content") or ""
+    part: dict[str, Any] = {"type": "output_text", "text": text, "annotations": []}
+    message = {"type": "message", "role": "assistant", "status": "completed", "content": [part]}
+    return {
+        "id": answer.get("id"),
+        "object": "response",
+        "created_at": answer.get("created"),
+        "status": "completed",
+        "model": answer.get("model"),
+        "output": [message],
+        "usage": answer.get("usage"),
+        "calibrant": answer["calibrant"],
+    }
+
+
+async def _body(request: web.Request) -> dict[str, Any]:
+    try:
+        body = orjson.loads(await request.read())
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"the request is no JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise InputError("the request must be a JSON object")
+    return body
+
+
+def _json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(value, default=str),
+        status=status,
+        headers=headers,
+        content_type="application/json",
+    )
+
+
+def _error(status: int, message: str) -> web.Response:
+    return _json({"error": {"message": message, "type": "calibrant"}}, status)

@@ -1,0 +1,290 @@
+"""An answer and its confidence, live: measured exactly as the policy's labels were."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import secrets
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+import polars as pl
+
+from calibrant.clients import Dispatcher
+from calibrant.clients.asks import Ask
+from calibrant.clients.endpoints.factory import open_client
+from calibrant.clients.protocol import Client, Completion, Request
+from calibrant.collect import Question, StudyConfig, collect, select_probes
+from calibrant.collect import open_client as open_study_client
+from calibrant.collect.recipe import recipe_config
+from calibrant.confidence import METHODS, Options, needs_of, score_table
+from calibrant.core.errors import ClientError, InputError
+from calibrant.records.ledger import Ledger
+from calibrant.semantics.annotate import annotate
+from calibrant.semantics.options import Options as SemanticOptions
+from calibrant.workflows.meanings import answer_in
+
+PATIENCE_S = 60.0
+TRIES = 3
+KINDS = ("open", "choice", "number", "binary")
+
+
+class UpstreamError(Exception):
+    """An endpoint gave no answer; `status` is what it said over HTTP."""
+
+    def __init__(
+        self, message: str, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A caller's question: its own request, its text, and what it says about it."""
+
+    body: Mapping[str, Any]
+    text: str
+    known: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def question_id(self) -> str:
+        """The caller's name of the question, or one made from its text."""
+        named = self.known.get("question_id")
+        made = hashlib.blake2b(self.text.encode(), digest_size=8).hexdigest()
+        return made if named is None else str(named)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An answer, its confidence and why, and what they took.
+
+    `response` is the endpoint's own, where the caller's request was passed on.
+    """
+
+    answer: str
+    confidence: float | None
+    why: str
+    tokens: int = 0
+    new_calls: int = 0
+    new_tokens: int = 0
+    response: Mapping[str, Any] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Measure(Protocol):
+    """One model, asked in the way that was certified."""
+
+    client: Client
+
+    def key(self, asked: Asked) -> bytes:
+        """Return what makes two questions the same call."""
+
+    async def measure(self, asked: Asked) -> Measured:
+        """Ask, and return the answer with its confidence, or raise UpstreamError."""
+
+
+# -- the caller's own request, scored by its own tokens --------------------------------------------
+
+
+def _perplexity(values: list[float]) -> float:
+    return math.exp(math.fsum(values) / len(values))
+
+
+PASSED_ON: dict[str, Callable[[list[float]], float]] = {
+    "perplexity": _perplexity,
+    "sequence_probability": lambda values: math.exp(math.fsum(values)),
+    "min_token_probability": lambda values: math.exp(min(values)),
+}
+"""Confidences that the tokens of the very answer give; any request can be passed on for them."""
+ENDPOINT = "endpoint"
+"""The endpoint states the confidence itself, as ``calibrant.confidence`` of its answer."""
+
+
+class PassedOn:
+    """Pass a caller's request on, and score the answer by its own tokens.
+
+    Parameters
+    ----------
+    model, address, key_env
+        The model as the endpoint calls it, where that is, and which variable holds its key.
+    ledger
+        Where every call is kept.
+    method
+        One of `PASSED_ON`, or `ENDPOINT`.
+    reuse
+        Answer a request from the ledger also where it is drawn at a temperature.
+    """
+
+    def __init__(
+        self, model: str, address: str, key_env: str | None, ledger: Ledger, *,
+        method: str = ENDPOINT, reuse: bool = False,
+    ) -> None:  # fmt: skip
+        spec = {"kind": "openai", "model": model, "base_url": address, "api_key_env": key_env or ""}
+        self.client = open_client(spec)
+        self._model, self._method, self._reuse = model, method, reuse
+        self._dispatcher = Dispatcher(
+            self.client, ledger, max_attempts=TRIES, patience_s=PATIENCE_S, retry_failures=True
+        )
+
+    def key(self, asked: Asked) -> bytes:
+        """Return the request as it is sent."""
+        return orjson.dumps(self._body(asked), option=orjson.OPT_SORT_KEYS)
+
+    def _body(self, asked: Asked) -> dict[str, Any]:
+        more = {"logprobs": True} if self._method in PASSED_ON else {}
+        return {**asked.body, **more}
+
+    async def measure(self, asked: Asked) -> Measured:
+        """Ask the endpoint, or the ledger where the answer cannot differ."""
+        body = self._body(asked)
+        request = Request(self._model, (), logprobs=self._method in PASSED_ON, body=body)
+        once = self._reuse or body.get("temperature") == 0
+        purpose = "served" if once else f"served:{secrets.token_hex(8)}"
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                outcomes = [o async for o in self._dispatcher.ask_all([Ask(request, purpose)])]
+        except TimeoutError:
+            raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
+        except ClientError as error:
+            raise UpstreamError(str(error), error.status) from None
+        problem = outcomes[0].problem
+        if problem is not None:
+            raise UpstreamError(problem.message, problem.status, problem.retry_after)
+        draw = outcomes[0].draws[0]
+        done = draw.completion
+        tokens = done.usage.completion_tokens
+        new = 0 if draw.cached else 1
+        said = dict((done.response or {}).get("calibrant") or {})
+        confidence, why = self._confidence(done, said)
+        return Measured(
+            done.text, confidence, why, tokens, new, new * tokens, done.response, extra=said
+        )
+
+    def _confidence(self, done: Completion, said: Mapping[str, Any]) -> tuple[float | None, str]:
+        if self._method == ENDPOINT:
+            stated = said.get("confidence")
+            if isinstance(stated, int | float) and 0 <= stated <= 1:
+                return float(stated), "stated by the endpoint"
+            return None, "the endpoint states none"
+        if not done.logprobs:
+            return None, done.logprobs_refused or "the endpoint gave no log-probs"
+        values = [token.logprob for token in done.logprobs]
+        return PASSED_ON[self._method](values), f"{self._method} of {len(values)} tokens"
+
+
+# -- as a study asks -------------------------------------------------------------------------------
+
+
+class AsInStudy:
+    """Ask one question as a study asks it: its prompts, its draws, its method.
+
+    The code is that of `run`, so the number is the one that was certified.
+
+    Parameters
+    ----------
+    recipe
+        Saved with the policy, see `study_recipe`.
+    model
+        Name of the model in the study.
+    address, key_env
+        Where it is asked, if not where the study asked it.
+    ledger
+        Where every draw is kept.
+    """
+
+    def __init__(
+        self, recipe: Mapping[str, Any], model: str, address: str | None, key_env: str | None,
+        ledger: Ledger, *, source: str,
+    ) -> None:  # fmt: skip
+        self._folder = tempfile.TemporaryDirectory()
+        self.config: StudyConfig = recipe_config(
+            recipe, model, address=address, key_env=key_env,
+            folder=Path(self._folder.name), source=source,
+        )  # fmt: skip
+        self.client = open_study_client(self.config.models[0], source=source)
+        self._model, self._method, self._ledger = model, str(recipe["method"]), ledger
+        needs = needs_of(METHODS[self._method], Options(**self.config.scoring))
+        self._wanted = select_probes(
+            {self._method: needs}, self.config, self.client.capabilities, kinds=KINDS, model=model
+        ).wanted
+
+    def key(self, asked: Asked) -> bytes:
+        """Return the question."""
+        return repr((asked.question_id, asked.text, sorted(asked.known.items(), key=str))).encode()
+
+    async def measure(self, asked: Asked) -> Measured:
+        """Ask for everything that the method needs, and score it."""
+        choices = tuple(map(str, asked.known.get("choices") or ()))
+        kind = str(asked.known.get("kind") or ("choice" if choices else "open"))
+        question = Question(asked.question_id, asked.text, kind, choices)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                found = await collect(
+                    self.config, [question], {self._model: self._wanted},
+                    {self._model: self.client}, self._ledger, extract=answer_in,
+                    prices={self._model: None}, retry_failures=True,
+                )  # fmt: skip
+        except TimeoutError:
+            raise UpstreamError(f"no answer within {PATIENCE_S:g} s", 504) from None
+        except ClientError as error:
+            raise UpstreamError(str(error), error.status) from None
+        if found.failures:
+            raise UpstreamError(found.failures[0]["reason"], found.failures[0]["status"])
+        counts = found.counts[self._model]
+        measured = await asyncio.to_thread(self._scored, question, found.draws)
+        return Measured(
+            *measured,
+            tokens=int(found.draws["completion_tokens"].sum() or 0),
+            new_calls=counts["calls"],
+            new_tokens=counts["completion_tokens"],
+        )
+
+    def _scored(self, question: Question, draws: pl.DataFrame) -> tuple[str, float | None, str]:
+        table = pl.DataFrame(
+            {
+                "question_id": [question.question_id],
+                "text": [question.text],
+                "kind": [question.kind],
+                "choices": [list(question.choices)],
+            },
+            schema_overrides={"choices": pl.List(pl.String)},
+        )
+        chosen = self.config.semantics
+        rules = SemanticOptions(
+            clustering=chosen.clustering, grading=chosen.grading, math=chosen.math
+        )
+        filled, semantics = annotate(draws, table, options=rules)
+        scored = score_table(
+            filled, semantics, table, methods=[self._method], seed=self.config.seed,
+            **self.config.scoring,
+        )  # fmt: skip
+        if not scored.scores.height:
+            return "", None, "no confidence could be computed"
+        row = scored.scores.row(0, named=True)
+        return str(row["answer"] or ""), row["confidence"], _why(semantics, row, self._method)
+
+
+def _why(semantics: pl.DataFrame, row: Mapping[str, Any], method: str) -> str:
+    sampled = semantics.filter(pl.col("purpose") == "answer") if semantics.height else semantics
+    if sampled.height > 1 and method in ("consistency", "sem1", "sem2", "sca"):
+        most = sampled["class_id"].drop_nulls().value_counts(sort=True)
+        same = most["count"][0] if most.height else 0
+        return f"{same} of {sampled.height} draws say {row['answer']}"
+    return f"{method} {row['confidence']:.3g}"
+
+
+def check_method(method: str, source: str) -> None:
+    """Refuse a method that a table's policy cannot be served with."""
+    known = (*PASSED_ON, ENDPOINT)
+    if method not in known:
+        raise InputError(
+            f"a confidence of a table is served as one of {', '.join(known)}, got {method!r}",
+            source=source,
+        )
