@@ -11,7 +11,8 @@ from calibrant.core import InputError, UndefinedMetricWarning
 from calibrant.metrics.block import MetricBlock
 from calibrant.metrics.inputs import check
 
-BOUNDED = [name for name in metrics.audited() if name != "log_loss"]
+# A gap has a sign, and of one row no interval: it has tests of its own.
+BOUNDED = [name for name in metrics.audited() if name not in ("log_loss", "confidence_gap")]
 
 
 def sample(seed=0, n=500, power=1.4):
@@ -32,7 +33,7 @@ def test_values_are_those_of_the_plain_functions(name, weighted):
     confidence, correct = sample(1)
     weights = np.random.default_rng(0).random(500) if weighted else None
     found = metrics.metric_estimates(confidence, correct, names=(name,), weights=weights)[name]
-    expected = getattr(metrics, name)(confidence, correct, weights=weights)
+    expected = metrics.METRICS[name](confidence, correct, weights=weights)
     tolerance = 0.02 if name == "ece_debiased" and weighted else 1e-9
     assert found.value == pytest.approx(expected, abs=tolerance)
     assert found.low <= found.value <= found.high

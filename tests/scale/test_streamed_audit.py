@@ -324,7 +324,7 @@ def test_the_command_line_takes_the_engine(table, tmp_path):
 
 
 TALKING = ("calibrant.clients", "calibrant.semantics", "aiohttp", "sklearn", "pandas", "ray")
-DRAWING = ("jinja2", "altair", "vl_convert", "scipy.optimize", "scipy.stats", "narwhals")
+DRAWING = ("jinja2", "altair", "vl_convert", "scipy.stats", "narwhals")
 
 
 @pytest.mark.parametrize(

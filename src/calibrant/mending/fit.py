@@ -9,6 +9,7 @@ from scipy import special
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.mending.curve import PLAIN, WIDE, Grid, Posterior, fit_curves, lay_grid
+from calibrant.stats.isotonic import rising_fit
 
 # The labels must contradict a rising curve by this much deviance before another one is shipped.
 MOST_DEVIANCE = 9.0
@@ -144,10 +145,7 @@ def _rising_unless_refuted(
     grid: Grid, fit: Posterior, total: Floats, right: Floats
 ) -> tuple[Floats, float]:
     free = fit.rates
-    # Loaded here: other verbs begin without it.
-    from scipy.optimize import isotonic_regression
-
-    rising = isotonic_regression(free, weights=grid.mass + 1e-9).x
+    rising, _ = rising_fit(free, grid.mass + 1e-9)
 
     def likelihood(rates: Floats) -> float:
         log_odds = grid.hat @ special.logit(rates)

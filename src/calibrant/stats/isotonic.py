@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.in_order import sums_in_order
-from calibrant.stats.pooling import pooled_adjacent
 
 
 class DistinctSums(NamedTuple):
@@ -60,10 +59,26 @@ def pooled_sums(
     return DistinctSums(mass / weight, weight, outcome), squares, products
 
 
+def rising_fit(values: Floats, weights: Floats) -> tuple[Floats, Indices]:
+    """Return the rising fit to values, and where its blocks begin.
+
+    Examples
+    --------
+    >>> fitted, starts = rising_fit(np.array([1.0, 3.0, 2.0]), np.ones(3))
+    >>> fitted.tolist(), starts.tolist()
+    ([1.0, 2.5, 2.5], [0, 1])
+    """
+    # Loaded here: it takes a quarter of a second, and most verbs fit no curve.
+    from scipy.optimize import isotonic_regression
+
+    found = isotonic_regression(values, weights=weights)
+    return found.x, found.blocks[:-1]
+
+
 def _blocks(*sums: Floats) -> list[Floats]:
     """Return the sums (of confidence, weight, outcome) over the blocks of the isotonic fit."""
     _, weight, outcome = sums
-    _, starts = pooled_adjacent(outcome / weight, weight)
+    _, starts = rising_fit(outcome / weight, weight)
     return [np.add.reduceat(column, starts) for column in sums]
 
 
@@ -71,8 +86,8 @@ def isotonic_fit(weight: Floats, outcome: Floats) -> Floats:
     """Return the rising fit to outcome/weight; cells without weight take a neighbour's value."""
     held = weight > 0
     if held.all():
-        return pooled_adjacent(outcome / weight, weight)[0]
-    fitted, _ = pooled_adjacent(outcome[held] / weight[held], weight[held])
+        return rising_fit(outcome / weight, weight)[0]
+    fitted, _ = rising_fit(outcome[held] / weight[held], weight[held])
     filled: Floats = fitted[np.clip(np.cumsum(held) - 1, 0, None)]
     return filled
 
@@ -97,10 +112,10 @@ def isotonic_fits(weight: Floats, outcomes: Floats) -> Floats:
     """
     above = 2.0 * np.arange(outcomes.size // outcomes.shape[-1])
     lifted = (outcomes / weight + above.reshape(*outcomes.shape[:-1], 1)).ravel()
-    weights = np.broadcast_to(weight, outcomes.shape).flatten()
+    weights = np.broadcast_to(weight, outcomes.shape).ravel()
     first = weight.flat[0]
     alike = bool((weight == first).all())
-    _, starts = pooled_adjacent(lifted, weights if alike else weights.copy(), spent=True)
+    _, starts = rising_fit(lifted, weights)
     lengths = np.empty(starts.size, np.intp)
     np.subtract(starts[1:], starts[:-1], out=lengths[:-1])
     lengths[-1] = lifted.size - starts[-1]
