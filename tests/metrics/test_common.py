@@ -61,6 +61,7 @@ OTHERS = {
     "TemperatureCalibrator",
     "bootstrap_distribution",
     "bootstrap_interval",
+    "confidence_gap",
     "brier_decomposition",
     "calibration_test",
     "calibrator_from_dict",
@@ -78,12 +79,11 @@ ELSEWHERE = {
     if getattr(getattr(metrics, name), "__module__", "").startswith(
         (
             "calibrant.metrics.semantic",
-            "calibrant.metrics.gaps.gap",
             "calibrant.metrics.named",
+            "calibrant.metrics.multiclass",
             "calibrant.metrics.estimators",
         )
     )
-    and not getattr(metrics, name).__module__.startswith("calibrant.metrics.gaps.intervals")
 }
 
 CASES = {name: (name, {}) for name in SCALARS} | VARIANTS

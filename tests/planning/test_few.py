@@ -8,7 +8,7 @@ import pytest
 from calibrant.planning import verification_block
 from calibrant.planning.cells import CELLS, ECE_BINS, cell_of
 from calibrant.planning.few import NULL_DRAWS, Spread, spreads_of_few
-from calibrant.stats.few.draws import CommonDraws
+from calibrant.stats.common_draws import CommonDraws
 
 RESAMPLES = 150
 

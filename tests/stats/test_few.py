@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.common_draws import FEW_ROWS, CommonDraws
 from calibrant.stats.error_law import Atoms, count_law, sum_law
-from calibrant.stats.few.draws import FEW_ROWS, CommonDraws
-from calibrant.stats.few.law import few_law
+from calibrant.stats.few_law import few_law
 from calibrant.stats.inversion import root_between
 from calibrant.stats.isotonic import isotonic_fit, isotonic_fits
 

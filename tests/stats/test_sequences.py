@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulations.planning import sequence_coverage
 
 from calibrant.core import InputError
-from calibrant.stats.sequences import CalibrationSequence, mean_sequence
+from calibrant.stats.sequences import CalibrationSequence
 
 
 def test_time_uniform_coverage_over_10000_peeks():
@@ -19,31 +19,6 @@ def test_time_uniform_coverage_over_10000_peeks():
         assert gaps >= 21 / 25, kind
         assert interval[0] <= target <= interval[1]
         assert interval[1] - interval[0] < 0.06
-
-
-def test_mean_sequence_covers_at_all_times_and_shrinks():
-    rng = np.random.default_rng(0)
-    missed = 0
-    for _ in range(100):
-        path = mean_sequence(np.where(rng.random(3000) < 0.3, 1.0, -1.0))
-        missed += bool((path.low > -0.4).any() or (path.high < -0.4).any())
-    assert missed <= 5
-    assert path.high[-1] - path.low[-1] < 0.25
-
-
-def test_a_fixed_time_interval_would_fail_where_the_sequence_holds():
-    """The very reason for sequences: peeking at 1.96 standard errors goes wrong."""
-    rng = np.random.default_rng(1)
-    fixed = sequence = 0
-    for _ in range(100):
-        x = np.where(rng.random(3000) < 0.5, 1.0, -1.0)
-        n = np.arange(1, 3001)
-        mean = np.cumsum(x) / n
-        fixed += bool((np.abs(mean) > 1.96 / np.sqrt(n))[10:].any())
-        path = mean_sequence(x)
-        sequence += bool((path.low > 0).any() or (path.high < 0).any())
-    assert fixed > 30
-    assert sequence <= 5
 
 
 @settings(max_examples=20, deadline=None)
@@ -80,8 +55,6 @@ def test_impossible_inputs_are_refused():
         CalibrationSequence(alpha=0.0)
     with pytest.raises(InputError):
         CalibrationSequence().update([0.5], [2.0])
-    with pytest.raises(InputError):
-        mean_sequence([3.0])
 
 
 def test_a_sequence_goes_on_from_its_saved_state():

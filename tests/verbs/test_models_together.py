@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.inputs.streams import processes
-from calibrant.stats.few.draws import FEW_ROWS
+from calibrant.stats.common_draws import FEW_ROWS
 from calibrant.verbs import audit_document
 
 MODELS = 300

@@ -11,7 +11,7 @@ from scipy import special
 from calibrant.claims.margins import gap_within
 from calibrant.core.estimate import Estimate
 from calibrant.stats.clusters import FEWEST
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream
 from calibrant.stats.perfect_law import rank_p_value
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.rng import named_stream
-from calibrant.stats.few.draws import FEW_ROWS, CommonDraws, Stream
+from calibrant.stats.common_draws import FEW_ROWS, CommonDraws, Stream
 
 if TYPE_CHECKING:
     from calibrant.claims.missing import Missing

@@ -20,7 +20,7 @@ from calibrant.inputs.opened.base import Opened
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import ScoreBlock, Scores
 from calibrant.records.label_columns import SPREAD
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream
 
 _IN_MEMORY = {"way": "in memory"}
 _REPEATED = (

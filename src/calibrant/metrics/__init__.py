@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from calibrant.metrics.debiased import ece_debiased as ece_debiased
     from calibrant.metrics.discrimination import auprc as auprc
     from calibrant.metrics.discrimination import auroc as auroc
+    from calibrant.metrics.estimates import confidence_gap as confidence_gap
     from calibrant.metrics.estimates import metric_estimates as metric_estimates
     from calibrant.metrics.estimators.classifier import CalibratedClassifier as CalibratedClassifier
     from calibrant.metrics.estimators.display import ReliabilityDisplay as ReliabilityDisplay
-    from calibrant.metrics.gaps.gap import confidence_gap as confidence_gap
-    from calibrant.metrics.named.binary import LogLossParts as LogLossParts
-    from calibrant.metrics.named.binary import adaptive_ece as adaptive_ece
-    from calibrant.metrics.named.binary import ks_calibration_error as ks_calibration_error
-    from calibrant.metrics.named.binary import log_loss_calibration as log_loss_calibration
-    from calibrant.metrics.named.binary import log_loss_decomposition as log_loss_decomposition
-    from calibrant.metrics.named.binary import log_loss_refinement as log_loss_refinement
-    from calibrant.metrics.named.binary import mce as mce
-    from calibrant.metrics.named.binary import rms_calibration_error as rms_calibration_error
-    from calibrant.metrics.named.multiclass import classwise_ece as classwise_ece
-    from calibrant.metrics.named.multiclass import top_label_ece as top_label_ece
+    from calibrant.metrics.multiclass import classwise_ece as classwise_ece
+    from calibrant.metrics.multiclass import top_label_ece as top_label_ece
+    from calibrant.metrics.named import LogLossParts as LogLossParts
+    from calibrant.metrics.named import adaptive_ece as adaptive_ece
+    from calibrant.metrics.named import ks_calibration_error as ks_calibration_error
+    from calibrant.metrics.named import log_loss_calibration as log_loss_calibration
+    from calibrant.metrics.named import log_loss_decomposition as log_loss_decomposition
+    from calibrant.metrics.named import log_loss_refinement as log_loss_refinement
+    from calibrant.metrics.named import mce as mce
+    from calibrant.metrics.named import rms_calibration_error as rms_calibration_error
     from calibrant.metrics.perfect import CalibrationTest as CalibrationTest
     from calibrant.metrics.perfect import calibration_test as calibration_test
     from calibrant.metrics.perfect import spiegelhalter_z as spiegelhalter_z

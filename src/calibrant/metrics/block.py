@@ -27,7 +27,7 @@ from calibrant.metrics.smoothed.places import SmoothTask
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
 from calibrant.stats.cells import ValueSums
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream
 from calibrant.stats.intervals import student_share, unseen_share, wilson_ends
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit
 from calibrant.stats.units import (

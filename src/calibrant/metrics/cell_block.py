@@ -31,7 +31,7 @@ from calibrant.metrics.selective import ThresholdCounts, threshold_counts
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats.binning import width_edges
 from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream
 from calibrant.stats.isotonic import isotonic_fit
 from calibrant.stats.ranking import Influence, Ranked, average_risk
 from calibrant.stats.sums.mergeable import (

@@ -14,8 +14,7 @@ from calibrant.core import InputError, RngLike, as_generator
 from calibrant.core.arrays import Floats
 from calibrant.metrics.inputs import check, check_level
 from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.few.batches import batches
-from calibrant.stats.few.draws import CommonDraws
+from calibrant.stats.common_draws import CommonDraws, batches
 from calibrant.stats.isotonic import (
     DistinctSums,
     distinct_sums,

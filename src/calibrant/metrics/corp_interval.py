@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import Corp, corp_from_sums, merged_cells
 from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.few.batches import batches
-from calibrant.stats.few.draws import CommonDraws, Stream
+from calibrant.stats.common_draws import CommonDraws, Stream, batches
 from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.inversion import crossing, share_of, side_by_side
 from calibrant.stats.isotonic import DistinctSums, isotonic_fit, isotonic_fits

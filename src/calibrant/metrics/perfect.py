@@ -25,7 +25,7 @@ from calibrant.stats.error_law import (
     largest_law,
     sum_law,
 )
-from calibrant.stats.few.law import FewLaw, few_laws
+from calibrant.stats.few_law import FewLaw, few_laws
 
 # Confidences closer than 1/512 share a cell and take its mean. That overstates the variance of
 # an outcome by less than 4e-7, which can only raise the p-value.

@@ -17,7 +17,7 @@ from calibrant.metrics.debiased import ece_debiased
 from calibrant.metrics.discrimination import auprc, auroc
 from calibrant.metrics.families import decomposition_of, error_of, mean_of, ranking_of
 from calibrant.metrics.metric import Metric
-from calibrant.metrics.named.binary import (
+from calibrant.metrics.named import (
     adaptive_ece,
     ks_calibration_error,
     log_loss_calibration,

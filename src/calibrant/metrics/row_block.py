@@ -18,7 +18,7 @@ from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
 from calibrant.stats.bootstrap import check_resamples
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream
 from calibrant.stats.kernels import even_steps
 
 
@@ -146,7 +146,3 @@ class RowBlock(MetricBlock):
         return threshold_counts(
             ranked, ranked.score, below, level=self.level, rows=data.rows, units=units
         )
-
-    def distinct_values(self) -> int:
-        """Return how many different confidences there are."""
-        return int(np.unique(self.given[0]).size)

@@ -30,7 +30,7 @@ from calibrant.planning.refusal import require_labels
 from calibrant.planning.steepness import Steepness, steepness
 from calibrant.stats import floors
 from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.few.draws import CommonDraws, Stream, as_stream
+from calibrant.stats.common_draws import CommonDraws, Stream, as_stream
 
 if TYPE_CHECKING:
     from calibrant.metrics.cell_block import CellBlock

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.binning import width_index
-from calibrant.stats.few.draws import CommonDraws, Stream
+from calibrant.stats.common_draws import CommonDraws, Stream
 
 # 60 cells nest in the 20 and 10 bins of the slope estimate and in the 15 bins of the ECE, so
 # that one resampling serves all of them.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibrant.core.arrays import Floats
 from calibrant.planning.cells import CELLS, ECE_BINS, cell_of
 from calibrant.stats.bootstrap import quantiles
-from calibrant.stats.few.draws import CommonDraws
+from calibrant.stats.common_draws import CommonDraws
 
 NULL_DRAWS = 400
 # Models worked on together.

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from calibrant.core.arrays import Floats
-from calibrant.stats.few.law import lattice_step
+from calibrant.stats.few_law import lattice_step
 
 # What is left out of a law beyond its last value; rounding in the transforms is larger.
 NEGLIGIBLE = 1e-18

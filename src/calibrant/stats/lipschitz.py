@@ -59,40 +59,6 @@ def gap_slopes(count: Floats, hits: Floats, usable: NDArray[np.bool_]) -> Floats
     return np.asarray(np.abs(np.diff(gap, axis=-1))[..., pair] * bins, dtype=np.float64)
 
 
-def lipschitz_slope(confidence: Floats, correct: Floats, *, bins: int = 20) -> SlopeEstimate:
-    """Estimate the Lipschitz constant of the calibration gap from adjacent bins.
-
-    In [0, 5]; larger means that the gap changes faster with confidence, so that more labels
-    are needed. Noise pushes it upwards: report it from two resolutions, with an interval.
-
-    Parameters
-    ----------
-    confidence
-        Confidences in [0, 1], shape (n,).
-    correct
-        Outcomes 0 or 1, shape (n,).
-    bins
-        Equal-width bins.
-
-    References
-    ----------
-    The Verification Tax, Appendix S.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> p = rng.uniform(size=200_000)
-    >>> y = (rng.uniform(size=p.size) < p / 2).astype(float)
-    >>> round(lipschitz_slope(p, y).value, 1)
-    0.6
-    """
-    cell = np.minimum((confidence * bins).astype(np.intp), bins - 1)
-    count = np.bincount(cell, minlength=bins).astype(np.float64)
-    hits = np.asarray(np.bincount(cell, weights=correct, minlength=bins), dtype=np.float64)
-    slopes = gap_slopes(count, hits, count >= MINIMUM_PER_BIN)
-    return summarise_slopes(slopes, bins)
-
-
 def summarise_slopes(slopes: Floats, bins: int) -> SlopeEstimate:
     """Return the capped 75th percentile of the slopes, NaN when there is none."""
     if slopes.size == 0:

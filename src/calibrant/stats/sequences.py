@@ -54,40 +54,6 @@ def _bets(second_moment: Floats, step: Floats, log_cost: float, horizon: int | N
     return np.minimum(np.sqrt(2 * log_cost / (second_moment * size)), _LARGEST_BET)
 
 
-def mean_sequence(
-    values: ArrayLike, *, alpha: float = 0.05, horizon: int | None = None
-) -> SequencePath:
-    """Return a time-uniform interval for the mean of values in [-1, 1].
-
-    Parameters
-    ----------
-    values
-        Observations in order, shape (n,); independent, or with a constant conditional mean.
-    alpha
-        Probability that the true mean ever leaves the interval, at most.
-    horizon
-        Number of observations at which the interval shall be tightest; it holds at all times.
-
-    Examples
-    --------
-    >>> path = mean_sequence(np.full(1000, 0.5))
-    >>> bool(path.low[-1] < 0.5 < path.high[-1])
-    True
-    """
-    x = np.asarray(values, dtype=np.float64)
-    if x.size and (x.min() < -1.0 or x.max() > 1.0):
-        raise InputError("the values of a confidence sequence lie in [-1, 1]")
-    step = np.arange(1, x.size + 1, dtype=np.float64)
-    past = (0.25 + np.concatenate([[0.0], np.cumsum(x**2)[:-1]])) / step
-    cost = math.log(2 / alpha)
-    bet = _bets(past, step, cost, horizon)
-    total, slack = np.cumsum(bet), cost + np.cumsum(_psi(bet) * x**2)
-    centre = np.cumsum(bet * x)
-    low = np.maximum.accumulate(np.maximum((centre - slack) / total, -1.0))
-    high = np.minimum.accumulate(np.minimum((centre + slack) / total, 1.0))
-    return SequencePath(low, high)
-
-
 @dataclass(slots=True)
 class CalibrationSequence:
     """Time-uniform bounds for the binned calibration gap and for the binned ECE.

@@ -215,6 +215,6 @@ def _checked_metrics(names: Sequence[str]) -> tuple[str, ...]:
     if not names:
         return ()
     # Loaded here: most audits add none.
-    from calibrant.metrics.named.audited import check_named
+    from calibrant.metrics.asked import check_named
 
     return check_named(names)

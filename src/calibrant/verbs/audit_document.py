@@ -24,11 +24,10 @@ from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
-from calibrant.metrics.few.together import work_ahead
+from calibrant.metrics.together import work_ahead
 from calibrant.planning import verifications_of
 from calibrant.report.typed import AuditResult
-from calibrant.stats.few.batches import batches
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream, batches
 
 if TYPE_CHECKING:
     from calibrant.metrics.cell_block import CellBlock
@@ -236,7 +235,7 @@ def _notes(block: RowBlock | CellBlock, found: SourceBlock) -> list[str]:
 
 def _named_metrics(found: SourceBlock, block: Any, options: AuditOptions) -> dict[str, Any]:
     # Loaded here, and with a stream of its own: what was not asked for changes nothing.
-    from calibrant.metrics.named.audited import named_values
+    from calibrant.metrics.asked import named_values
 
     stream = named_stream(options.seed, "named metrics", *map(str, found.keys.values()))
     return named_values(block, options.named_metrics, stream)

@@ -20,8 +20,7 @@ import numpy as np
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.gaps.model import GapModel, some_of, stacked
-from calibrant.stats.few.batches import batches
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream, batches
 from calibrant.stats.inversion import crossing, refusal, share_of, side_by_side
 
 POINTS = 13

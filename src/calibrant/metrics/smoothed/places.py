@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calibrant.core.arrays import Floats
 from calibrant.metrics.smoothed.smooth import SmoothGrids
-from calibrant.stats.few.draws import Stream
+from calibrant.stats.common_draws import Stream
 from calibrant.stats.kernels import GridSums, even_steps, every_other, grid_points, smoothing_matrix
 
 # Grid steps per bandwidth that are fine enough for an interval.

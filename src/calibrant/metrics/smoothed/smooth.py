@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibrant.core import InputError
 from calibrant.metrics.inputs import Checked, check
-from calibrant.stats.few.batches import batches
+from calibrant.stats.common_draws import batches
 from calibrant.stats.inversion import side_by_side
 from calibrant.stats.kernels import (
     GridSums,

@@ -22,7 +22,7 @@ from calibrant.metrics.gaps.intervals import gap_intervals, half_highs
 from calibrant.metrics.perfect import MOST_BINS, calibration_tests
 from calibrant.metrics.row_block import RowBlock
 from calibrant.metrics.smoothed.interval import smooth_intervals
-from calibrant.stats.few.draws import CommonDraws, Stream
+from calibrant.stats.common_draws import CommonDraws, Stream
 from calibrant.stats.ranking import (
     Influence,
     areas_under_curve,

@@ -8,8 +8,9 @@ answers alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,22 @@ class CommonDraws:
 
 
 Stream: TypeAlias = np.random.Generator | CommonDraws
+
+
+Item = TypeVar("Item")
+
+
+def batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Yield the items in order, at most `size` (and at least one) at a time.
+
+    Examples
+    --------
+    >>> list(batches([1, 2, 3, 4, 5], 2))
+    [[1, 2], [3, 4], [5]]
+    """
+    size = max(size, 1)
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def as_stream(rng: RngLike | CommonDraws) -> Stream:

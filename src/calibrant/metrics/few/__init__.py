@@ -1,1 +1,0 @@
-"""Blocks of few rows, worked on together."""

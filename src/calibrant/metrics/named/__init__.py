@@ -1,1 +1,0 @@
-"""Calibration metrics that papers and leaderboards ask for by name."""
