@@ -99,8 +99,8 @@ def test_streamed_is_in_memory_within_the_stated_bound(world, name):
     assert bound >= 0
     assert abs(found - value) <= bound + 1e-12 or (math.isnan(found) and math.isnan(value))
     if world == "60,000 rows":
-        # A bound that says nothing would pass as well.
-        assert bound < 1e-4
+        # A bound that says nothing would pass as well. Slices of the scale end inside cells.
+        assert bound < (0.01 if name == "error" else 1e-4)
 
 
 @pytest.mark.parametrize("name", audited())
