@@ -1,13 +1,16 @@
 // -- charts: drawn when the page was made; here they are copied, filled and highlighted ---------
 
 const frameOf = (name) => byId(name + "-frame").content.firstElementChild;
-const diagramOf = new Map(byId("diagrams") ? [...byId("diagrams").content.children].map((svg) => [svg.dataset.key, svg]) : []);
+const marksText = byId("diagrams") ? byId("diagrams").textContent.split("\n") : [];
+const diagramOf = new Map(entries.map((entry, place) => [entry.key, marksText[place]]).filter(([, text]) => text));
+// Marks hold numbers of ours and no word of a model.
+const asMarks = (text) => document.importNode(new DOMParser().parseFromString(`<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>`, "image/svg+xml").documentElement, true).childNodes;
 // The reliability diagram of one confidence; a small one shows the plane alone.
 function diagram(entry, large) {
   const svg = frameOf("diagram").cloneNode(true), [x0, x1, y0, y1] = svg.dataset.plot.split(" ").map(Number);
   svg.setAttribute("aria-label", `Share of right answers against confidence: ${nameOf(entry)}`);
   if (!large) svg.setAttribute("viewBox", `${x0 - 4} ${y1 - 4} ${x1 - x0 + 8} ${y0 - y1 + 8}`);
-  svg.append(...diagramOf.get(entry.key).cloneNode(true).childNodes);
+  svg.append(...asMarks(diagramOf.get(entry.key)));
   return svg;
 }
 // A curve of shares from 0 to `most` with a ring on it.

@@ -191,10 +191,14 @@ def _names(entries: Sequence[_Entry]) -> Names:
 def _dumbbells(entries: Sequence[_Entry], panels: Sequence[str], caption: str) -> Chart:
     axis = Axis(low=0, high=1, at=(0, 0.25, 0.5, 0.75, 1))
     parts = [
-        Panel(axis, [_dumbbell(entry) for entry in entries if entry.panel == panel],
-              method_name(panel), "gap")
+        Panel(
+            axis,
+            [_dumbbell(entry) for entry in entries if entry.panel == panel],
+            method_name(panel) if len(panels) == 2 else _words(panel),
+            "gap",
+        )
         for panel in panels
-    ]  # fmt: skip
+    ]
     first, *more = parts
     return Chart(
         "answer", _TITLE, caption, axis, _names(entries), first.marks, more,
@@ -221,13 +225,24 @@ def _dumbbell(entry: _Entry) -> Item:
     )
 
 
+def _words(panel: str) -> str:
+    """Return the name of a panel in words: that it is a confidence is said by the picture.
+
+    Examples
+    --------
+    >>> _words("verbal_numerical_confidence")
+    'verbal numerical'
+    """
+    return panel.removesuffix("_confidence").replace("_", " ")
+
+
 def _gap_map(entries: Sequence[_Entry], title: str, caption: str) -> Chart:
     """Return gaps in points by row and panel: darker is further off, the hue says which way."""
-    columns = _ordered(entries, "panel")
+    columns = [_words(panel) for panel in _ordered(entries, "panel")]
     cells = [
         Cell(
             entry.row,
-            entry.panel,
+            _words(entry.panel),
             points(entry.gap["value"]),
             entry.tone,
             shade=sum(entry.size >= least for least in _SHADES),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from calibrant.report.charts.chart import (
     Area,
@@ -47,10 +48,15 @@ WIDE, MEDIUM, NARROW = Size(760, 430), Size(480, 400), Size(350, 380)
 def draw_plane(chart: Chart, size: Size) -> Drawing:
     """Return the chart as a drawing: the frame first, then the marks."""
     drawing, x, y = _frame(chart, size)
-    for kind in (Area, Band, Rule, Line, Label, Dot):
+    for kind in (Area, Band, Rule, Line, Label):
         own = [mark for mark in chart.marks if isinstance(mark, kind)]
         for place, mark in enumerate(own):
             _draw(drawing, mark, x, y, place)
+    dots = (mark for mark in chart.marks if isinstance(mark, Dot))
+    for tone, several in groupby(dots, key=lambda dot: dot.tone):
+        with drawing.group(tone):
+            for dot in several:
+                _dot(drawing, dot, x, y)
     _names(drawing, chart, (x, y), size)
     for counts in (mark for mark in chart.marks if isinstance(mark, Counts)):
         _counts(drawing, counts, x, y.start + 8)
@@ -160,15 +166,14 @@ def _draw(drawing: Drawing, mark: Mark, x: Scale, y: Scale, place: int) -> None:
         _line(drawing, mark, x, y)
     elif isinstance(mark, Label):
         drawing.text(x(mark.x), y(mark.y), mark.words, "small", anchor=mark.anchor)
-    elif isinstance(mark, Dot):
-        _dot(drawing, mark, x, y)
 
 
 def _band(drawing: Drawing, mark: Band, x: Scale, y: Scale) -> None:
     if len(mark.places) < 2:
         return
-    upper = [(x(place), y(high)) for place, _, high in mark.places]
-    lower = [(x(place), y(low)) for place, low, _ in reversed(mark.places)]
+    # Whole pixels: hundreds of bands may be on one page.
+    upper = [(round(x(place)), round(y(high))) for place, _, high in mark.places]
+    lower = [(round(x(place)), round(y(low))) for place, low, _ in reversed(mark.places)]
     with drawing.group(mark.tone or "plain"):
         drawing.polygon([*upper, *lower], "area" if mark.tone else "band")
 
@@ -199,7 +204,7 @@ def _line(drawing: Drawing, mark: Line, x: Scale, y: Scale) -> None:
 
 def _dot(drawing: Drawing, mark: Dot, x: Scale, y: Scale) -> None:
     px, py = x(mark.x), y(mark.y)
-    with drawing.group(mark.tone, mark.tip or mark.label, key=mark.key):
+    with drawing.group("", mark.tip or mark.label, key=mark.key):
         if mark.low is not None and mark.high is not None:
             faint = " pale-stick" if mark.size < 0.1 else ""
             drawing.line(px, y(mark.low), px, y(mark.high), f"stick{faint}")
@@ -273,11 +278,11 @@ def _counts(drawing: Drawing, mark: Counts, x: Scale, top: float) -> None:
     if not any(mark.counts):
         return
     most, foot = max(mark.counts), top + _STRIP - 8
-    step = (x.high - x.low) / len(mark.counts)
-    with drawing.group("first"):
-        for place, count in enumerate(mark.counts):
-            if count:
-                start, end = (x(x.low + step * edge) for edge in (place, place + 1))
-                height = (foot - top) * count / most
-                with drawing.group("bin", f"{count:,} rows"):
-                    drawing.rect(start + 0.5, foot - height, end - start - 1, height, "fill")
+    step = (x.end - x.start) / len(mark.counts)
+    bars = [
+        (x.start + step * place + 0.5, step - 1, (foot - top) * count / most)
+        for place, count in enumerate(mark.counts)
+        if count
+    ]
+    with drawing.group("first", f"{sum(mark.counts):,} rows"):
+        drawing.columns(bars, foot, "fill")

@@ -98,7 +98,7 @@ def _series(bins: Sequence[Mapping[str, Any]], tone: str, name: str = "") -> Ite
         size = bin_["n"] / most
         yield Dot(
             bin_["confidence"], bin_["rate"], *ends, tone, size=size, tip=_words(bin_, name),
-            key=f"bin:{bin_['lower']:g}:{bin_['upper']:g}" if "lower" in bin_ else "",
+            key=f"bin:{bin_['lower']:.4g}:{bin_['upper']:.4g}" if "lower" in bin_ else "",
         )  # fmt: skip
 
 

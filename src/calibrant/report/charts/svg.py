@@ -49,7 +49,15 @@ class Drawing:
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """Add a line."""
-        self._marks.append(f'<path d="M{_n(x1)} {_n(y1)}L{_n(x2)} {_n(y2)}" class="{kind}"/>')
+        end = f"V{_n(y2)}" if x1 == x2 else f"H{_n(x2)}" if y1 == y2 else f"L{_n(x2)} {_n(y2)}"
+        self._marks.append(f'<path d="M{_n(x1)} {_n(y1)}{end}" class="{kind}"/>')
+
+    def columns(self, places: Sequence[tuple[float, float, float]], foot: float, kind: str) -> None:
+        """Add bars that stand on one line, as one mark: left, width, height of each."""
+        parts = [
+            f"M{_n(x)} {_n(foot)}v-{_n(high)}h{_n(wide)}v{_n(high)}z" for x, wide, high in places
+        ]
+        self._marks.append(f'<path d="{"".join(parts)}" class="{kind}"/>')
 
     def circle(self, x: float, y: float, radius: float, kind: str) -> None:
         """Add a dot."""
@@ -90,7 +98,8 @@ class Drawing:
         """Group marks, with words to show on hover; `key` names what a click opens."""
         data = f' data-key="{_safe(key)}"' if key else ""
         words = f"<title>{_safe(title)}</title>" if title else ""
-        self._marks.append(f'<g class="{kind}"{data}>{words}')
+        look = f' class="{kind}"' if kind else ""
+        self._marks.append(f"<g{look}{data}>{words}")
         yield
         self._marks.append("</g>")
 

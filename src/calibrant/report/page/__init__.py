@@ -82,7 +82,7 @@ def render_html(
         live=live,
         css=Markup(page_asset("page.css") + page_asset("picture.css")),
         script=Markup(script),
-        diagrams=diagrams(shown),
+        diagrams=diagrams(shown, [entry["key"] for entry in entries]),
         frames=frames() if entries or saved else {},
         entries=entries,
         entries_json=safe_json(entries),

@@ -70,9 +70,13 @@ def _estimate(value: Mapping[str, Any]) -> list[Any]:
     return [_short(value[name]) for name in ("value", "low", "high")]
 
 
-def diagrams(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the marks of every audited confidence's reliability diagram, for one frame."""
-    found: dict[str, dict[str, Any]] = {}
+def diagrams(documents: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Markup:
+    """Return the marks of each key's reliability diagram, a line each, for one frame.
+
+    They are text that the page turns into marks when they come near the screen: hundreds of
+    diagrams would take long to read otherwise.
+    """
+    found: dict[str, str] = {}
     for document in documents:
         if kind_of(document) != "audit":
             continue
@@ -80,9 +84,9 @@ def diagrams(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         for entry in told(document)["results"]:
             key, block = entry_key(entry), entry.get("reliability")
             if block and block["bins"] and key not in found:
-                marks = marks_alone(diagram_marks(block, entry_tone(entry, about)), MEDIUM)
-                found[key] = {"key": key, "marks": Markup(marks)}
-    return list(found.values())
+                chart = diagram_marks(block, entry_tone(entry, about))
+                found[key] = marks_alone(chart, MEDIUM)
+    return Markup("\n".join(found.get(key, "") for key in keys))
 
 
 def frames() -> dict[str, Markup]:
@@ -105,8 +109,9 @@ def _cuts(entry: Mapping[str, Any]) -> list[list[Any]]:
     counts = entry.get("thresholds") or {}
     columns = [counts.get(name) or () for name in _CUT]
     return [
-        [threshold, n, wrong, _short(low), _short(high)]
-        for threshold, n, wrong, low, high in zip(*columns, strict=True)
+        # A digit more than a reader is shown: hundreds of lists may be on one page.
+        [float(f"{threshold:.6g}"), n, wrong, *(e if e is None else round(e, 3) for e in ends)]
+        for threshold, n, wrong, *ends in zip(*columns, strict=True)
     ]
 
 
