@@ -9,7 +9,7 @@ from calibrant.core.document import plain
 from calibrant.report import render_text
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Number
-from calibrant.report.terminal import document_blocks
+from calibrant.report.tables import document_blocks
 from calibrant.report.terminal._fit import _wrapped, fitted
 from documents import KINDS, document_of
 

@@ -7,7 +7,7 @@ import pytest
 from calibrant.core.document import plain
 from calibrant.report.blocks import Table
 from calibrant.report.glossary import explain, glossary
-from calibrant.report.terminal import document_blocks
+from calibrant.report.tables import document_blocks
 from documents import KINDS, document_of
 
 # Counts of things.

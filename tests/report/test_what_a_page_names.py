@@ -12,7 +12,7 @@ from calibrant.report.blocks import Table
 from calibrant.report.charts import answer_of
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
 from calibrant.report.charts.draw import draw
-from calibrant.report.terminal import document_blocks
+from calibrant.report.tables import document_blocks
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from calibrant.report.cells import written
 from calibrant.report.charts.draw import draw
 from calibrant.report.charts.svg import standalone
 from calibrant.report.page.screen import first_screen
-from calibrant.report.terminal import document_blocks
+from calibrant.report.tables import document_blocks
 from calibrant.report.terminal.compact import short_table
 
 _ROWS = 12

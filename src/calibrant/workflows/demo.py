@@ -16,7 +16,7 @@ from calibrant.core.verb import OUTPUT, Option, Supplied, verb
 from calibrant.inputs.provenance import document_head
 from calibrant.records import Study
 from calibrant.report.answers import claims_of, headline
-from calibrant.report.findings import findings
+from calibrant.report.page.screen import findings
 from calibrant.report.typed import DemoResult
 from calibrant.verbs._options import Seed
 from calibrant.verbs.models import fetch_model

@@ -17,9 +17,8 @@ from calibrant.report.cells import Cell, Name, Number, Text
 from calibrant.report.charts import Chart, answer_of, charts_note, further_of
 from calibrant.report.charts.draw import draw
 from calibrant.report.glossary import explain, term_of
-from calibrant.report.page.opening import said_first
+from calibrant.report.tables import document_blocks, said_first
 from calibrant.report.tables.audit import OF_ENTRIES
-from calibrant.report.terminal import document_blocks
 
 _TITLES = {
     "audit": "How sure can we be?",

@@ -1,1 +1,74 @@
-"""Tables and sentences of every kind of document: a module per kind gives neutral blocks."""
+"""Tables and sentences of every kind of document, as neutral blocks that all writers take."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from calibrant.claims import Claim
+from calibrant.core.document import kind_of
+from calibrant.core.errors import SchemaError
+from calibrant.core.registry import did_you_mean
+from calibrant.report.answers import claims_of
+from calibrant.report.blocks import Paragraph, Table
+
+# Where the blocks of a kind are made: module and function, loaded when they are asked for.
+KINDS = {
+    "analysis": "lists.analysis_blocks",
+    "audit": "audit.blocks",
+    "bench": "bench.blocks",
+    "bench_check": "bench.check_blocks",
+    "cascade": "cascade.blocks",
+    "compare": "compare.blocks",
+    "decide": "decide.blocks",
+    "demo": "lists.demo_blocks",
+    "grade": "meanings.grade_blocks",
+    "groups": "groups.blocks",
+    "import_logs": "import_logs.blocks",
+    "init": "lists.init_blocks",
+    "label": "label.blocks",
+    "leaderboard": "leaderboard.blocks",
+    "mend": "mend.blocks",
+    "methods": "methods.blocks",
+    "models": "lists.models_blocks",
+    "monitor": "monitor.blocks",
+    "multi_answer": "multi_answer.blocks",
+    "plan": "plan.blocks",
+    "report": "lists.report_blocks",
+    "run": "run.blocks",
+    "semantics": "meanings.blocks",
+    "serve": "lists.serve_blocks",
+    "study": "study.blocks",
+}
+_SENTENCES = 3
+
+
+def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the neutral blocks of a document; a kind that has none is refused by name."""
+    kind = kind_of(document)
+    if kind not in KINDS:
+        raise SchemaError(
+            f"there is no report of documents calibrant.{kind}/1",
+            hint=did_you_mean(kind, sorted(KINDS)),
+        )
+    module, _, name = KINDS[kind].partition(".")
+    build = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    blocks: list[Paragraph | Table] = build(document)
+    return blocks
+
+
+def said_first(document: Mapping[str, Any]) -> list[Claim]:
+    """Return the claims of a document, or the sentences of one that makes none.
+
+    A plan by formula makes no claim about data; what it comes to is said by its tables.
+    """
+    kind = kind_of(document)
+    claims = claims_of(document)
+    if kind in ("audit", "compare") or (claims and kind != "plan"):
+        return claims
+    strong = [b.text for b in document_blocks(document) if isinstance(b, Paragraph) and b.strong]
+    most = 1 if claims else _SENTENCES
+    # A sentence that decides nothing.
+    form: dict[str, Any] = {"id": f"{kind}.opening", "subject": {}, "outcome": ""}
+    return [*(Claim(**form, text=text) for text in strong[:most] if text), *claims]

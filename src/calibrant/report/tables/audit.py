@@ -11,9 +11,8 @@ from calibrant.metrics.registry import METRICS, audited
 from calibrant.report.answers import claims_of, headline, told
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
-from calibrant.report.left_out import rows_left_out
-from calibrant.report.multiplicity import correction_sentence
 from calibrant.report.tables._semantic import semantic_tables
+from calibrant.report.tables.remarks import correction_sentence, rows_left_out
 from calibrant.report.titles import named_table
 
 NAMED_METRICS = "named metrics"

@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Number, percent_cell, points_cell, share_cell
-from calibrant.report.left_out import rows_left_out
+from calibrant.report.tables.remarks import rows_left_out
 
 _NOTE = (
     "Expected gain: asks the next model while the right answers that it should add are worth their "

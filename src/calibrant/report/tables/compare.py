@@ -17,8 +17,7 @@ from calibrant.report.cells import (
     said_cell,
     share_cell,
 )
-from calibrant.report.left_out import rows_left_out
-from calibrant.report.multiplicity import pairs_rule
+from calibrant.report.tables.remarks import pairs_rule, rows_left_out
 from calibrant.report.titles import named_table
 
 _VIEWS = ("raw", "da", "ia", "ca")

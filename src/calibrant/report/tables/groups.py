@@ -14,7 +14,7 @@ from calibrant.report.cells import (
     said_cell,
     share_cell,
 )
-from calibrant.report.left_out import rows_left_out
+from calibrant.report.tables.remarks import rows_left_out
 
 _ROWS = 15
 _LOSSES = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Number, points_cell, share_cell
-from calibrant.report.left_out import rows_left_out
+from calibrant.report.tables.remarks import rows_left_out
 
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:

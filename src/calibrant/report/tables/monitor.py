@@ -7,7 +7,7 @@ from typing import Any
 
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import number_cell, percent_cell, points_cell, said_cell
-from calibrant.report.left_out import rows_left_out
+from calibrant.report.tables.remarks import rows_left_out
 
 _LAST = 12
 _MONTH = 30

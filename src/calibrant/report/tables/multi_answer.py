@@ -11,8 +11,7 @@ from calibrant.claims import Claim
 from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, estimate_cell, number_cell, share_cell
-from calibrant.report.left_out import rows_left_out
-from calibrant.report.multiplicity import UNCORRECTED
+from calibrant.report.tables.remarks import UNCORRECTED, rows_left_out
 
 _ALPHA = 0.05
 _SAID = 5

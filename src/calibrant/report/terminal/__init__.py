@@ -1,29 +1,22 @@
-"""Terminal and Markdown tables: a module per kind of document gives neutral blocks."""
+"""A document in a terminal, as text and as Markdown."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 
 from calibrant.core.document import kind_of
-from calibrant.core.errors import SchemaError
-from calibrant.core.registry import did_you_mean
-from calibrant.report import tables
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import written
+from calibrant.report.tables import document_blocks
 from calibrant.report.terminal._fit import fitted, safe_text
 from calibrant.report.terminal.compact import LISTS, MORE, compact_lines
 
 __all__ = [
-    "document_blocks",
-    "kinds",
     "print_block",
     "render_markdown",
     "render_text",
@@ -31,31 +24,8 @@ __all__ = [
 ]
 
 
-def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
-    """Return the neutral blocks of a document; a kind that has none is refused by name."""
-    kind = kind_of(document)
-    known = kinds()
-    if kind not in known:
-        raise SchemaError(
-            f"there is no report of documents calibrant.{kind}/1",
-            hint=did_you_mean(kind, sorted(known)),
-        )
-    blocks: list[Paragraph | Table] = importlib.import_module(known[kind]).blocks(document)
-    return blocks
-
-
 LEAST_WIDTH = 20
 """A terminal may say that it has no columns at all (COLUMNS=0); nothing is laid out in fewer."""
-
-
-@lru_cache(maxsize=1)
-def kinds() -> dict[str, str]:
-    """Return the kinds of documents that have tables, with the module of each."""
-    return {
-        entry.name: f"{tables.__name__}.{entry.name}"
-        for entry in pkgutil.iter_modules(tables.__path__)
-        if not entry.name.startswith("_")
-    }
 
 
 def terminal_blocks(

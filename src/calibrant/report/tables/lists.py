@@ -1,0 +1,153 @@
+"""What commands say that have no numbers to show: analyses, demos, files, models, servers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from calibrant.core.hints import Hint
+from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.cells import number_cell, said_cell
+from calibrant.report.charts.draw import FORMATS
+
+_QUESTIONS = {
+    "audit": "is the confidence calibrated",
+    "audit_by_group": "is it calibrated in every group of questions",
+    "compare": "is one model better calibrated, or only more accurate",
+    "multi_answer": "does the confidence hold where several answers are right",
+    "groups": "for whom is the confidence wrong",
+    "cascade": "when to ask another model",
+    "plan": "what can this many labels show",
+    "methods": "which confidences the answers allow",
+}
+
+
+def part_name(part: str) -> str:
+    """Return a part with its question.
+
+    Examples
+    --------
+    >>> part_name("groups")
+    'groups (for whom is the confidence wrong?)'
+    """
+    question = _QUESTIONS.get(part)
+    return part if question is None else f"{part} ({question}?)"
+
+
+def reason_text(entry: Mapping[str, str]) -> str:
+    r"""Return why a part was left out, with what to do about it, on one line.
+
+    Examples
+    --------
+    >>> reason_text({"part": "groups", "reason": "too few rows\n  -> label more"})
+    'too few rows; to have it: label more'
+    """
+    rule, mark, hint = entry["reason"].partition("->")
+    words = " ".join(rule.split())
+    return f"{words}; to have it: {' '.join(hint.split())}" if mark else words
+
+
+def analysis_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the parts that were done and the reasons for those that were not."""
+    parts: list[Paragraph | Table] = [Paragraph(f"Done: {', '.join(document['done'])}.")]
+    if document["left_out"]:
+        rows = tuple(
+            (part_name(entry["part"]), reason_text(entry)) for entry in document["left_out"]
+        )
+        parts.append(Table(("part", "why it was left out"), rows, title="Left out", labels=2))
+    return parts
+
+
+def demo_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return where the report is and what to try next."""
+    parts: list[Paragraph | Table] = [
+        Paragraph(text, strong=True) for text in document.get("findings") or []
+    ]
+    pages = document.get("parts") or {"recorded": document}
+    for name, part in pages.items():
+        what = "recorded answers" if name == "recorded" else "answers of the model on this machine"
+        parts.append(Paragraph(f"Page of {what}: {part['report']} ({part['seconds']:.0f} s)"))
+    if document["counts"]:
+        parts.append(Paragraph(_asked(document)))
+    parts.append(Paragraph(f"It holds: {', '.join(document['done'])}."))
+    for entry in document["left_out"]:
+        parts.append(Paragraph(f"Left out: {part_name(entry['part'])}: {reason_text(entry)}."))
+    parts.append(Paragraph("Try next:"))
+    parts.extend(Paragraph(f"  {command}") for command in document["next"])
+    return parts
+
+
+def _asked(document: Mapping[str, Any]) -> str:
+    new = sum(entry["draws_new"] for entry in document["counts"])
+    held = sum(entry["draws_cached"] for entry in document["counts"])
+    return f"{new:,} draws were asked for; {held:,} came from the ledger, asked once already."
+
+
+def init_blocks(document: Mapping[str, Any]) -> list[Paragraph]:
+    """Return the files and the next step."""
+    return [
+        *(Paragraph(f"Written: {name}") for name in document["files"]),
+        *(Paragraph(f"Next: {command}", strong=True) for command in document["next"]),
+    ]
+
+
+def models_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the table of models."""
+    rows = tuple(
+        (
+            entry["name"],
+            "yes" if entry["fetched"] else "no",
+            said_cell(entry["bytes"], f"{entry['bytes'] / 1e6:.0f} MB"),
+            entry["licence"],
+            entry["about"],
+        )
+        for entry in document["results"]
+    )
+    columns = ("model", "fetched", "size", "licence", "about")
+    note = f"Kept in {document['folder']}; any other GGUF file can be named by its path."
+    missing = [entry["name"] for entry in document["results"] if not entry["fetched"]]
+    return [
+        Table(columns, rows, title="Embedded models", note=note, labels=len(columns)),
+        *(Paragraph(f"To fetch the weights: calibrant models fetch {name}") for name in missing),
+    ]
+
+
+_PLACES = Hint("A page, Markdown or figures: {html}, {markdown} or {figures}.").shell()
+
+
+def report_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return the paths that were written, or the tables of every document."""
+    if document.get("viewed"):
+        return [Paragraph(f"viewed: {document['viewed']}")]
+    if not document["written"]:
+        return [*_tables(document), Paragraph(_PLACES)]
+    pages = [path for path in document["written"] if Path(path).suffix[1:] not in FORMATS]
+    folders = Counter(str(Path(path).parent) for path in document["written"] if path not in pages)
+    return [
+        *(Paragraph(f"written: {path}") for path in pages),
+        *(
+            Paragraph(f"written: {folder}: {count} files ({', '.join(FORMATS)})")
+            for folder, count in folders.items()
+        ),
+    ]
+
+
+def _tables(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    # Loaded here: the package finds this module by name.
+    from calibrant.report.tables import document_blocks
+
+    return [block for part in document.get("documents", ()) for block in document_blocks(part)]
+
+
+def serve_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Return questions, cost, and who answered."""
+    parts: list[Paragraph | Table] = []
+    for totals in document["results"]:
+        count, cost = totals["questions"], totals["cost"]
+        parts.append(Paragraph(f"Served {count:,} questions for {cost:.4g} in all.", strong=True))
+        rows = tuple((name, number_cell(n)) for name, n in totals["answered_by"].items())
+        if rows:
+            parts.append(Table(("answered by", "questions"), rows))
+    return parts
