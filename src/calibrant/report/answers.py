@@ -71,10 +71,9 @@ def claim_tone(claim: Claim) -> str:
     >>> claim_tone(Claim("audit.over_confident", {}, "undecided", ""))
     'undecided'
     """
-    name = claim.id.rpartition(".")[2].removeprefix("all_").removeprefix("meanings_")
-    if claim.outcome == "shown" and name in SYMBOLS:
-        return name
-    return claim.outcome
+    # `models_over_confident` is about several: the verdict stands at the end of a name.
+    verdict = next((tone for tone in SYMBOLS if claim.id.endswith(tone)), None)
+    return verdict if claim.outcome == "shown" and verdict is not None else claim.outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,35 +101,6 @@ def warnings_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what a reader has to know about the data before any number."""
     found: list[Mapping[str, Any]] = list((document.get("data") or {}).get("warnings") or ())
     return found
-
-
-def told(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an audit without the models that a warning says are left out: never or always right.
-
-    Where nothing else is left they stay, since a page of nothing explains nothing.
-
-    Examples
-    --------
-    >>> warning = {"id": "data.never_right", "subject": {"models": ["b"]}, "text": "b is left out."}
-    >>> results = [{"model": "a"}, {"model": "b"}]
-    >>> audited = {"schema": "calibrant.audit/1", "results": results}
-    >>> told({**audited, "data": {"warnings": [warning]}})["results"]
-    [{'model': 'a'}]
-    """
-    out = _left_out(document)
-    if not out or kind_of(document) != "audit":
-        return document
-    kept = [entry for entry in document["results"] if entry["model"] not in out]
-    return {**document, "results": kept} if kept else document
-
-
-def _left_out(document: Mapping[str, Any]) -> set[str]:
-    return {
-        str(model)
-        for warning in warnings_of(document)
-        if warning["id"] in ("data.never_right", "data.always_right")
-        for model in (warning.get("subject") or {}).get("models") or ()
-    }
 
 
 def headline(claims: Sequence[Claim], most: int) -> list[str]:
@@ -272,7 +242,7 @@ def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims"
 
 def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the entries of whole models; where there are none, all entries."""
-    results: list[Mapping[str, Any]] = list(told(document)["results"])
+    results: list[Mapping[str, Any]] = list(document["results"])
     return [entry for entry in results if not entry.get("group")] or results
 
 

@@ -26,6 +26,7 @@ _OF_TABLES: dict[str, Term] = {
         "sum(confidence) / n",
         "metrics",
     ),
+    "means": Term("Probability behind a stated confidence, learned from labels.", page="decide"),
     "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
     "verdict": Term(
         "What the tests show after the correction for their number: over or under confident, "

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
-from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, told
+from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
 from calibrant.report.charts.chart import (
     Axis,
     Cell,
@@ -84,7 +84,7 @@ def answer(document: Mapping[str, Any]) -> Chart | None:
 
 def further(document: Mapping[str, Any]) -> list[Chart]:
     """Return charts of meanings, and of what the labels can show."""
-    results = told(document)["results"]
+    results = document["results"]
     several = len({entry["method"] for entry in results}) > 1
     floors = [
         (
@@ -101,7 +101,7 @@ def further(document: Mapping[str, Any]) -> list[Chart]:
 
 def diagrams(document: Mapping[str, Any]) -> list[Chart]:
     """Return a reliability diagram of each confidence: the first few."""
-    results = told(document)["results"]
+    results = document["results"]
     claims = claims_by_entry(claims_of(document))
     several = len({entry["method"] for entry in results}) > 1
     blocks = [entry for entry in results if entry.get("reliability")][:_DIAGRAMS]
@@ -125,7 +125,7 @@ def _place(entry: Mapping[str, Any], *, several: bool) -> str:
 
 def _shown(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return groups where there are any, or else whole models; never-right models are said."""
-    results: Sequence[Mapping[str, Any]] = told(document)["results"]
+    results: Sequence[Mapping[str, Any]] = document["results"]
     grouped = [entry for entry in results if entry.get("group")]
     return [entry for entry in grouped or results if entry["probability"]]
 

@@ -17,7 +17,6 @@ from calibrant.report.answers import (
     claims_of,
     entry_key,
     entry_tone,
-    told,
 )
 from calibrant.report.charts.chart import Axis, Chart, Dot, Line
 from calibrant.report.charts.plane import MEDIUM, draw_plane, marks_alone
@@ -35,7 +34,7 @@ def confidences(documents: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if kind_of(document) != "audit":
             continue
         about, level = claims_by_entry(claims_of(document)), document.get("level", _LEVEL)
-        for entry in told(document)["results"]:
+        for entry in document["results"]:
             key = entry_key(entry)
             found.setdefault(key, _confidence(entry, key, about, level))
     return list(found.values())
@@ -81,7 +80,7 @@ def diagrams(documents: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> Mar
         if kind_of(document) != "audit":
             continue
         about = claims_by_entry(claims_of(document))
-        for entry in told(document)["results"]:
+        for entry in document["results"]:
             key, block = entry_key(entry), entry.get("reliability")
             if block and block["bins"] and key not in found:
                 chart = diagram_marks(block, entry_tone(entry, about))

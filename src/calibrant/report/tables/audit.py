@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.core.hints import Hint
 from calibrant.metrics.metric import Metric
 from calibrant.metrics.registry import METRICS, audited
-from calibrant.report.answers import claims_of, headline, told
+from calibrant.report.answers import claims_of, headline
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
 from calibrant.report.tables._semantic import semantic_tables
@@ -33,7 +33,7 @@ _WORDS = {
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what a person reads first: verdict, then numbers, then what the labels can show."""
-    document = _short_names(told(document))
+    document = _short_names(document)
     results: Sequence[Mapping[str, Any]] = document["results"]
     parts: list[Paragraph | Table] = []
     parts += _verdicts(document)

@@ -14,7 +14,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.method_words import method_legend
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.registry import METRICS
-from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone, told
+from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Cell, Name, Number
 from calibrant.report.names import cut_cells, short_names, told_apart
@@ -106,7 +106,7 @@ def _gap_cell(entry: Mapping[str, Any]) -> Number:
 
 
 def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, Any]]:
-    results: Sequence[Mapping[str, Any]] = told(document)["results"]
+    results: Sequence[Mapping[str, Any]] = document["results"]
     entries = [e for e in results if e.get("group")] or list(results)
     if sort is None:
         return sorted(
