@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from calibrant.semantics.text.words import word_list
+
 _MOST_READ = 6000
 _DENIAL = (
     r"not|never|neither|nor|without|except|excluding|unlike|cannot|nobody|rather\sthan"
@@ -18,6 +20,14 @@ _DENIAL = (
 )
 _TURN = r"but|however|although|though|yet|actually|instead|whereas|contrary"
 _SIGN = re.compile(rf"\b(?:{_DENIAL}|no|or|{_TURN}|wrong|incorrect|false|mistaken)\b|\?", re.I)
+# Normalised words without which no stance needs to be read; 't' is what is left of "isn't".
+SIGNS = frozenset(
+    word_list(
+        "not never neither nor without except excluding unlike cannot nobody rather instead other "
+        "anything t no or but however although though yet actually whereas contrary wrong "
+        "incorrect false mistaken"
+    )
+)
 _CLAUSE = re.compile(
     rf"[.;:!?\n)]+\s|,\s(?:and|which|who)\s|[,\s](?:{_TURN.replace('|instead', '')})\s|\s[-–—]\s",
     re.I,
@@ -40,17 +50,6 @@ _OR = re.compile(r"^[\"')]?,?\s(?:[\w'-]+,?\s){0,3}or\s|^[\"')]?\s?/\s?\w", re.I
 _OR_BEFORE = re.compile(r"\bor\s(?:[\w'-]+\s){0,2}[\"'(]?$|\beither\b[^.;]{0,40}$", re.I)
 
 
-def signs_of_doubt(text: str) -> bool:
-    """Return whether a text has any word that could take back what it names.
-
-    Examples
-    --------
-    >>> signs_of_doubt("It is Paris."), signs_of_doubt("It is not Paris.")
-    (False, True)
-    """
-    return _SIGN.search(text, 0, _MOST_READ) is not None
-
-
 def stance(text: str, aliases: Iterable[str], question: str | None = None) -> str | None:
     """Return how an answer stands to the references that it names.
 
@@ -66,7 +65,7 @@ def stance(text: str, aliases: Iterable[str], question: str | None = None) -> st
     >>> stance("It is Paris, on the Seine.", ["Paris"]) is None
     True
     """
-    if not signs_of_doubt(text) or (question and re.search(rf"\b(?:{_DENIAL}|no)\b", question)):
+    if question and re.search(rf"\b(?:{_DENIAL}|no)\b", question):
         return None
     text = text[:_MOST_READ]
     found = [_one(text, match) for alias in aliases for match in _mentions(alias).finditer(text)]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from calibrant.core import InputError
 from calibrant.semantics.extract import extract_letter
-from calibrant.semantics.grading.commitment import stance
+from calibrant.semantics.grading.commitment import SIGNS, stance
 from calibrant.semantics.grading.doubt import (
     OPEN,
     RULES,
@@ -256,7 +256,8 @@ class Grader:
             features = evidence(answer, reference, asked, aliases=len(aliases))
             if features is not None:
                 best = max(best, phrase_probability(features))
-        meant = stance(text, aliases, question) if best >= 0.5 else None
+        signs = best >= 0.5 and not SIGNS.isdisjoint(answer.words)
+        meant = stance(text, aliases, question) if signs else None
         if meant == "denied":
             return _ruled(False, "denied")
         told = self.reader(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from calibrant.semantics.same.marks import SMALL_WORDS
 from calibrant.semantics.same.mathematics import looks_like_formula
@@ -11,7 +11,7 @@ from calibrant.semantics.text.dates import Date, parse_date
 from calibrant.semantics.text.encoding import squeeze, strip_accents, unify_unicode
 from calibrant.semantics.text.normalise import Normaliser, is_formula, strip_lead_in
 from calibrant.semantics.text.words import singular, word_list
-from calibrant.semantics.typed import UNWORDED, Types, read_types
+from calibrant.semantics.typed import LONGEST, UNWORDED, Types, read_types
 from calibrant.semantics.typed.quantities import Quantity
 from calibrant.semantics.typed.spelling import one_spelling, spelling_key
 
@@ -115,7 +115,11 @@ class Form:
     formula: bool
     listing: bool
     acronym: str
-    blocks: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Keys of which two forms share at least one wherever a rule could join them."""
+        return _blocks(self)
 
     @property
     def identity(self) -> str:
@@ -180,10 +184,12 @@ class FormReader:
         told = strip_lead_in(text) if "lead-ins" in self.normaliser.steps else text
         equation = _EQUATION.match(told) if short else None
         variable, told = (equation[1], equation[2]) if equation else ("", told)
-        plain = strip_accents(unify_unicode(told.translate(_POWERS)))
-        types = read_types(plain.strip().rstrip("!"))
+        types: Types = {}
+        if len(told) <= LONGEST:
+            plain = strip_accents(unify_unicode(told.translate(_POWERS)))
+            types = read_types(plain.strip().rstrip("!"))
         acronym = compact.replace(".", "").lower() if _ACRONYM.match(compact) else ""
-        form = Form(
+        return Form(
             raw=given,
             key=key,
             words=words,
@@ -200,8 +206,6 @@ class FormReader:
             listing=bool(_LIST.search(_SUFFIX_COMMA.sub("", text))),
             acronym=acronym,
         )
-        object.__setattr__(form, "blocks", _blocks(form))
-        return form
 
 
 def _is_named(text: str) -> bool:

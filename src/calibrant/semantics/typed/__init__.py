@@ -49,8 +49,16 @@ __all__ = [
     "read_types",
 ]
 Types = dict[str, Any]
-_LONGEST = 400
+LONGEST = 400
 _DIGIT = re.compile(r"\d")
+# Each type is tried only on texts that hold a sign of it.
+_NUMBER = re.compile(
+    r"\d|one|two|three|four|five|six|seven|eight|nin|ten|elev|twel|twent|thirt|fift|hundred"
+    r"|thousand|illion|dozen|score|gross|hal[fv]|quarter|third",
+    re.IGNORECASE,
+)
+_NUMERAL = re.compile(r"\d|\b[IVXLC]{1,6}\b|\bWW|th\b|(?:first|second|third)\b", re.IGNORECASE)
+_ERA = re.compile(r"\b(?:bc|bce|ad|ce|b\.c|a\.d|c\.e|century|before)\b", re.IGNORECASE)
 _SYMBOL = re.compile(r"[\[({<>≤≥=^*/+\\;`.]|\d[a-z(]|[a-z]-[a-z]\b|\d-")
 
 
@@ -69,11 +77,11 @@ _TYPES: dict[str, _Type] = {
     "complexity": _Type(read_complexity, lambda text: "(" in text, compare_complexities),
     "interval": _Type(read_interval, _DIGIT.search, compare_intervals, asks=True),
     "listing": _Type(read_listing, lambda text: text[:1] in "[({ ", compare_listings),
-    "era": _Type(read_era, bool, compare_eras),
-    "quantity": _Type(read_quantity, bool, compare_quantities, asks=True),
+    "era": _Type(read_era, _ERA.search, compare_eras),
+    "quantity": _Type(read_quantity, _NUMBER.search, compare_quantities, asks=True),
     "code": _Type(read_code, _SYMBOL.search, compare_code),
     "formula": _Type(read_formula, _SYMBOL.search, compare_formulas),
-    "numeral": _Type(read_numeral, lambda text: " " in text, compare_numerals),
+    "numeral": _Type(read_numeral, _NUMERAL.search, compare_numerals),
     "sentence": _Type(read_sentence, bool, compare_sentences),
     "things": _Type(read_things, re.compile(r"[,;&\n]| and ").search, compare_things, asks=True),
 }
@@ -89,7 +97,7 @@ def read_types(text: str) -> Types:
     >>> list(read_types("[0, 1)")), list(read_types("44 BC")), list(read_types("Paris"))
     (['interval', 'listing'], ['era'], [])
     """
-    if len(text) > _LONGEST:
+    if len(text) > LONGEST:
         return {}
     found = {}
     for name, each in _TYPES.items():

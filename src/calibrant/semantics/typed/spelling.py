@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from calibrant.semantics.text.names import TITLES, spelling_variant
 from calibrant.semantics.text.places import is_country
@@ -39,6 +40,7 @@ _SMALL = frozenset(word_list("the of de la el von van a an"))
 _YOUNGER = frozenset(word_list("jr sr junior senior"))
 
 
+@lru_cache(maxsize=50_000)
 def spelling_key(word: str) -> str:
     """Return a word as it sounds, so that transliterations of one name agree.
 
@@ -52,6 +54,7 @@ def spelling_key(word: str) -> str:
     return _DOUBLED.sub(r"\1", word)
 
 
+@lru_cache(maxsize=50_000)
 def one_spelling(word: str) -> str:
     """Return a common word in its American spelling.
 
