@@ -32,6 +32,7 @@ class AuditEntry(Part, frozen=True, kw_only=True):
     reliability: ReliabilityCurve | None = None
     thresholds: Thresholds | None = None
     verdict: dict[str, Any] | None = None
+    grading: dict[str, Any] | None = None
     notes: list[str] = msgspec.field(default_factory=list)
 
 

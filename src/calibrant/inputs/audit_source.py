@@ -73,6 +73,8 @@ class AuditSource:
         Draws with their meanings, and the questions' texts, where there are any.
     parallel
         Whether blocks may be worked on side by side.
+    grading
+        By model and method, how sure the grades are that the program made itself.
     """
 
     head: Mapping[str, Any]
@@ -85,3 +87,4 @@ class AuditSource:
     draws: Any = None
     texts: Any = None
     parallel: bool = False
+    grading: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)

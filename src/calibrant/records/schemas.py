@@ -64,7 +64,7 @@ SEMANTICS = TableSchema(
     "semantics",
     1,
     {"question_id": _TEXT, "model": _TEXT, "draw": _WHOLE, "class_id": _WHOLE},
-    {"purpose": _TEXT, "correct": _FLAG, "reason": _TEXT, "grader": _TEXT},
+    {"purpose": _TEXT, "correct": _FLAG, "reason": _TEXT, "grader": _TEXT, "chance": _REAL},
 )
 SCORES = TableSchema(
     "scores",

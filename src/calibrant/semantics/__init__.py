@@ -31,6 +31,8 @@ class_id               i64 or null: the meaning. Shared by all purposes of one q
 correct                bool or null (null: not attempted or not gradable, see reason)
 reason                 attempted, refusal, empty, unparsed, vote, probe, no reference
 grader                 which rule or grader decided (``exact``, ``number``, ...)
+chance                 f64 or null: the grader's chance that people accept the answer; null
+                       where a judge decided
 stated_classes         list[i64] or null: class of each listed answer (``verb_topk``),
                        from the same ids
 stated_correct         list[bool] or null: grade of each listed answer

@@ -244,12 +244,17 @@ def _settle(
                 "grader", [[g.grader for g in s.grades] for s in settled], dtype=pl.List(pl.String)
             ),
             pl.Series(
+                "chance",
+                [[g.probability for g in s.grades] for s in settled],
+                dtype=pl.List(pl.Float64),
+            ),
+            pl.Series(
                 "graded",
                 [[g.reason for g in s.grades] for s in settled],
                 dtype=pl.List(pl.String),
             ),
         )
-        .explode("answer", "class_id", "correct", "grader", "graded")
+        .explode("answer", "class_id", "correct", "grader", "chance", "graded")
     )
     return verdicts, settled
 
@@ -261,7 +266,7 @@ def _settle_part(groups: list[Group], options: Options) -> list[Settled]:
 def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     joined = long.join(verdicts, on=[*_KEY, "answer"], how="left", maintain_order="left")
     first = joined.filter(pl.col("place") == 0).select(
-        "row", "class_id", "correct", "grader", "graded"
+        "row", "class_id", "correct", "grader", "chance", "graded"
     )
     listed = work.filter(pl.col("role") == "list").select("row")
     lists = (
@@ -281,6 +286,7 @@ def _semantics(work: pl.DataFrame, long: pl.DataFrame, verdicts: pl.DataFrame) -
         "correct",
         pl.coalesce("graded", "reason").alias("reason"),
         pl.coalesce("grader", "reason").alias("grader"),
+        "chance",
         "stated_classes",
         "stated_correct",
     )

@@ -80,13 +80,22 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "emptied_models": list(source.emptied),
     }
     own = _claims_by_entry(claims)
-    results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in entries]
+    results = [
+        {**entry, **_grading(entry, source), "verdict": _verdict(entry, own[_place(entry)])}
+        for entry in entries
+    ]
     document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
     if source.draws is not None:
         from calibrant.verbs.semantic import pooled_block, semantic_options
 
         document["sem_ece_pooled"] = plain(pooled_block(source.draws, semantic_options(options)))
     return AuditResult.of_plain(document)
+
+
+def _grading(entry: Mapping[str, Any], source: AuditSource) -> dict[str, Any]:
+    """Return how sure the grades of a whole model are, where the program graded them."""
+    found = source.grading.get((entry["model"], entry["method"]))
+    return {} if found is None or entry.get("group") else {"grading": dict(found)}
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:

@@ -126,5 +126,7 @@ def graded_by_given(
         .then(pl.lit("given to its meaning"))
         .otherwise("grader")
         .alias("grader"),
+        # A grade that was given is not the grader's own: it has no chance.
+        pl.when(pl.col(GRADE).is_null()).then("chance").alias("chance"),
     )
     return draws.drop(GRADE, strict=False), graded.drop("_given"), notes

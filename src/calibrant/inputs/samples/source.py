@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,6 +19,7 @@ from calibrant.inputs.opened.tables import OpenTables
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
 from calibrant.inputs.samples.graded import GradedSamples, grade_samples
+from calibrant.inputs.samples.grading import grading_of, grading_warnings
 from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
 from calibrant.inputs.samples.read import SampleColumns, read_samples
 
@@ -73,21 +75,24 @@ def graded_source(
     )
     source = row_source(OpenTables(graded.scores), own)
     told = {**graded.how, "semantics": dict(graded.semantics_document)}
+    grading = grading_of(graded.draws, graded.semantics, graded.scores)
     return replace(
         source,
         head={**head, "samples": told},
-        coverage=partial(_coverage, source, graded),
+        coverage=partial(_coverage, source, graded, grading_warnings(grading)),
+        grading=grading,
         draws=graded.with_classes,
         texts=graded.texts,
     )
 
 
-def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
+def _coverage(source: AuditSource, graded: GradedSamples, grading: Sequence[str]) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
     found = source.coverage()
     own = [
         *sample_warnings(graded.how),
         *judge_limit_warning(graded.semantics_document),
         *several_right_warning(*graded.several_right),
+        *grading,
     ]
     return {**found, "warnings": [*own, *found["warnings"]]}

@@ -62,6 +62,11 @@ class Graded:
         """Number of answers."""
         return int(np.size(self.grade))
 
+    @property
+    def doubtful_share(self) -> float:
+        """Share of the grades that the grader doubts."""
+        return float(np.mean(np.asarray(self.doubtful)))
+
     @cached_property
     def c(self) -> Floats:
         """Confidences."""

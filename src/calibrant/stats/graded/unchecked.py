@@ -29,7 +29,8 @@ def unchecked_accuracy(graded: Graded, factor: float = FACTOR) -> tuple[float, f
     [0.71, 0.98]
     """
     down, up = _ends(graded, factor)
-    return float(down.mean()) - _noise(down, 0.0), float(up.mean()) + _noise(up, 0.0)
+    low, high = float(down.mean()) - _noise(down, 0.0), float(up.mean()) + _noise(up, 0.0)
+    return max(low, 0.0), min(high, 1.0)
 
 
 def unchecked_gap(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
