@@ -10,7 +10,8 @@ from typing import Any
 import calibrant
 from calibrant.core.errors import InputError
 from calibrant.records import Study, source_name
-from calibrant.records.places import database_part, is_fetched, local_path
+from calibrant.records.formats import database_part, is_fetched
+from calibrant.records.places import fetched
 
 
 def document_head(
@@ -99,7 +100,7 @@ def _files(item: Any) -> Iterable[Path]:
     item = _path_of(item)
     if not isinstance(item, str | Path):
         return []
-    path = database_part(local_path(item))[0]
+    path = fetched(str(item)) if is_fetched(item) else database_part(item)[0]
     if Study.is_study(path):
         return sorted((path / "tables").glob("*.parquet"))
     if path.is_dir():

@@ -8,7 +8,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from calibrant.core.errors import InputError
@@ -43,6 +43,21 @@ _OTHERS = {
 }
 MARKED = (_UTF8, *_UTF16, *_UTF32)
 """First bytes of a text that say how it is written."""
+DATABASE_MARK = "#"
+"""Stands between the file of a database and its table or query."""
+_PACKED_ENDINGS = (".gz", ".zst", ".bz2", ".xz")
+_WHOLE_TABLES = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".arrow",
+    ".feather",
+    ".db",
+    ".sqlite",
+)
 _PIECE = 1 << 20
 
 
@@ -218,6 +233,43 @@ def separator_of(header: str) -> str:
 def is_url(source: str) -> bool:
     """Return whether the source is a URL such as ``s3://bucket/folder``."""
     return "://" in source
+
+
+def is_fetched(source: str | Path) -> bool:
+    """Return whether a table behind an address is read whole; parquet is read in parts.
+
+    Examples
+    --------
+    >>> is_fetched("https://example.org/scores.csv.gz?raw=1"), is_fetched("s3://bucket/days")
+    (True, False)
+    """
+    if not is_url(str(source)):
+        return False
+    endings = address_name(str(source)).suffixes
+    endings = endings[:-1] if endings and endings[-1] in _PACKED_ENDINGS else endings
+    return bool(endings) and endings[-1].lower() in _WHOLE_TABLES
+
+
+def address_name(url: str) -> PurePosixPath:
+    """Return the path of an address, without what follows it."""
+    return PurePosixPath(url.partition("?")[0].partition("#")[0])
+
+
+def database_part(source: str | Path) -> tuple[Path, str]:
+    """Return the file of a database and what is asked of it, which may be nothing.
+
+    Examples
+    --------
+    >>> database_part("no-such.db#scores")[1]
+    ''
+    """
+    text = str(source)
+    place, mark, what = text.partition(DATABASE_MARK)
+    if not mark or Path(text).exists() or not Path(place).is_file():
+        return Path(source), ""
+    return (
+        (Path(place), what.strip()) if file_format(Path(place)) == "sqlite" else (Path(source), "")
+    )
 
 
 def is_study(path: str | Path) -> bool:

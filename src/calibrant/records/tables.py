@@ -13,8 +13,8 @@ from polars.exceptions import PanicException, PolarsError
 
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
-from calibrant.records.formats import file_format, require_unpackable
-from calibrant.records.places import database_part, local_path, read_database
+from calibrant.records.formats import database_part, file_format, is_fetched, require_unpackable
+from calibrant.records.places import fetched, read_database
 from calibrant.records.text_tables import scan_text_table
 from calibrant.records.texts.bad_rows import bad_row
 from calibrant.records.texts.json_tables import scan_json_lines, scan_json_list
@@ -66,7 +66,9 @@ def scan_table(
         Columns of a text table that hold names; see `scan_text_table`.
     """
     if isinstance(source, str | Path):
-        return _scan_path(local_path(source), names, groups)
+        return _scan_path(
+            fetched(str(source)) if is_fetched(source) else Path(source), names, groups
+        )
     if isinstance(source, pl.LazyFrame):
         return source
     if isinstance(source, pl.DataFrame):

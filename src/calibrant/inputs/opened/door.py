@@ -17,8 +17,7 @@ from calibrant.inputs.objects import STDIN, plain_input
 from calibrant.inputs.opened.base import Opened
 from calibrant.inputs.opened.tables import OpenArrays, OpenTables
 from calibrant.records import Scores, Study, load_scores
-from calibrant.records.formats import is_study, store_path
-from calibrant.records.places import database_part, is_fetched
+from calibrant.records.formats import database_part, is_fetched, is_study, store_path
 from calibrant.records.reading import FRACTION
 from calibrant.records.tables import collect, column_names, scan_table
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.records.formats import file_format, is_study, is_url
-from calibrant.records.places import is_fetched
+from calibrant.records.formats import file_format, is_fetched, is_study, is_url
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
