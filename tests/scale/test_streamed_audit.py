@@ -199,7 +199,8 @@ def test_a_url_is_read_through_fsspec():
     with system.open("/bucket/scores/part-0.parquet", "wb") as file:
         frame(2_000).write_parquet(file)
     found = cal.audit("memory://bucket/scores")
-    assert found["reading"] == {"way": "streamed", "rows": 2_000, "parts": 1, "cells": 61_440}
+    how = {"way": "streamed", "rows": 2_000, "parts": 1, "cells": 61_440}
+    assert found["reading"].items() >= how.items()
     content = system.cat("/bucket/scores/part-0.parquet")
     assert found["input"] == [
         {
@@ -259,7 +260,7 @@ def broken(tmp_path, **changes):
 def test_a_broken_row_is_named_with_its_file(tmp_path, change, message):
     path = broken(tmp_path, **change)
     with pytest.raises(InputError, match=f"broken.parquet, {message}"):
-        cal.audit(path, engine="local")
+        cal.audit(path, engine="local", on_invalid="error")
     dropped = cal.audit(path, engine="local", on_invalid="drop")
     (count,) = dropped["dropped"].values()
     (rows,) = dropped["dropped_rows"].values()

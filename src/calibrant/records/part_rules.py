@@ -14,7 +14,7 @@ import polars as pl
 from calibrant.core.arrays import Array
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, number_array
-from calibrant.records.rules import MISSING, RULES, broken_rule, rule_checks
+from calibrant.records.rules import MISSING, RULES, rule_checks
 
 _NUMBERS = ("confidence", "correct", "weights")
 
@@ -59,11 +59,14 @@ def broken_rows(
     checks = rule_checks(
         non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
     )
-    broken = frame.select(broken_rule(checks).alias("rule"))["rule"]
-    return {
-        found: np.flatnonzero((broken == found).fill_null(False).to_numpy())
-        for found in broken.drop_nulls().unique(maintain_order=True)
+    masks = frame.select(**checks)
+    empty = masks["row_empty"]
+    broken = {
+        rule: np.flatnonzero((masks[rule] & (~empty | (rule == "row_empty"))).to_numpy())
+        for rule in masks.columns
     }
+    held = {rule: rows for rule, rows in broken.items() if rows.size}
+    return dict(sorted(held.items(), key=lambda item: int(item[1][0])))
 
 
 def may_be_left_out(on_invalid: str) -> Collection[str]:

@@ -71,7 +71,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
             source.head,
             claims,
             weighted=_weighted(entries),
-            paired=bool(data.get("questions_shared_by_all", True)),
+            paired=bool(data.get("questions_shared_by_all", _has_ids(source.reading))),
             repeated=any(entry["questions"] < entry["n"] for entry in entries),
         ),
         "multiplicity": multiplicity,
@@ -227,6 +227,11 @@ def _missing(
     if found.missing is None or not block.independent or block.shares is not None:
         return None
     return missing_entry(block.cell_error.sums, metrics["confidence_gap"], found.missing)
+
+
+def _has_ids(reading: Mapping[str, Any]) -> bool:
+    """Return whether a table that is read in parts names its questions."""
+    return "question_id" in reading.get("columns", {})
 
 
 def _weighted(entries: Iterable[Mapping[str, Any]]) -> bool:

@@ -31,6 +31,8 @@ from calibrant.records.part_sums import SumPlan
 from calibrant.records.reading import FRACTION, PERCENT, Reading
 from calibrant.stats.sums.mergeable import cell_grid
 
+_NUMBERS = ("double", "float", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
@@ -137,8 +139,11 @@ def _in_percent(source: str, columns: Columns) -> bool:
     for part in table_parts(source, columns)[:1]:
         for batch in read_part(part, columns):
             for name in columns.confidence:
-                values = number_array(batch.confidence[name])
-                if values.dtype.kind in "iuf" and np.nanmax(values, initial=0.0) > 1:
+                column = batch.confidence[name]
+                if str(column.type) not in _NUMBERS:
+                    continue
+                values = number_array(column)
+                if np.nanmax(values, initial=0.0) > 1:
                     return _looks_like_percent(values)
             return False
     return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -20,20 +19,20 @@ def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
     Their answers are empty, or were never graded as right: nothing that a ranking measures.
     They stay where fewer than two other models are left.
     """
-    counted = table.frame.group_by("model", maintain_order=True).agg(
+    counted = table.graded.group_by("model", maintain_order=True).agg(
         pl.col("correct").count().alias("n"), pl.col("correct").max().alias("best")
     )
     never = counted.filter((pl.col("best") == 0) & (pl.col("n") >= LEAST_ONE_SIDED))
     if counted.height - never.height < 2:
         return table, []
-    kept = table.frame.filter(~pl.col("model").is_in(never["model"].implode()))
+    left = [name for name in counted["model"] if name not in set(never["model"])]
     told = [unranked_warning(str(name), n) for name, n in never.select("model", "n").iter_rows()]
-    return replace(table, frame=kept), told
+    return table.only(model=left), told
 
 
 def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:
-    """Return the leaderboard of a table with one method."""
-    frame = table.frame
+    """Return the leaderboard of a table with one method; accuracy needs no confidence."""
+    frame = table.graded if metric == "accuracy" else table.frame
     methods = frame["method"].unique().to_list()
     if len(methods) > 1:
         raise InputError(
