@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import calibrant as cal
@@ -82,3 +83,14 @@ def listed():
 def test_the_documentation_lists_them_all(path):
     text = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     assert listed() in text
+
+
+def test_accuracy_is_ranked_on_every_graded_row(shared_data):
+    path = shared_data / "scores" / "mmlu_pro_16_models.parquet"
+    said = {"confidence": "verbal_numerical_confidence", "on_invalid": "drop"}
+    found = cal.plan(path, precision=0.05, rank="accuracy", **said)["leaderboard"]
+    rows = pl.read_parquet(path).group_by("model").agg(pl.col("correct").cast(float).mean())
+    right = dict(rows.iter_rows())
+    assert found["questions"] == 12_032
+    for entry in found["results"]:
+        assert entry["accuracy"]["value"] == right[entry["model"]]

@@ -32,7 +32,10 @@ def rankable(table: Scores) -> tuple[Scores, list[dict[str, Any]]]:
 
 def ranked_models(table: Scores, metric: str, seed: int) -> dict[str, Any]:
     """Return the leaderboard of a table with one method; accuracy needs no confidence."""
-    frame = table.graded if metric == "accuracy" else table.frame
+    frame = table.frame
+    if metric == "accuracy":
+        # It is about outcomes alone: a row without a confidence counts, and none is looked at.
+        frame = table.graded.with_columns(confidence=pl.lit(0.0))
     methods = frame["method"].unique().to_list()
     if len(methods) > 1:
         raise InputError(
