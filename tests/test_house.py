@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 import grimp
+from studies.measures import RUN, code_lines, function_lengths, p90, repeated_lines
 
 from support import ROOT
 
@@ -124,23 +125,22 @@ def test_nothing_is_defined_that_nobody_names():
     assert unused == [], "delete what nothing but a test names"
 
 
-def function_lengths(source):
-    """Return the lines of every function without its docstring, in order."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            told = node.body[0] if ast.get_docstring(node) is not None else None
-            words = told.end_lineno - told.lineno + 1 if told else 0
-            found.append(node.end_lineno - node.lineno + 1 - words)
-    return found
-
-
 def test_docstrings_are_not_counted():
     assert function_lengths('def f():\n    """Two\n    lines."""\n    return 1\n') == [2]
 
 
 def test_nine_of_ten_functions_are_short():
-    found = sorted(
-        lines for path in SOURCE.rglob("*.py") for lines in function_lengths(path.read_text())
-    )
-    assert found[int(0.9 * len(found))] <= LONG_FUNCTION
+    found = [lines for path in SOURCE.rglob("*.py") for lines in function_lengths(path.read_text())]
+    assert p90(found) <= LONG_FUNCTION
+
+
+def test_lines_of_code_are_those_that_do_something():
+    head = '"""What."""\n\nimport os  # why\n# why\n'
+    source = f'{head}\n\ndef f():\n    """Say\n    it."""\n    return os\n'
+    assert code_lines(source) == ["import os  # why", "def f():", "return os"]
+
+
+def test_a_run_that_stands_twice_is_counted_at_both_places():
+    run = "".join(f"x{number} = {number}\n" for number in range(RUN))
+    assert repeated_lines([f"import os\n{run}a = 1\n", f"b = 2\n{run}"]) == 2 * RUN
+    assert repeated_lines([run, run.replace("x0", "y")]) == 0
