@@ -20,8 +20,6 @@ from calibrant.stats.sums.mergeable import CellGrid, CellSums, require_few
 Key: TypeAlias = tuple[str, ...]
 Blocks: TypeAlias = tuple[Array | None, Array]
 ROWS_NAMED = 10
-# So many rows without an outcome are left out unasked; more may differ from the graded ones.
-FEW_UNGRADED = 0.05
 _BITS_OF_ONE: dict[Any, tuple[Any, int]] = {
     np.dtype(np.float64): (np.uint64, 0x3FF0_0000_0000_0000),
     np.dtype(np.float32): (np.uint32, 0x3F80_0000),

@@ -22,11 +22,17 @@ from calibrant.records.guesses import (
     require_column,
     resolve_roles,
 )
-from calibrant.records.part_sums import FEW_UNGRADED
 from calibrant.records.reading import Reading
 from calibrant.records.repeated import counted_once, rows_per_text
 from calibrant.records.row_errors import counts_text, row_error
-from calibrant.records.rules import MISSING, PERCENTAGES, UNSCORED, broken_rule, rule_checks
+from calibrant.records.rules import (
+    FEW_UNGRADED,
+    MISSING,
+    PERCENTAGES,
+    UNSCORED,
+    broken_rule,
+    rule_checks,
+)
 from calibrant.records.scored.several import joined_scores, named_model
 from calibrant.records.scored.table import CLUSTER, ScoreBlock, Scores
 from calibrant.records.scored.weights import split_weightless

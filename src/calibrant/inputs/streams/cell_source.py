@@ -17,13 +17,13 @@ from calibrant.inputs.streams.repeated import refuse_repeats
 from calibrant.inputs.streams.streaming import Streamed, as_parquet, sum_plan
 from calibrant.records.batches import Part, table_parts
 from calibrant.records.part_sums import (
-    FEW_UNGRADED,
     PartSums,
     SumPlan,
     ThreadSums,
     model_blocks,
     sum_part,
 )
+from calibrant.records.rules import FEW_UNGRADED
 from calibrant.stats.sums.mergeable import CellSums
 
 if TYPE_CHECKING:
