@@ -80,7 +80,7 @@ def model_errors(lines):
             inside, width = np.zeros((2, 2)), np.zeros((2, 2))
             for _ in range(SETS):
                 p, y = answered(world, n, rng)
-                both = views_of([p, p], [y, y], rng, resamples=RESAMPLES, target=GOAL)
+                _, both = views_of([p, p], [y, y], rng, resamples=RESAMPLES, target=GOAL)
                 views = both[0][0].paper
                 for row, view in enumerate(("raw", "da")):
                     scores = views[view]
@@ -124,7 +124,7 @@ def model_gaps(lines):
             for _ in range(SETS):
                 both = [answered(world, n, rng) for world in (first, second)]
                 confidence, correct = (np.stack(part) for part in zip(*both, strict=True))
-                found = views_of(confidence, correct, rng, resamples=RESAMPLES, target=GOAL)
+                _, found = views_of(confidence, correct, rng, resamples=RESAMPLES, target=GOAL)
                 for row, view in enumerate(("raw", "da")):
                     gaps = found[0][1].paper[view].ece - found[1][0].paper[view].ece
                     both_ways = gap_estimate(gaps, n), moved_back(gaps, n)

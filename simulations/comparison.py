@@ -1,4 +1,4 @@
-"""Which model is better calibrated? How often the verdict is false where the truth is known."""
+"""Is A better calibrated, or only more accurate? How often the verdict is false."""
 
 from __future__ import annotations
 
@@ -13,96 +13,159 @@ from threadpoolctl import threadpool_limits
 
 from calibrant.comparison.candidates import Candidates, candidate_views, self_preference
 from calibrant.comparison.decision import decide_pairs
-from calibrant.comparison.evidence import pair_evidence, view_evidence
-from calibrant.comparison.league import is_uninformative, score_z, standings
+from calibrant.comparison.entries import judges_entry
+from calibrant.comparison.league import is_uninformative
 from calibrant.comparison.resampled import resample_counts
 from simulations import _comparison_intervals as intervals
 from simulations._comparison_worlds import (
-    HARDEST,
     PAIRS,
     chances,
-    contradiction,
-    largest_gap,
-    truth,
+    evidence_of,
+    true_verdicts,
+    verdict_of,
     views_of,
 )
 
-RUNS = int(os.environ.get("CALIBRANT_REPEATS", "400"))
-RESAMPLES = 150
-MARGIN = 0.05
+RUNS = int(os.environ.get("CALIBRANT_REPEATS", "100"))
+RESAMPLES = 120
+SHORT = {
+    "better": "better",
+    "only more accurate": "only more accurate",
+    "reversal": "reversal",
+    "equivalent": "equivalent",
+    "depends: footing": "footing",
+    "depends: size of errors": "size",
+    "depends: near-certain": "near-certain",
+    "undecided": "undecided",
+}
+NAMES = {-1: " (weak)", 0: "", 1: " (strong)"}
 
 
-def decided(world, n, run):
-    """Return the decision about one drawn pair, and what the views of the paper prefer."""
+def said(world, n, run, graded=False):
+    """Return the verdict on one drawn pair."""
     rng = np.random.default_rng([run, n, PAIRS.index(world)])
-    weak, strong = world.draw(rng, n)
-    views = views_of(
-        [weak.confidence, strong.confidence],
-        [weak.correct, strong.correct],
-        rng,
-        resamples=RESAMPLES,
-    )
-    evidence = pair_evidence(views[0][1], views[1][0], level=0.95, margin=MARGIN)
-    aligned = evidence_of_paper(views)
-    return decide_pairs([evidence], margin=MARGIN)[0], aligned
+    models = world.draw(rng, n)
+    rows = [(m.confidence, rng.binomial(4, m.chance) / 4 if graded else m.correct) for m in models]
+    _, evidence = evidence_of(rows, rng, resamples=RESAMPLES)
+    return verdict_of(decide_pairs(evidence)[0])
 
 
-def evidence_of_paper(views):
-    from calibrant.comparison.ece_interval import gap_estimate
-
-    gap = gap_estimate(views[0][1].paper["da"].ece - views[1][0].paper["da"].ece, 0)
-    return (gap.low > 0) - (gap.high < 0)
-
-
-def is_false(world, decision):
-    """Return whether what is said about the pair is not true."""
-    if decision.outcome == "better":
-        return decision.winner != truth(world.name)
-    if decision.outcome == "equivalent":
-        return largest_gap(world.name) >= MARGIN
-    return decision.outcome == "depends" and not contradiction(world.name)
-
-
-NAMES = {-1: "weak", 0: "none", 1: "strong"}
+def told(found, runs):
+    parts = [
+        f"{SHORT[word]}{NAMES[side] if word in ('better', 'reversal') else ''} {100 * k / runs:.0f}"
+        for (word, side), k in found.most_common()
+    ]
+    return ", ".join(parts)
 
 
 def verdicts(lines):
-    for n, worlds, runs in (
-        (200, PAIRS, RUNS),
-        (1_000, PAIRS, RUNS),
-        (5_000, HARDEST, max(RUNS // 2, min(RUNS, 200))),
-    ):
-        lines += [
-            f"## {n:,} questions, {runs} runs in each world",
-            "",
-            "Share of runs in percent. *Better* is right only where one model is better in all "
-            "four views; *false* counts every untrue claim: the wrong model, a model where neither "
-            "is better, 'equivalent' beyond 5 points, 'depends' where no two views disagree. *DA "
-            "alone* is what the distribution-aligned view of the paper would have said.",
-            "",
-            "| world | truth | weak better | strong better | equivalent | depends | false | "
-            "DA alone: weak / strong |",
-            "|" + " --- |" * 8,
-        ]
-        worst, power = 0.0, []
-        for world in worlds:
-            found = [decided(world, n, run) for run in range(runs)]
-            share = {s: np.mean([d.winner == s for d, _ in found]) for s in (-1, 1)}
-            told = Counter(d.outcome for d, _ in found)
-            false = np.mean([is_false(world, d) for d, _ in found])
-            paper = [100 * np.mean([p == s for _, p in found]) for s in (-1, 1)]
-            side = truth(world.name)
-            if side:
-                power.append(share[side])
-            worst = max(worst, false)
+    for n, runs in ((200, RUNS), (1_000, RUNS), (5_000, max(RUNS // 2, 10))):
+        table(lines, n, runs, PAIRS, f"{n:,} questions, {runs} runs in each of {len(PAIRS)} worlds")
+
+
+def grades(lines):
+    """Grades of four answers each: the mean of four outcomes with the same chance."""
+    chosen = [PAIRS[i] for i in (0, 2, 6, 10, 11, 17, 50, 51)]
+    title = f"Graded outcomes, 1,000 questions, {RUNS} runs"
+    table(lines, 1_000, RUNS, chosen, title, graded=True)
+
+
+def table(lines, n, runs, worlds, title, **options):
+    lines += [
+        f"## {title}",
+        "",
+        "Share of runs in per cent. *False* counts every untrue verdict.",
+        "",
+        "| world | true verdicts | said | false |",
+        "|" + " --- |" * 4,
+    ]
+    rates, true, by_word = [], [], Counter()
+    for world in worlds:
+        ok = true_verdicts(world.name)
+        found = Counter(said(world, n, run, **options) for run in range(runs))
+        wrong = {v: k for v, k in found.items() if v[0] != "undecided" and v not in ok}
+        rates.append(sum(wrong.values()) / runs)
+        true.append(1 - rates[-1] - found["undecided", 0] / runs)
+        for (word, _), k in wrong.items():
+            by_word[word] = max(by_word[word], k / runs)
+        names = ", ".join(sorted(SHORT[word] for word, _ in ok))
+        lines.append(f"| {world.name} | {names} | {told(found, runs)} | {100 * rates[-1]:.1f} |")
+    worst = ", ".join(f"{SHORT[word]} {100 * rate:.1f}" for word, rate in by_word.items())
+    lines += [
+        "",
+        f"Worst false rate {100 * max(rates):.1f} %, mean {100 * np.mean(rates):.2f} %; a true "
+        f"verdict in {100 * np.mean(true):.0f} % on average. Worst by verdict: {worst or 'none'}.",
+        "",
+    ]
+    print("   " + title, lines[-2], flush=True)
+
+
+def many(lines):
+    """Several models of a few laws: is any verdict of all pairs false?"""
+    runs = max(RUNS // 4, 10)
+    lines += [
+        f"## Many models, {runs} runs",
+        "",
+        "Runs in which any 'better' of all pairs is false, with Holm's correction and without; and "
+        "the share of all other verdicts that are false.",
+        "",
+        "| world | models | questions | any false 'better' % | without Holm % | others false % |",
+        "|" + " --- |" * 6,
+    ]
+    for name, moves in (("calibrated", (0.0,)), ("half +.4", (0.0, 0.4)), ("same law", None)):
+        for models, n in ((10, 500), (20, 500), (10, 2_000)):
+            any_false = alone = wrong = others = 0
+            for run in range(runs):
+                rng = np.random.default_rng([run, n, models, 5])
+                drawn, kinds = several(rng, n, models, moves)
+                pairs, evidence = evidence_of(drawn, rng, resamples=RESAMPLES)
+                one_by_one = [decide_pairs([e])[0] for e in evidence]
+                together = decide_pairs(evidence)
+                false = [
+                    d.word == "better" and false_better(kinds, pair, d.winner)
+                    for pair, d in zip(pairs, together, strict=True)
+                ]
+                any_false += any(false)
+                alone += any(
+                    d.word == "better" and false_better(kinds, pair, d.winner)
+                    for pair, d in zip(pairs, one_by_one, strict=True)
+                )
+                rest = [
+                    (d, pair)
+                    for pair, d in zip(pairs, together, strict=True)
+                    if d.word not in ("better", "undecided")
+                ]
+                others += len(rest)
+                wrong += sum(d.word == "reversal" for d, _ in rest)
             lines.append(
-                f"| {world.name} | {NAMES[side]} | {100 * share[-1]:.1f} | {100 * share[1]:.1f} | "
-                f"{100 * told['equivalent'] / runs:.1f} | {100 * told['depends'] / runs:.1f} | "
-                f"{100 * false:.1f} | {paper[0]:.0f} / {paper[1]:.0f} |"
+                f"| {name} | {models} | {n:,} | {100 * any_false / runs:.0f} | "
+                f"{100 * alone / runs:.0f} | {100 * wrong / max(others, 1):.2f} |"
             )
-        strength = f", mean power {100 * np.mean(power):.0f} %" if power else ""
-        lines += ["", f"Worst false rate {100 * worst:.1f} %{strength}.", ""]
-        print(f"   n = {n}: worst {worst:.3f}{strength}", flush=True)
+    lines.append("")
+    print("   many models", flush=True)
+
+
+def several(rng, n, models, moves):
+    """Return models of different accuracy, and which law each follows."""
+    d = rng.normal(0, 1.2, n)
+    drawn, kinds = [], []
+    for number, accuracy in enumerate(np.linspace(0.4, 0.85, models)):
+        if moves is None:
+            z = (rng.random(n) < accuracy).astype(float)
+            drawn.append((np.where(z == 1, rng.beta(8, 2, n), rng.beta(5, 3, n)), z))
+            kinds.append(0.0)
+            continue
+        p = chances(round(float(accuracy), 4), rng, d)
+        kinds.append(moves[number % len(moves)])
+        said_now = expit(np.log(p / (1 - p)) + kinds[-1])
+        drawn.append((said_now, (rng.random(n) < p).astype(float)))
+    return drawn, kinds
+
+
+def false_better(kinds, pair, winner):
+    """Return whether 'better' names a model that is not nearer to calibration than the other."""
+    first, second = (abs(kinds[m]) for m in pair)
+    return not (first < second if winner < 0 else second < first)
 
 
 def league_models(rng, n):
@@ -124,55 +187,31 @@ def league_models(rng, n):
 
 
 def league(lines):
-    runs = max(RUNS // 8, 25)
+    """The score of eight models, and who is flagged as saying nothing."""
+    runs = max(RUNS // 4, 10)
     lines += [
-        f"## The league: eight models, {runs} runs",
+        f"## The score of the league: eight models, {runs} runs",
         "",
-        "| questions | model | mean score | in tier 1 % | flagged uninformative % |",
-        "|" + " --- |" * 5,
+        "| questions | model | mean score | flagged uninformative % |",
+        "|" + " --- |" * 4,
     ]
-    wrong = claims = 0
-    true = {k: v for k, v in zip(*population(), strict=True)}
     for n in (300, 1_000):
-        first, flagged, scores = Counter(), Counter(), Counter()
+        flagged, scores = Counter(), Counter()
         for run in range(runs):
             rng = np.random.default_rng([run, n, 3])
             models = league_models(rng, n)
             c, z = zip(*models.values(), strict=True)
-            views = views_of(c, z, rng, resamples=RESAMPLES)
-            names = list(models)
-            pairs = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names))]
-            z_scores = {(a, b): score_z(views[a][b].score, views[b][a].score) for a, b in pairs}
-            for m, place in enumerate(standings(len(names), z_scores)):
+            _, views = views_of(c, z, rng, resamples=RESAMPLES)
+            for m, name in enumerate(models):
                 own = views[m][m]
-                first[names[m]] += place.tier == 1
-                flagged[names[m]] += is_uninformative(own.by_outcome[1], own.by_outcome[0])
-                scores[names[m]] += own.score[0] / runs
-                claims += len(place.beats)
-                wrong += sum(true[names[m]] < true[names[o]] + 1e-3 for o in place.beats)
+                flagged[name] += is_uninformative(own.by_outcome[1], own.by_outcome[0])
+                scores[name] += own.score[0] / runs
         lines += [
-            f"| {n:,} | {name} | {scores[name]:+.2f} | {100 * first[name] / runs:.0f} | "
-            f"{100 * flagged[name] / runs:.0f} |"
+            f"| {n:,} | {name} | {scores[name]:+.2f} | {100 * flagged[name] / runs:.0f} |"
             for name in scores
         ]
-    lines += [
-        "",
-        f"{wrong} of {claims:,} claims of the kind 'A scores higher than B' are wrong.",
-        "",
-    ]
-    print(f"   league: {wrong} of {claims} wrong", flush=True)
-
-
-def population(size=200_000):
-    models = league_models(np.random.default_rng(11), size)
-    scores = []
-    for c, z in models.values():
-        a = z.mean()
-        moved = expit(np.log(np.clip(c, 0.005, 0.995) / np.clip(1 - c, 0.005, 0.995))
-                      - np.log(a / (1 - a)))  # fmt: skip
-        w = np.where(z == 1, 0.5 / a, 0.5 / (1 - a))
-        scores.append(1 - (w @ (moved - z) ** 2) / size / 0.25)
-    return list(models), scores
+    lines.append("")
+    print("   league", flush=True)
 
 
 def pool_of(rng, n, *, moved=(0.0, 0.0), skills=(0.0, 1.2), noise=(0.8, 0.8)):
@@ -208,7 +247,7 @@ CANDIDATES = {
 
 
 def candidates(lines):
-    runs = RUNS // 2
+    runs = max(RUNS // 2, 10)
     lines += [
         f"## The candidate-aligned view, {runs} runs",
         "",
@@ -225,18 +264,17 @@ def candidates(lines):
         gap = ends[0].error[0] - ends[1].error[0]
         side = 0 if abs(gap) < 0.0075 else int(np.sign(gap))
         for n in (300, 1_000):
-            said = Counter()
+            side_said = Counter()
             for run in range(runs):
                 rng = np.random.default_rng([run, n, number, 9])
                 pool = pool_of(rng, n, **options)
                 counts = resample_counts(n, RESAMPLES, rng)
                 both = [candidate_views(pool, counts, j, (0, 1), bins=15) for j in (0, 1)]
-                found = view_evidence(both[0].statistics, both[1].statistics, n, n, 0.95)
-                said[found.side(0.95)] += 1
-            false = (said[-1] + said[1]) if side == 0 else said[-side]
+                side_said[judges_entry(tuple(both), 0.95)["side"]] += 1
+            false = side_said[-1] + side_said[1] if side == 0 else side_said[-side]
             lines.append(
                 f"| {name} | {n:,} | {['tie', 'second', 'first'][side]} | "
-                f"{100 * said[-1] / runs:.1f} | {100 * said[1] / runs:.1f} | "
+                f"{100 * side_said[-1] / runs:.1f} | {100 * side_said[1] / runs:.1f} | "
                 f"{100 * false / runs:.1f} |"
             )
     lines.append("")
@@ -305,7 +343,15 @@ def main():
         "",
     ]
     with threadpool_limits(1):
-        for section in (verdicts, league, candidates, preferences, *intervals.SECTIONS):
+        for section in (
+            verdicts,
+            grades,
+            many,
+            league,
+            candidates,
+            preferences,
+            *intervals.SECTIONS,
+        ):
             section(lines)
     text = "\n".join(lines).rstrip("\n") + "\n"
     (ROOT / "docs" / "simulations" / "comparison.md").write_text(text, encoding="utf-8")

@@ -5,8 +5,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
-from calibrant.comparison.evidence import gap_p_value
+from calibrant.comparison.ece_interval import ece_estimate, gap_estimate, gap_p_value
 from comparison.worlds import block_of, views_of
 
 GOAL = 0.4

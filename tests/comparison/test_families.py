@@ -34,12 +34,12 @@ def models(count, n, rng, *, worse=0.0, methods=("verb",)):
 def test_a_real_difference_is_found_among_many_pairs_and_stands_first():
     rng = np.random.default_rng(1)
     document = cal.compare(models(6, 600, rng, worse=0.25), **OPTIONS)
-    found = [pair for pair in document["pairs"] if pair["outcome"] == "shown"]
+    found = [pair for pair in document["pairs"] if pair["verdict"] == "better"]
     assert {pair["b"] for pair in found} == {"m5"}
     assert len(found) == 5
     assert all(pair["winner"] == pair["a"] for pair in found)
     assert document["pairs"][:5] == found
-    sizes = [pair["evidence"]["raw"]["gap"]["value"] for pair in found]
+    sizes = [pair["evidence"]["footings"]["raw"]["gap"]["value"] for pair in found]
     assert sizes == sorted(sizes)
     matrix = document["league"][0]["win_matrix"]
     row = matrix["table"][matrix["models"].index("m5")]
@@ -53,7 +53,7 @@ def test_all_methods_are_one_family_and_groups_another():
     result = cal.compare(frame, by=["topic"], **OPTIONS)
     assert result["multiplicity"] == {
         "control": "holm",
-        "alpha": 0.05,
+        "alpha": 0.02,
         "whole": {"pairs": 6},
         "groups": {"pairs": 12},
     }

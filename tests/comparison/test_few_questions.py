@@ -77,7 +77,7 @@ def test_a_pair_with_few_shared_questions_has_no_interval_and_no_test(league):
     for other in ("honest", "loud"):
         pair = pairs[frozenset((other, "rare"))]
         assert pair["n"] == 12
-        assert pair["outcome"] == "undecided"
+        assert pair["verdict"] == "undecided"
         assert pair["winner"] is None
         assert pair["p_verdict"] is None
         assert pair["p_accuracy"] is None
@@ -86,8 +86,8 @@ def test_a_pair_with_few_shared_questions_has_no_interval_and_no_test(league):
         found = list(numbers_with_ends(pair))
         assert found
         assert all(part["low"] is None and part["high"] is None for _, part in found), found
-        assert "share 12 questions" in pair["verdict"]
-        assert "needs 20" in pair["verdict"]
+        assert "share 12 questions" in pair["text"]
+        assert "needs 20" in pair["text"]
     whole = pairs[frozenset(("honest", "loud"))]
     assert whole["gaps"]["raw"]["ece"]["low"] is not None
     assert whole["n"] == 300

@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit, logit
 
 from calibrant.comparison.compare import compare_models
-from calibrant.comparison.league import corp_parts, standings, win_matrix
+from calibrant.comparison.league import corp_parts, place_models, tiers, win_matrix
 from calibrant.comparison.odds import CLIP
+from calibrant.core.estimate import Estimate
 from calibrant.metrics import corp
 from comparison.worlds import block_of, calibrated, table_of, views_of
 
@@ -57,7 +58,7 @@ def test_a_constant_scores_nothing_and_calibrated_models_score_alike():
 
 
 @pytest.mark.parametrize("n", [300, 1_000])
-def test_timid_constant_and_noise_are_never_in_the_first_tier(n):
+def test_timid_constant_and_noise_have_no_place(n):
     for run in range(3):
         rng = np.random.default_rng([n, run])
         hard = rng.normal(0, 1.2, n)
@@ -66,35 +67,49 @@ def test_timid_constant_and_noise_are_never_in_the_first_tier(n):
         models += [(rng.random(n), models[2][1])]
         table = table_of([c for c, _ in models], [z for _, z in models])
         league = compare_models(table, resamples=150, rng=rng)["league"]
-        tiers = {row["model"]: row["tier"] for row in league["entries"]}
-        assert min(tiers[name] for name in ("m3", "m4", "m5")) > 1
-        flags = {row["model"]: row["uninformative"] for row in league["entries"]}
-        assert flags["m3"]
-        assert flags["m4"]
-        assert not flags["m1"]
+        found = {row["model"]: row for row in league["entries"]}
+        assert all(found[name]["uninformative"] for name in ("m3", "m4"))
+        assert [found[f"m{m}"]["tier"] for m in range(5)] == [1, 1, 1, None, None]
+        assert league["entries"][-1]["tier"] is None
 
 
-def test_tiers_and_ranks_follow_who_beats_whom():
-    places = standings(4, {(0, 1): 8.0, (0, 2): 8.0, (0, 3): 8.0, (1, 3): 6.0, (2, 3): 0.5,
-                           (1, 2): -0.2})  # fmt: skip
-    assert [place.tier for place in places] == [1, 2, 2, 3]
-    assert [(place.rank_low, place.rank_high) for place in places] == [
-        (1, 1),
-        (2, 3),
-        (2, 4),
-        (3, 4),
+def verdict(a, b, word, winner=None):
+    return {"a": a, "b": b, "verdict": word, "winner": winner}
+
+
+def row(name, score, *, placed=True):
+    return {"model": name, "score": Estimate(score, score - 0.1, score + 0.1, 50), "placed": placed}
+
+
+def test_tiers_and_ranks_follow_the_verdicts_alone():
+    pairs = [verdict("a", other, "better", "a") for other in "bcd"]
+    pairs += [verdict("b", "d", "better", "b"), verdict("c", "d", "only more accurate", "c")]
+    pairs += [verdict("b", "c", "equivalent")]
+    rows = [
+        row("d", 0.9),
+        row("c", 0.2),
+        row("b", 0.3),
+        row("a", -0.5),
+        row("e", 0.9, placed=False),
     ]
-    circle = standings(3, {(0, 1): 9.0, (1, 2): 9.0, (0, 2): -9.0})
-    assert [place.tier for place in circle] == [1, 1, 1]
+    league = place_models(rows, pairs)
+    assert [entry["model"] for entry in league["entries"]] == ["a", "b", "c", "d", "e"]
+    assert [entry["tier"] for entry in league["entries"]] == [1, 2, 2, 3, None]
+    assert [entry["rank"] for entry in league["entries"]] == [
+        {"low": 1, "high": 1},
+        {"low": 2, "high": 3},
+        {"low": 2, "high": 4},
+        {"low": 3, "high": 4},
+        None,
+    ]
+    assert league["winner"] == "a"
+    assert tiers({"a": {"c"}, "b": {"a"}, "c": {"b"}}) == dict.fromkeys("abc", 1)
 
 
 def test_the_win_matrix_has_every_pair_twice():
-    pairs = [
-        {"a": "x", "b": "y", "outcome": "shown", "winner": "x"},
-        {"a": "x", "b": "z", "outcome": "equivalent", "winner": None},
-    ]
+    pairs = [verdict("x", "y", "better", "x"), verdict("x", "z", "only more accurate", "z")]
     assert win_matrix(["x", "y", "z"], pairs) == [
-        [None, "better", "equivalent"],
+        [None, "better", "only less accurate"],
         ["worse", None, None],
-        ["equivalent", None, None],
+        ["only more accurate", None, None],
     ]

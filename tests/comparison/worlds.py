@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from calibrant.comparison.evidence import pair_evidence
-from calibrant.comparison.partner_views import all_partner_views
+from calibrant.comparison.evidence import pair_evidence, unstated_shares
+from calibrant.comparison.footings import all_footings
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import resample_counts
 from calibrant.comparison.sums import model_sums
@@ -24,14 +24,16 @@ def views_of(block, *, resamples=50, rng=0, target="weakest", bins=15):
     survey = survey_block(block, counts)
     models = range(len(block.models))
     return survey, [
-        all_partner_views(model_sums(block, counts, survey, m, bins=bins), survey, m, target=target)
+        all_footings(model_sums(block, counts, survey, m, bins=bins), survey, m, target=target)
         for m in models
     ]
 
 
-def evidence_of(block, *, level=0.95, margin=0.05, **options):
-    _, views = views_of(block, **options)
-    return pair_evidence(views[0][1], views[1][0], level=level, margin=margin)
+def evidence_of(block, *, margin=0.05, **options):
+    survey, views = views_of(block, **options)
+    lead = survey.more_accurate(0, 1)[1:]
+    unstated = unstated_shares(survey, 0, 1)
+    return pair_evidence(views[0][1], views[1][0], margin=margin, lead=lead, unstated=unstated)
 
 
 def calibrated(accuracy_odds, n, rng, *, moved=0.0, difficulty=None):

@@ -147,12 +147,12 @@ def test_monitoring_shows_the_alarm_where_it_went_off():
 
 def test_a_pair_is_drawn_in_a_view_of_its_verdict_and_coloured_by_it():
     document = plain(document_of("compare"))
-    for pair, outcome in zip(document["pairs"], ("shown", "depends", "undecided"), strict=True):
-        pair["outcome"] = outcome
-    document["pairs"][0]["gaps"]["os_mean"]["ece"] |= {"low": -0.9, "high": 0.95}
+    for pair, outcome in zip(document["pairs"], ("better", "reversal", "undecided"), strict=True):
+        pair["verdict"] = outcome
+    document["pairs"][0]["gaps"]["sos"]["ece"] |= {"low": -0.9, "high": 0.95}
     scatter = further_of(document)[0]
     dots = marks(scatter, Dot)
-    equal = [pair["gaps"]["os_mean"]["ece"]["value"] for pair in document["pairs"]]
+    equal = [pair["gaps"]["sos"]["ece"]["value"] for pair in document["pairs"]]
     assert [dot.y for dot in dots] == equal
     assert [dot.tone for dot in dots] == ["first", "second", "plain"]
     # The intervals lie inside of their axis.

@@ -47,7 +47,7 @@ def test_tables_are_named_without_folders(scores, verb):
 
 def test_a_matrix_says_what_its_signs_and_what_its_score_are_about(scores):
     picture = answer_of(calibrant.compare(scores, resamples=100).to_dict())
-    assert "Signs: lower calibration error, as answered and at equal accuracy." in picture.caption
+    assert "Signs: the verdict on each pair" in picture.caption
     assert "Score: skill" in picture.caption
 
 

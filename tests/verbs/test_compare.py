@@ -66,7 +66,9 @@ def test_fixed_names_of_the_document(tmp_path):
     assert entry["verification"]["passive_floor"] is not None
     pair = document["pairs"][0]
     assert {pair["a"], pair["b"]} == {"small", "large"}
-    assert set(pair["reversal"]) == {"da", "ia"}
+    assert set(pair["reversal"]) == {"da", "ia", "os_weakest", "os_strongest", "sda"}
+    assert (pair["verdict"], pair["winner"]) == ("only more accurate", "large")
+    assert pair["depends_on"] is None
     assert isinstance(pair["tie"], bool)
     assert 0 < pair["retention"] < 1
 
@@ -301,7 +303,7 @@ def test_incomplete_candidates_shrink_their_own_view_alone():
     pool = candidates_of(table).filter(pl.col("question_id").cast(pl.Int64) < 150)
     pair = cal.compare(table, candidates=pool, resamples=50)["pairs"][0]
     assert pair["n"] == pair["gaps"]["raw"]["ece"]["n"] == 400
-    assert pair["gaps"]["ca"]["ece"]["n"] == pair["evidence"]["ca"]["gap"]["n"] == 150
+    assert pair["gaps"]["ca"]["ece"]["n"] == pair["judges"]["gap"]["n"] == 150
 
 
 def test_the_margin_decides_what_counts_as_equal():
@@ -321,9 +323,9 @@ def test_the_margin_decides_what_counts_as_equal():
         )
     table = pl.concat(parts)
     wide, narrow = (cal.compare(table, margin=m, resamples=200)["pairs"][0] for m in (0.05, 0.001))
-    assert (wide["outcome"], narrow["outcome"]) == ("equivalent", "undecided")
-    assert wide["equivalence_bound"] < 0.05
-    assert "equally well calibrated within 5 points" in wide["verdict"]
+    assert (wide["verdict"], narrow["verdict"]) == ("equivalent", "undecided")
+    assert wide["evidence"]["equivalence_bound"] < 0.05
+    assert "equally well calibrated within 5 points" in wide["text"]
 
 
 def test_one_model_that_lacks_questions_takes_none_from_the_others():
@@ -343,7 +345,8 @@ def test_one_model_that_lacks_questions_takes_none_from_the_others():
     (beside,) = [p for p in document["pairs"] if {p["a"], p["b"]} == {"small", "large"}]
     assert beside["n"] == 400
     for view in ("raw", "da", "ia"):
-        assert beside["gaps"][view] == alone["gaps"][view]
+        for metric, gap in alone["gaps"][view].items():
+            assert beside["gaps"][view][metric] == pytest.approx(gap, abs=1e-6)
     assert document["summaries"][0]["questions_shared_by_all"] == 30
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from calibrant.comparison.footings import Scores
 from calibrant.comparison.intervals import interval
-from calibrant.comparison.odds import MASS_BINS, ViewStatistics, view_statistics
-from calibrant.comparison.partner_views import Scores
+from calibrant.comparison.odds import MASS_BINS
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
+from calibrant.comparison.residuals import Residuals, residuals_of
 from calibrant.comparison.survey import CELLS, cell_index, mass_bins
 from calibrant.core.arrays import Floats
 from calibrant.stats.binning import width_edges
@@ -48,7 +49,7 @@ class CandidateViews:
     """A judge on a pool of candidates: scores with equal-width bins, and statistics of the test."""
 
     scores: Scores
-    statistics: ViewStatistics
+    statistics: Residuals
 
 
 def align_candidates(candidates: pl.DataFrame, block: QuestionBlock) -> Candidates:
@@ -123,7 +124,7 @@ def candidate_views(
         shares = sums[:-1] / sums[-1]
     return CandidateViews(
         Scores.of(shares[-1], shares[:bins], rows.size),
-        view_statistics(shares[bins : bins + MASS_BINS], shares[bins + MASS_BINS : -1]),
+        residuals_of(shares[bins : bins + MASS_BINS], shares[bins + MASS_BINS : -1]),
     )
 
 

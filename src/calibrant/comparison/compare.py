@@ -21,11 +21,10 @@ from calibrant.comparison.candidates import (
 from calibrant.comparison.decision import MARGIN
 from calibrant.comparison.diagnostics import missing_questions
 from calibrant.comparison.entries import pair_entry, result_entry, untested_entry
-from calibrant.comparison.evidence import PairEvidence, pair_evidence
+from calibrant.comparison.evidence import PairEvidence, pair_evidence, unstated_shares
 from calibrant.comparison.families import decide_document, document_claims
-from calibrant.comparison.league import score_z
-from calibrant.comparison.league_entries import league_entry
-from calibrant.comparison.partner_views import PartnerViews, known_target
+from calibrant.comparison.footings import Footings, known_target
+from calibrant.comparison.league import league_rows
 from calibrant.comparison.pipeline import (
     BlockReader,
     Each,
@@ -36,14 +35,7 @@ from calibrant.comparison.pipeline import (
 )
 from calibrant.comparison.questions import BLOCK_QUESTIONS, QuestionBlock, align_models, deal_blocks
 from calibrant.comparison.resampled import Resamples
-from calibrant.comparison.reversal import (
-    accuracy_gap_bins,
-    gap_correlation,
-    gap_quadrants,
-    pair_kind,
-    rates_by,
-    reversal_summary,
-)
+from calibrant.comparison.reversal import summary_of_pairs
 from calibrant.comparison.survey import Survey
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
@@ -75,17 +67,22 @@ class ComparedModels:
     survey: Survey
     pool: Pool | None
     options: dict[str, Any]
-    own: dict[int, PartnerViews] = field(default_factory=dict)
+    own: dict[int, Footings] = field(default_factory=dict)
     pairs: list[dict[str, Any]] = field(default_factory=list)
     evidence: list[PairEvidence] = field(default_factory=list)
-    scores: dict[tuple[int, int], float] = field(default_factory=dict)
     order: list[tuple[int, int]] = field(default_factory=list)
 
     def take(self, pair: PairViews) -> None:
         """Add a pair."""
         level, margin = self.options["level"], self.options["margin"]
-        found = pair_evidence(pair.first, pair.second, level=level, margin=margin)
-        few = pair.first.n < LEAST_QUESTIONS
+        survey, few = self.survey, pair.first.n < LEAST_QUESTIONS
+        found = pair_evidence(
+            pair.first,
+            pair.second,
+            margin=margin,
+            lead=survey.more_accurate(pair.a, pair.b)[1:],
+            unstated=unstated_shares(survey, pair.a, pair.b),
+        )
         # No interval and no test: the values stay, and the sentence says why there is no more.
         found = found.without_tests() if few else found
         entry = pair_entry(
@@ -100,8 +97,6 @@ class ComparedModels:
         self.pairs.append(untested_entry(entry) if few else entry)
         self.evidence.append(found)
         self.order.append((pair.a, pair.b))
-        if not few:
-            self.scores[pair.a, pair.b] = score_z(pair.first.score, pair.second.score)
 
     def _judged(self, pair: PairViews) -> tuple[CandidateViews, CandidateViews] | None:
         if self.pool is None:
@@ -140,16 +135,16 @@ class ComparedModels:
                 result_entry(m, self.models[m], self.own[m], self.survey, judged[m], level=level)
                 for m in everyone
             ],
-            "league": league_entry(
-                self.models,
-                [self.own[m] for m in everyone],
-                self.survey,
-                self.scores,
-                level=level,
-            ),
+            "league": {
+                "questions": self.survey.questions,
+                "questions_shared_by_all": self.survey.complete,
+                "rows": league_rows(
+                    self.models, [self.own[m] for m in everyone], self.survey, level=level
+                ),
+            },
             "pairs": pairs,
             "evidence": [self.evidence[place] for place in ordered],
-            "summary": _summary([pair for pair in pairs if pair["n"] >= LEAST_QUESTIONS]),
+            "summary": summary_of_pairs([pair for pair in pairs if pair["n"] >= LEAST_QUESTIONS]),
             "self_preference": preference,
         }
 
@@ -366,33 +361,3 @@ def compare_models(
     rule = decide_document([part], level=level, margin=margin)
     claims = document_claims([part], margin=margin, level=level)
     return {**part, "multiplicity": rule, "claims": claims}
-
-
-def _summary(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Put all pairs together: how often the views of the literature turn the raw order round."""
-    if not pairs:
-        return {"cases": 0}
-    views = [view for view in pairs[0]["reversal"] if all(view in p["reversal"] for p in pairs)]
-    every = ["raw", *views]
-    gaps = {view: np.array([p["gaps"][view]["ece"].value for p in pairs]) for view in every}
-    accuracy = np.array([p["accuracy_gap"].value for p in pairs])
-    defined = np.all([np.isfinite(values) for values in gaps.values()], axis=0)
-    if not defined.any():
-        return {"cases": 0}
-    gaps = {view: values[defined] for view, values in gaps.items()}
-    accuracy = accuracy[defined]
-    kept = [pair for pair, keep in zip(pairs, defined, strict=True) if keep]
-    return {
-        **reversal_summary(gaps),
-        "undefined": int((~defined).sum()),
-        # Counted once all pairs are known, see `decide_document`.
-        "resolved_reversals": dict.fromkeys(views, 0),
-        "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in every},
-        "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
-        "by_kind": rates_by([pair_kind(pair["a"], pair["b"]) for pair in kept], gaps),
-        "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views},
-        "correlation": {view: gap_correlation(accuracy, gaps[view]) for view in every},
-        "correlation_origin": {
-            view: gap_correlation(accuracy, gaps[view], centred=False) for view in every
-        },
-    }

@@ -1,87 +1,171 @@
-"""Which of two models is better calibrated: better, equivalent, depends on the view, undecided."""
+"""Is one model better calibrated than the other, or only more accurate? The verdict on a pair."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from calibrant.comparison.evidence import PairEvidence
+from calibrant.comparison.evidence import NEAR, REACH, SHIFTED, SQUARED, PairEvidence
 from calibrant.stats.multiplicity import holm
 
 # Two calibration errors closer than this are of no practical difference.
 MARGIN = 0.05
+# Error of 'better' over all pairs of a family, and of 'more accurate': three standard errors.
+ALPHA = 0.02
+ACCURACY_ALPHA = 0.0027
+_FOOTINGS = ("raw", *SHIFTED, "sda")
+
+Word: TypeAlias = Literal[
+    "better", "only more accurate", "reversal", "equivalent", "depends", "undecided"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What is known of a pair.
 
-    `outcome` is ``equivalent``, ``better``, ``depends`` or ``undecided``; `winner` is -1 for the
-    first model and 1 for the second where one is better; `p_adjusted` is the p-value of 'neither
-    is better in all views', corrected for the number of pairs.
+    `winner` is -1 for the first model and 1 for the second: the better one, the more accurate one,
+    of a reversal the one that looks better on its own answers. `depends_on` is ``footing``,
+    ``size of errors``, ``near-certain`` or ``missing``; `by` says what 'only more accurate' rests
+    on, ``errors`` or ``laws``. `missing` names the footings that an undecided pair lacks, and
+    `alone` says that it would be decided if it were the only pair.
     """
 
-    outcome: str
-    winner: int
-    p_adjusted: float
+    word: Word
+    winner: int = 0
+    depends_on: str | None = None
+    by: str | None = None
+    missing: tuple[str, ...] = ()
+    alone: bool = False
+    p_adjusted: float = math.nan
+    p_accuracy_adjusted: float = math.nan
 
 
-def decide_pairs(
-    pairs: Sequence[PairEvidence], *, level: float = 0.95, margin: float = MARGIN
-) -> list[Decision]:
+def decide_pairs(pairs: Sequence[PairEvidence], *, margin: float = MARGIN) -> list[Decision]:
     """Decide all pairs of one family together.
 
-    Equivalent: the errors differ by less than `margin` in the raw view and after the odds shift to
-    both accuracies. Better: all four views and both tests agree, and the largest of the eight
-    p-values stands Holm's correction for the number of pairs. Depends: two views show opposite
-    orders. Undecided: anything else.
+    'Better' and 'more accurate' stand Holm's correction for the number of pairs; the other
+    verdicts are of each pair by itself.
 
     Parameters
     ----------
     pairs
         Evidence of every pair.
-    level
-        Claims are held to an error of 1 - level.
     margin
         Largest difference of calibration errors that does not matter.
     """
-    alpha = 1 - level
-    p_values = [pair.p_value for pair in pairs]
-    tested = [place for place, p in enumerate(p_values) if not math.isnan(p)]
-    adjusted = dict.fromkeys(range(len(pairs)), math.nan)
-    corrected = holm([p_values[place] for place in tested])
-    adjusted |= dict(zip(tested, map(float, corrected), strict=True))
+    better = adjusted([pair.p_value for pair in pairs])
+    accurate = adjusted([pair.p_accuracy for pair in pairs])
     return [
-        _decide(pair, adjusted[place], len(pairs), level, alpha, margin)
-        for place, pair in enumerate(pairs)
+        _decided(pair, p_better, p_accurate, margin, several=len(pairs) > 1)
+        for pair, p_better, p_accurate in zip(pairs, better, accurate, strict=True)
     ]
 
 
-def _decide(
-    pair: PairEvidence, p_adjusted: float, pairs: int, level: float, alpha: float, margin: float
+def adjusted(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected by Holm's rule; NaN where there is none.
+
+    Examples
+    --------
+    >>> adjusted([0.01, float("nan"), 0.2])
+    [0.02, nan, 0.2]
+    """
+    tested = [place for place, p in enumerate(p_values) if not math.isnan(p)]
+    found = [math.nan] * len(p_values)
+    for place, p in zip(tested, holm([p_values[place] for place in tested]), strict=True):
+        found[place] = float(p)
+    return found
+
+
+def _decided(
+    pair: PairEvidence, p_better: float, p_accurate: float, margin: float, *, several: bool
 ) -> Decision:
-    if pair.bound < margin:
-        return Decision("equivalent", 0, p_adjusted)
-    winner = pair.better(level)
-    # A pair that stands alone is judged by its intervals, of which p is a close relative.
-    if winner and (pairs == 1 or p_adjusted <= alpha):
-        return Decision("better", winner, p_adjusted)
-    if pair.alike is not None:
-        return Decision("undecided", 0, p_adjusted)
-    outcome = "depends" if _contradicts(pair, pairs, alpha) else "undecided"
-    return Decision(outcome, 0, p_adjusted)
+    stands = not several or p_better <= ALPHA
+    leads = p_accurate <= ACCURACY_ALPHA
+    found = decide(pair, margin=margin, stands=stands, leads=leads)
+    if found.word != "undecided" and pair.slack > 0:
+        worst = decide(pair.worst_case(), margin=margin, stands=stands, leads=leads)
+        if (worst.word, worst.winner) != (found.word, found.winner):
+            found = Decision("depends", found.winner, "missing", found.word)
+    return Decision(
+        found.word,
+        found.winner,
+        found.depends_on,
+        found.by,
+        found.missing,
+        found.alone,
+        p_better,
+        p_accurate,
+    )
 
 
-def _contradicts(pair: PairEvidence, pairs: int, alpha: float) -> bool:
-    """Return whether two views show opposite orders, each beyond the chance of all views."""
-    if pairs == 1:
-        sides = {view.interval_side() for view in pair.views.values()}
-    else:
-        limit = alpha / (len(pair.views) * pairs)
-        sides = {
-            int(math.copysign(1, view.gap.value))
-            for view in pair.views.values()
-            if view.p_gap <= limit
-        }
-    return {-1, 1} <= sides
+def decide(
+    pair: PairEvidence, *, margin: float = MARGIN, stands: bool = True, leads: bool = True
+) -> Decision:
+    """Decide one pair.
+
+    Parameters
+    ----------
+    pair
+        Its evidence; a pair without intervals stays undecided.
+    margin
+        Largest difference of calibration errors that does not matter.
+    stands
+        Whether 'better' stands the number of pairs.
+    leads
+        Whether one model is shown to be more accurate.
+    """
+    half = margin / 2
+    more = (-1 if pair.lead > 0 else 1) if leads and pair.lead else 0
+    alike, equal = max(pair.laws_high) < margin, pair.bound < margin
+    if more and (alike or equal):
+        return Decision("only more accurate", more, by="laws" if alike else "errors")
+    if equal:
+        return Decision("equivalent")
+    gaps = pair.gaps
+    own, mixed, odds = gaps["raw"].side(), gaps["sda"].side(), _same(pair, (*SHIFTED, *NEAR))
+    if own and own == mixed == odds:
+        if _larger_errors(pair, own, half):
+            return Decision("depends", own, "size of errors")
+        if stands:
+            return Decision("better", own)
+    low, high = _same(pair, SHIFTED), _same(pair, NEAR)
+    if pair.clip > half and own and mixed and low != high and mixed in (low, high):
+        return Decision("depends", 0, "near-certain")
+    beyond = {name: gaps[name].side(half) for name in (*_FOOTINGS, "sos")}
+    if beyond["raw"] and odds == beyond["sda"] == beyond["sos"] == -own:
+        return Decision("reversal", own)
+    if _footings_differ(pair, margin):
+        return Decision("depends", 0, "footing")
+    lacking = tuple(name for name in ("raw", *SHIFTED, *NEAR, "sda") if not gaps[name].side())
+    return Decision("undecided", missing=lacking, alone=bool(own and own == mixed == odds))
+
+
+def _same(pair: PairEvidence, names: Sequence[str]) -> int:
+    """Return the model that all of these footings say is better, or 0."""
+    sides = {pair.gaps[name].side() for name in names}
+    return sides.pop() if len(sides) == 1 else 0
+
+
+def _larger_errors(pair: PairEvidence, winner: int, half: float) -> bool:
+    """Return whether the one that is closer on average has the larger large errors somewhere."""
+    return any(
+        pair.squares[name] * winner < -REACH and pair.rms[name] * winner < -half for name in SQUARED
+    )
+
+
+def _footings_differ(pair: PairEvidence, margin: float) -> bool:
+    """Return whether one footing shows what another denies."""
+    half = margin / 2
+    gaps = [pair.gaps[name] for name in _FOOTINGS]
+    if {-1, 1} <= {gap.side(half) for gap in gaps}:
+        return True
+    for gap in gaps:
+        side = gap.side(margin)
+        if side > 0 and any(other.high < half for other in gaps):
+            return True
+        if side < 0 and any(other.low > -half for other in gaps):
+            return True
+    return False

@@ -18,15 +18,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.gaps.intervals import LUCK, POINTS, SET_ASIDE
+from calibrant.stats.bootstrap import quantiles
 from calibrant.stats.inversion import crossing_interval
 
 # A sum of absolute normal numbers around 0 is all bias. Its resamples have twice the variance, so
 # they lie above it by this share of it; away from 0 they show a larger share of a smaller bias.
-_SEEN_AGAIN = math.sqrt(2) - 1
+SEEN_AGAIN = math.sqrt(2) - 1
 
 
 def ece_estimate(residuals: Floats, n: int, *, level: float = 0.95) -> Estimate:
@@ -83,7 +85,7 @@ def gap_bias(replicates: Floats) -> float:
     0.048
     """
     drawn = replicates[1:][np.isfinite(replicates[1:])]
-    return float((drawn.mean() - replicates[0]) / _SEEN_AGAIN)
+    return float((drawn.mean() - replicates[0]) / SEEN_AGAIN)
 
 
 def gap_estimate(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
@@ -106,10 +108,41 @@ def gap_estimate(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate
     if drawn.size < 2 or not math.isfinite(value):
         return Estimate(value, math.nan, math.nan, n, level, interval="none")
     around = drawn - drawn.mean() + value
-    low, high = np.quantile(around, [(1 - level) / 2, (1 + level) / 2])
+    low, high = quantiles(around, ((1 - level) / 2, (1 + level) / 2)).tolist()
     bias = gap_bias(replicates)
-    ends = min(float(low) - max(bias, 0.0), value), max(float(high) - min(bias, 0.0), value)
+    ends = min(low - max(bias, 0.0), value), max(high - min(bias, 0.0), value)
     return Estimate(value, *ends, n, level, interval="bootstrap-bias-bounded")
+
+
+def gap_p_value(replicates: Floats, units: float) -> float:
+    """Return the two-sided p-value of 'the two models have the same error'; NaN without spread.
+
+    A share of resamples is never below one in their number, too coarse for what is corrected for
+    many pairs. This takes the spread of the resamples and Student's law. The gap counts only for
+    what its largest bias leaves of it (`gap_bias`).
+
+    Parameters
+    ----------
+    replicates
+        Gap in the data, then in every resample.
+    units
+        Questions behind the gap, effective ones where they are weighted.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> round(gap_p_value(np.append(0.1, 0.1 + 0.05 * rng.standard_normal(4000)), 200), 2)
+    0.05
+    """
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    if drawn.size < 2 or not np.isfinite(replicates[0]):
+        return math.nan
+    spread, gap = float(drawn.std(ddof=1)), float(replicates[0])
+    if spread == 0:
+        return 1.0 if gap == 0 else math.nan
+    towards = gap_bias(replicates) * math.copysign(1.0, gap)
+    left = max(abs(gap) - max(towards, 0.0), 0.0)
+    return float(2 * special.stdtr(max(units - 1, 1), -left / spread))
 
 
 def _directions(seen: Floats, error: Floats, value: float) -> tuple[Floats, Floats]:

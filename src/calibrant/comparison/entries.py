@@ -7,23 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.comparison.candidates import CandidateViews
 from calibrant.comparison.diagnostics import blind_spots, exchangeability
-from calibrant.comparison.ece_interval import ece_estimate, gap_estimate
-from calibrant.comparison.evidence import (
-    PairEvidence,
-    accuracy_p_value,
-    gap_p_value,
-    view_evidence,
+from calibrant.comparison.ece_interval import ece_estimate, gap_estimate, gap_p_value
+from calibrant.comparison.evidence import VERDICT_LEVEL, PairEvidence, squared_gap_z
+from calibrant.comparison.footings import Footings, Scores
+from calibrant.comparison.intervals import (
+    interval,
+    mean_interval,
+    normal_interval,
+    rate_interval,
     without_ends,
 )
-from calibrant.comparison.intervals import interval, mean_interval, rate_interval
 from calibrant.comparison.league import corp_parts
-from calibrant.comparison.partner_views import PartnerViews, Scores
 from calibrant.comparison.pipeline import PairViews
-from calibrant.comparison.reversal import reversal_pattern, reverses
+from calibrant.comparison.reversal import FAIR, reversal_pattern, reverses
 from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
@@ -33,14 +34,14 @@ from calibrant.stats.ranking import Ranked, area_under_curve
 
 METRICS = ("brier", "ece")
 # Names of numbers that come from a test.
-_TESTED = frozenset({"p_accuracy", "p_gap", "p_square", "z"})
+_TESTED = frozenset({"p_accuracy", "p_gap"})
 _CURVE_TARGETS = np.linspace(0.05, 0.95, 19)
 
 
 def result_entry(
     model: int,
     name: str,
-    own: PartnerViews,
+    own: Footings,
     survey: Survey,
     candidates: CandidateViews | None,
     *,
@@ -52,13 +53,15 @@ def result_entry(
     views: dict[str, Any] = {view: _scores(own.paper[view], level) for view in ("raw", "da", "ia")}
     if candidates is not None:
         views["ca"] = _scores(candidates.scores, level)
-    for view in ("os_weakest", "os_strongest"):
-        views[view] = {"ece": ece_estimate(own.odds[view].residuals, n, level=level)}
-    accuracy = rate_interval(float(own.accuracy[0]), n, level)
+    for view, at in (("os_weakest", own.shifted), ("os_strongest", own.strongest)):
+        assert at is not None
+        views[view] = {"ece": ece_estimate(at.table, n, level=level)}
+    graded, right = survey.own_accuracy(model)
     return {
         "model": name,
         "n": n,
-        "accuracy": accuracy,
+        "accuracy": rate_interval(right, graded, level),
+        "unstated": graded - n,
         "mean_confidence": mean_interval(round(number), total, squares, level),
         "views": views,
         "companions": _companions(model, own, survey, level),
@@ -82,7 +85,7 @@ def _of_enough(estimate: Estimate) -> Estimate:
     return estimate if estimate.n >= LEAST_QUESTIONS else without_ends(estimate)
 
 
-def _companions(model: int, own: PartnerViews, survey: Survey, level: float) -> dict[str, Any]:
+def _companions(model: int, own: Footings, survey: Survey, level: float) -> dict[str, Any]:
     """Return what does not depend on the other models' accuracy: direction, separation, parts."""
     return {
         "over_confidence": interval(own.lean, own.n, level=level),
@@ -135,50 +138,70 @@ def pair_entry(
         view: {metric: _holds_zero(gap[metric]) for metric in METRICS} for view, gap in gaps.items()
     }
     values = {view: gap["ece"].value for view, gap in gaps.items()}
-    for view in ("os_weakest", "os_mean", "os_strongest"):
-        gaps[view] = {"ece": evidence.views[view].gap}
-    turned = [view for view in scores if view != "raw"]
+    named = footing_names(pair)
+    fair = {name: evidence.gaps[key].estimate(first.n) for name, key in named.items()}
+    gaps |= {name: {"ece": gap} for name, gap in fair.items() if name != "raw"}
+    turned = {view: (values["raw"], values[view]) for view in scores if view != "raw"}
+    turned |= {view: (fair["raw"].value, fair[view].value) for view in FAIR}
     agreed = float(survey.agreed[pair.a, pair.b])
+    graded = survey.more_accurate(pair.a, pair.b)[0]
     return {
         "a": models[pair.a],
         "b": models[pair.b],
         "n": first.n,
-        "accuracy_gap": interval(first.accuracy - second.accuracy, first.n, level=level),
-        "p_accuracy": accuracy_p_value(first.accuracy - second.accuracy),
+        "accuracy_gap": normal_interval(evidence.lead, evidence.lead_sd, graded, level),
+        "p_accuracy": evidence.p_accuracy,
         "gaps": gaps,
+        "errors": {"a": float(first.raw.error[0]), "b": float(second.raw.error[0])},
+        "rms": _roots(first, second),
         "floor": _floor(first, second, lipschitz),
         "ties": ties,
         "p_value": _p_values(scores, first, second),
-        "reversal": {view: reverses(values["raw"], values[view]) for view in turned},
+        "reversal": {view: reverses(*both) for view, both in turned.items()},
         "reversal_brier": {
-            view: reverses(gaps["raw"]["brier"].value, gaps[view]["brier"].value) for view in turned
+            view: reverses(gaps["raw"]["brier"].value, gaps[view]["brier"].value)
+            for view in scores
+            if view != "raw"
         },
         "pattern": reversal_pattern(values),
         "retention": agreed / first.n if first.n else math.nan,
         "target": first.target,
         "effective_size": {"a": first.effective["da"], "b": second.effective["da"]},
-        "evidence": _evidence(evidence, candidates, level),
-        "verdict_views": list(evidence.views),
-        "attribution": _attribution(evidence),
+        "evidence": {
+            "level": VERDICT_LEVEL,
+            "footings": {
+                name: {"gap": gap, "p_gap": evidence.gaps[named[name]].p_value}
+                for name, gap in fair.items()
+            },
+            "equivalence_bound": evidence.bound,
+            "laws": {"wrong": evidence.laws_high[0], "right": evidence.laws_high[1]},
+            "near_certain": evidence.clip,
+            "unstated": evidence.slack,
+            "at_least": abs(evidence.certain_part()),
+        },
         "shared": blind_spots(pair, level=level),
         "exchangeability": exchangeability(pair, models),
-    }
+    } | ({} if candidates is None else {"judges": judges_entry(candidates, level)})
 
 
-def _attribution(evidence: PairEvidence) -> dict[str, Any]:
-    """Return how much of the gap is accuracy: as the paper splits it, and as the verdict does.
-
-    The paper keeps the confidences and changes the weights (``da``). That describes a pair and
-    decides nothing: it can even point to the other model than the verdict does.
-    """
-    raw, equal = evidence.views["raw"].gap, evidence.views["os_mean"].gap
+def footing_names(pair: PairViews) -> dict[str, str]:
+    """Return the names of the footings in the document, and what the evidence calls them."""
+    low, high = ("a", "b") if pair.first.accuracy[0] <= pair.second.accuracy[0] else ("b", "a")
     return {
-        "view": "da",
-        "decides": False,
-        "behaviour": evidence.behaviour,
-        "accuracy": evidence.accuracy,
-        "verdict": {"view": "os_mean", "behaviour": equal, "accuracy": raw.value - equal.value},
+        "raw": "raw",
+        "os_weakest": f"os_{low}",
+        "os_strongest": f"os_{high}",
+        "os_weakest_near": f"os_{low}_near",
+        "os_strongest_near": f"os_{high}_near",
+        "sda": "sda",
+        "sos": "sos",
     }
+
+
+def _roots(first: Footings, second: Footings) -> dict[str, float]:
+    """Return the root mean squared errors as answered, without what noise adds."""
+    both = {"a": first.raw.debiased, "b": second.raw.debiased}
+    return {name: math.sqrt(max(value, 0.0)) for name, value in both.items()}
 
 
 def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
@@ -196,11 +219,9 @@ def untested_entry(entry: dict[str, Any]) -> dict[str, Any]:
 
     found: dict[str, Any] = bare({**entry, "p_value": {}})
     ties = {view: dict.fromkeys(of, True) for view, of in entry["ties"].items()}
-    sides = {view: {**of, "side": 0} for view, of in found["evidence"].items()}
     p_values = dict.fromkeys(entry["p_value"], math.nan)
     unlike = [{**row, "p_value": None} for row in found["exchangeability"]]
-    changed = {"ties": ties, "evidence": sides, "p_value": p_values, "exchangeability": unlike}
-    return {**found, **changed}
+    return {**found, "ties": ties, "p_value": p_values, "exchangeability": unlike}
 
 
 def _gaps(first: Scores, second: Scores, level: float) -> dict[str, Estimate]:
@@ -217,14 +238,14 @@ def _holds_zero(gap: Estimate) -> bool:
     return bool(gap.low <= 0 <= gap.high)
 
 
-def _floor(first: PartnerViews, second: PartnerViews, lipschitz: float) -> float:
+def _floor(first: Footings, second: Footings, lipschitz: float) -> float:
     """Return the worst-case precision of these labels; it is shown, and decides nothing."""
     rate = 1 - float(first.accuracy[0] + second.accuracy[0]) / 2
     return passive_floor(error_rate=rate, labels=first.n, lipschitz=lipschitz)
 
 
 def _p_values(
-    scores: Mapping[str, tuple[Scores, Scores]], first: PartnerViews, second: PartnerViews
+    scores: Mapping[str, tuple[Scores, Scores]], first: Footings, second: Footings
 ) -> dict[str, float]:
     """Return the p-value of each view's ECE gap, from the questions that the view leaves."""
     weighted = min(first.effective["da"], second.effective["da"])
@@ -236,24 +257,17 @@ def _p_values(
     }
 
 
-def _evidence(
-    evidence: PairEvidence,
-    candidates: tuple[CandidateViews, CandidateViews] | None,
-    level: float,
-) -> dict[str, Any]:
-    """Return both tests of every view, and of the candidate-aligned one where it is known."""
-    views = dict(evidence.views)
-    if candidates is not None:
-        first, second = candidates
-        n = first.scores.n
-        views["ca"] = view_evidence(first.statistics, second.statistics, n, n, level)
+def judges_entry(both: tuple[CandidateViews, CandidateViews], level: float) -> dict[str, Any]:
+    """Return who judges the shared candidates better: both tests of the error must agree."""
+    first, second = both
+    n = first.scores.n
+    gaps = first.statistics.error - second.statistics.error
+    z = squared_gap_z(first.statistics, second.statistics)
+    gap, p_gap = gap_estimate(gaps, n, level=level), gap_p_value(gaps, n)
+    p_square = float(2 * special.ndtr(-abs(z)))
+    side = (gap.low > 0) - (gap.high < 0)
     return {
-        name: {
-            "gap": view.gap,
-            "p_gap": view.p_gap,
-            "z": view.z,
-            "p_square": view.p_square,
-            "side": view.side(level),
-        }
-        for name, view in views.items()
+        "gap": gap,
+        "p_value": max(p_gap, p_square) if n >= LEAST_QUESTIONS else math.nan,
+        "side": side if side * z > 0 else 0,
     }

@@ -1,151 +1,233 @@
-"""What the questions show about two models: a gap and two tests in each of the four views."""
+"""What the questions show about two models: the gap of their errors on every footing.
+
+Two nulls bind a verdict: both state their confidence alike given right or wrong, and both are
+calibrated; in either only accuracy differs. No single footing is fair under both, so all are kept.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
-from calibrant.comparison.ece_interval import gap_bias, gap_estimate
-from calibrant.comparison.odds import ViewStatistics
-from calibrant.comparison.partner_views import ODDS_VIEWS, PartnerViews
+from calibrant.comparison.ece_interval import SEEN_AGAIN
+from calibrant.comparison.footings import Footings
+from calibrant.comparison.residuals import Residuals
+from calibrant.comparison.survey import Survey
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
+from calibrant.stats.bootstrap import quantiles
 
-# At the mean accuracy the errors lie between those at the two ends.
-EQUIVALENCE_VIEWS = ("raw", "os_weakest", "os_strongest")
+# 98 % intervals: at 95 % up to 4 % of verdicts were false where the truth is known.
+REACH = 2.326
+VERDICT_LEVEL = 0.98
+# Both models brought to the accuracy of one with the odds moved along, and the same with
+# near-certain statements taken at their word.
+SHIFTED = ("os_a", "os_b")
+NEAR = ("os_a_near", "os_b_near")
+SQUARED = ("raw", *SHIFTED)
+SIX = ("raw", *SHIFTED, *NEAR, "sda")
+_NOTHING = 1e-6
+# Fewer answers without a confidence, right as often as the rest, are taken to be like the rest.
+FEW_MISSING = 0.05
 # The resamples overstate the variance of a squared error; no more than this share is taken off.
 _LEAST_VARIANCE = 1 / 3
-
-
-def without_ends(estimate: Estimate) -> Estimate:
-    """Return the value of an estimate without its interval.
-
-    Examples
-    --------
-    >>> print(without_ends(Estimate(0.1, 0.0, 0.2, n=5)))
-    0.100 [nan, nan]
-    """
-    return replace(estimate, low=math.nan, high=math.nan, interval="none")
+# The sum of two ends lies further out than this many errors of the gap.
+_ENDS_REACH = 1.3
 
 
 @dataclass(frozen=True, slots=True)
-class ViewEvidence:
-    """The gap of two calibration errors in one view (first minus second) and its tests.
+class Gap:
+    """Error of the first model minus that of the second; below 0 the first is better.
 
-    `gap` is of absolute errors, with `p_gap`; `z` and `p_square` are of squared errors.
+    `bias` is by how much at most the value is too high (below 0: too low), `slack` how far
+    answers without a stated confidence could move it.
     """
 
-    gap: Estimate
-    p_gap: float
-    z: float
-    p_square: float
+    value: float
+    sd: float
+    bias: float
+    slack: float = 0.0
 
-    def side(self, level: float) -> int:
-        """Return -1 where the first model is shown to have the smaller error, 1 the second, or 0.
+    @classmethod
+    def of(cls, replicates: Floats) -> Gap:
+        """Return the gap of the data (entry 0) and its spread over the resamples."""
+        drawn = replicates[1:][np.isfinite(replicates[1:])]
+        value = float(replicates[0])
+        if drawn.size < 2 or not math.isfinite(value):
+            return cls(value, math.nan, math.nan)
+        return cls(value, float(drawn.std(ddof=1)), float((drawn.mean() - value) / SEEN_AGAIN))
 
-        The interval of the absolute errors and the test of the squared ones must agree.
-        """
-        reach = float(special.ndtri((1 + level) / 2))
-        by_gap = self.interval_side()
-        by_square = (self.z > reach) - (self.z < -reach)
-        return by_gap if by_gap == by_square else 0
+    @property
+    def low(self) -> float:
+        """Low end of the interval, moved down by what bias may have added."""
+        return self.value - REACH * self.sd - max(self.bias, 0.0) - self.slack
 
-    def interval_side(self) -> int:
-        """Return on which side of 0 the interval of the gap lies; 0 where it holds 0."""
-        return (self.gap.low > 0) - (self.gap.high < 0)
+    @property
+    def high(self) -> float:
+        """High end of the interval."""
+        return self.value + REACH * self.sd - min(self.bias, 0.0) + self.slack
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of 'no difference', of what its largest bias leaves of the gap."""
+        if math.isnan(self.sd):
+            return math.nan
+        left = max(abs(self.value) - max(self.bias * math.copysign(1.0, self.value), 0.0), 0.0)
+        if left <= _NOTHING:
+            return 1.0
+        return float(2 * special.ndtr(-left / self.sd)) if self.sd > 0 else 0.0
+
+    def side(self, beyond: float = 0.0) -> int:
+        """Return -1 where the first has the smaller error by more than that, 1 the second, or 0."""
+        return (self.low > beyond + _NOTHING) - (self.high < -beyond - _NOTHING)
+
+    def estimate(self, n: int) -> Estimate:
+        """Return the gap as the document tells it."""
+        how = "none" if math.isnan(self.sd) else "bootstrap-bias-bounded"
+        return Estimate(self.value, self.low, self.high, n, VERDICT_LEVEL, interval=how)
 
 
 @dataclass(frozen=True, slots=True)
 class PairEvidence:
-    """All views of a pair, and how close the two models are shown to be.
+    """All numbers that the verdict on a pair rests on.
 
-    `bound` is the smallest margin within which they are equivalent, or what already exceeds the
-    margin asked for. `alike` is the one confidence that both always state: then they
-    differ in accuracy alone, and neither is called better. `behaviour` is the gap that
-    remains when both have the same accuracy and keep their confidences, `accuracy` the rest of the
-    raw gap.
+    `gaps` by footing: ``raw`` as answered; ``os_a`` and ``os_b`` at the accuracy of either, odds
+    moved along; the same ``_near`` with near-certain statements taken at their word; ``sda`` and
+    ``sos``, the means over both accuracies with statements as they are, and moved. `squares` is the
+    z-score of the gap of squared errors and `rms` the gap of their roots. `bound` is the smallest
+    margin within which the errors are shown to be equal on the five footings, or what already
+    exceeds the margin asked for. `laws` and `laws_high` say how far the laws of confidence given
+    wrong and given right lie apart, and at most. `clip` is the least that a near-certain statement
+    makes of difference. `lead` is how much more accurate the first is, `lead_sd` its standard
+    error; `unstated` the share of answers that state no confidence, by outcome.
     """
 
-    views: dict[str, ViewEvidence]
+    gaps: dict[str, Gap]
+    squares: dict[str, float]
+    rms: dict[str, float]
     bound: float
-    behaviour: Estimate
-    accuracy: Estimate
-    alike: float | None = None
+    laws: tuple[float, float]
+    laws_high: tuple[float, float]
+    clip: float
+    lead: float
+    lead_sd: float
+    unstated: tuple[float, float] = (0.0, 0.0)
+    slack: float = 0.0
 
     @property
     def p_value(self) -> float:
-        """The largest of the eight p-values: all views and both tests must agree."""
-        found = [p for view in self.views.values() for p in (view.p_gap, view.p_square)]
-        return math.nan if any(math.isnan(p) for p in found) else max(found)
+        """The largest of the six p-values: every footing must say the same."""
+        found = [self.gaps[name].p_value for name in SIX]
+        return math.nan if any(map(math.isnan, found)) else max(found)
+
+    @property
+    def p_accuracy(self) -> float:
+        """Two-sided p-value of equal accuracy."""
+        if not math.isfinite(self.lead_sd):
+            return math.nan
+        return float(2 * special.ndtr(-abs(self.lead) / self.lead_sd))
+
+    def worst_case(self) -> PairEvidence:
+        """Return the evidence with answers that state no confidence counted against any claim."""
+        return replace(
+            self,
+            gaps={name: replace(gap, slack=self.slack) for name, gap in self.gaps.items()},
+            bound=self.bound + self.slack,
+            laws_high=(
+                self.laws_high[0] + self.unstated[0],
+                self.laws_high[1] + self.unstated[1],
+            ),
+        )
 
     def without_tests(self) -> PairEvidence:
         """Return the values alone, for questions too few to test anything."""
-        views = {
-            name: ViewEvidence(without_ends(view.gap), math.nan, math.nan, math.nan)
-            for name, view in self.views.items()
-        }
-        parts = without_ends(self.behaviour), without_ends(self.accuracy)
-        return PairEvidence(views, math.nan, *parts, self.alike)
+        gaps = {name: Gap(gap.value, math.nan, math.nan) for name, gap in self.gaps.items()}
+        nothing = (math.inf, math.inf)
+        return replace(self, gaps=gaps, bound=math.inf, laws_high=nothing, lead_sd=math.inf)
 
-    def better(self, level: float) -> int:
-        """Return -1 where every view shows that the first is better, 1 the second, 0 neither."""
-        if self.alike is not None:
-            return 0
-        sides = {view.side(level) for view in self.views.values()}
-        return sides.pop() if len(sides) == 1 else 0
+    def certain_part(self) -> float:
+        """Return the part of the gap that comes from how confidence is stated, at least.
+
+        The smaller of the two gaps at equal accuracy where both are shown on one side, else 0.
+        """
+        mixed, moved = self.gaps["sda"], self.gaps["sos"]
+        if not mixed.side() or mixed.side() != moved.side():
+            return 0.0
+        return min(mixed.value, moved.value, key=abs)
 
 
 def pair_evidence(
-    first: PartnerViews, second: PartnerViews, *, level: float, margin: float
+    first: Footings,
+    second: Footings,
+    *,
+    margin: float,
+    lead: tuple[float, float],
+    unstated: Floats | None = None,
 ) -> PairEvidence:
-    """Return the evidence about two models on the questions that both have."""
-    units = {"raw": float(first.n)}
-    for view in ODDS_VIEWS[1:]:
-        units[view] = min(first.effective[view], second.effective[view])
-    views = {
-        view: view_evidence(first.odds[view], second.odds[view], first.n, units[view], level)
-        for view in ODDS_VIEWS
-    }
-    behaviour = first.behaviour - second.behaviour
-    rest = first.paper["raw"].ece - second.paper["raw"].ece - behaviour
-    return PairEvidence(
-        views,
-        equivalence_bound(first.odds, second.odds, margin),
-        gap_estimate(behaviour, first.n, level=level),
-        gap_estimate(rest, first.n, level=level),
-        first.constant if first.constant == second.constant else None,
-    )
-
-
-def view_evidence(
-    first: ViewStatistics, second: ViewStatistics, n: int, units: float, level: float
-) -> ViewEvidence:
-    """Return the gap of two models in one view.
+    """Return the evidence about two models on the questions that both have.
 
     Parameters
     ----------
     first, second
-        What the view shows of each.
-    n, units
-        Questions behind the gap, and how many the weights leave of them.
-    level
-        Coverage of the interval.
+        Either model with the other as its partner.
+    margin
+        Differences of calibration errors below it do not matter.
+    lead
+        How much more accurate the first is on all graded answers, and its standard error.
+    unstated
+        The share of wrong and of right answers that state no confidence, of both models together,
+        where these could matter.
     """
-    gaps = first.error - second.error
-    z = squared_gap_z(first, second)
-    return ViewEvidence(
-        gap_estimate(gaps, n, level=level),
-        gap_p_value(gaps, units),
-        z,
-        float(2 * special.ndtr(-abs(z))),
+    a, b = first.raw.error, second.raw.error
+    found = {"raw": a - b, "os_a": a - second.shifted.error, "os_b": first.shifted.error - b}
+    found["os_a_near"] = (
+        found["os_a"] if not second.near.any() else (a - second.shifted.moved_error(second.near))
+    )
+    found["os_b_near"] = (
+        found["os_b"] if not first.near.any() else (first.shifted.moved_error(first.near) - b)
+    )
+    found["sda"] = (a - second.mixed + first.mixed - b) / 2
+    found["sos"] = (found["os_a"] + found["os_b"]) / 2
+    gaps = {name: Gap.of(values) for name, values in found.items()}
+    both = {
+        "raw": (first.raw, second.raw),
+        "os_a": (first.raw, second.shifted),
+        "os_b": (first.shifted, second.raw),
+    }
+    laws, laws_high = _laws(first, second)
+    lost = (0.0, 0.0) if unstated is None else (float(unstated[0]), float(unstated[1]))
+    return PairEvidence(
+        gaps,
+        {name: squared_gap_z(*pair) for name, pair in both.items()},
+        {name: _root(pair[0]) - _root(pair[1]) for name, pair in both.items()},
+        _bound(first, second, gaps, found, margin),
+        laws,
+        laws_high,
+        _clip(found),
+        *lead,
+        lost,
+        max(lost),
     )
 
 
-def squared_gap_z(first: ViewStatistics, second: ViewStatistics) -> float:
+def unstated_shares(survey: Survey, a: int, b: int) -> Floats:
+    """Return the share of wrong and right answers without confidence, where these could matter."""
+    total = np.zeros(2)
+    for one, other in ((a, b), (b, a)):
+        share, related = survey.missing(one, other)
+        if related or share > FEW_MISSING:
+            total += survey.unstated(one, other)
+    return total
+
+
+def _root(of: Residuals) -> float:
+    return math.sqrt(max(of.debiased, 0.0))
+
+
+def squared_gap_z(first: Residuals, second: Residuals) -> float:
     """Return the debiased gap of squared errors in units of its standard error.
 
     The variance of the resamples holds the noise of the data twice where both models are
@@ -160,66 +242,53 @@ def squared_gap_z(first: ViewStatistics, second: ViewStatistics) -> float:
     return (first.debiased - second.debiased) / math.sqrt(variance) if variance > 0 else 0.0
 
 
-def gap_p_value(replicates: Floats, units: float) -> float:
-    """Return the two-sided p-value of 'the two models have the same error'; NaN without spread.
-
-    A share of resamples is never below one in their number, too coarse for what is corrected for
-    many pairs. This takes the spread of the resamples and Student's law. The gap counts only for
-    what its largest bias leaves of it (`gap_bias`).
-
-    Parameters
-    ----------
-    replicates
-        Gap in the data, then in every resample.
-    units
-        Questions behind the gap, effective ones where they are weighted.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> round(gap_p_value(np.append(0.1, 0.1 + 0.05 * rng.standard_normal(4000)), 200), 2)
-    0.05
-    """
-    drawn = replicates[1:][np.isfinite(replicates[1:])]
-    if drawn.size < 2 or not np.isfinite(replicates[0]):
-        return math.nan
-    spread, gap = float(drawn.std(ddof=1)), float(replicates[0])
-    if spread == 0:
-        return 1.0 if gap == 0 else math.nan
-    towards = gap_bias(replicates) * math.copysign(1.0, gap)
-    left = max(abs(gap) - max(towards, 0.0), 0.0)
-    return float(2 * special.stdtr(max(units - 1, 1), -left / spread))
-
-
-def equivalence_bound(
-    first: Mapping[str, ViewStatistics], second: Mapping[str, ViewStatistics], margin: float
+def _bound(
+    first: Footings,
+    second: Footings,
+    gaps: dict[str, Gap],
+    found: dict[str, Floats],
+    margin: float,
 ) -> float:
     """Return the smallest margin within which two models are shown to be equivalent.
 
     Each model's own 90 % interval enters: the interval of the gap is not valid for this, it would
-    declare up to a quarter of pairs equivalent that are not. Where a view already exceeds `margin`
-    the others are not looked at, and the bound is that of the views so far.
+    declare up to a tenth of pairs equivalent that are not. Where a gap already exceeds `margin`
+    the intervals are not worked out.
     """
-    views = [(first[view], second[view]) for view in EQUIVALENCE_VIEWS]
-    worst = max(abs(float(np.abs(a.seen).sum() - np.abs(b.seen).sum())) for a, b in views)
-    for one, other in views:
-        if not worst < margin:
-            return worst
-        (low, high), (other_low, other_high) = one.range_90, other.range_90
-        reach = max(high - other_low, other_high - low)
-        if math.isnan(reach):
-            return math.nan
-        worst = max(worst, reach)
+    five = ("raw", *SHIFTED, *NEAR)
+    worst = max(abs(gaps[name].value) + _ENDS_REACH * gaps[name].sd for name in five)
+    if not worst < margin:
+        return worst
+    nothing = np.zeros_like(first.near)
+    worst = _ends(first.raw.range_90, second.raw.range_90)
+    for name, own, other, moved in (
+        ("os_a", first.raw, second.shifted, (nothing, second.near)),
+        ("os_b", first.shifted, second.raw, (first.near, nothing)),
+    ):
+        worst = max(worst, _ends(own.range_90, other.range_90))
+        if np.nanmax(np.abs(found[name] - found[f"{name}_near"])) >= 1e-3:
+            near = own.moved_range(moved[0]), other.moved_range(moved[1])
+            worst = max(worst, _ends(*near))
     return worst
 
 
-def accuracy_p_value(replicates: Floats) -> float:
-    """Return the two-sided p-value of no difference in accuracy, by its bootstrap spread."""
-    drawn = replicates[1:][np.isfinite(replicates[1:])]
-    spread = float(drawn.std(ddof=1)) if drawn.size > 1 else 0.0
-    gap = float(replicates[0])
-    if not math.isfinite(gap):
-        return math.nan
-    if spread == 0:
-        return 1.0 if gap == 0 else math.nan
-    return float(2 * special.ndtr(-abs(gap) / spread))
+def _ends(one: tuple[float, float], other: tuple[float, float]) -> float:
+    return max(one[1] - other[0], other[1] - one[0])
+
+
+def _laws(first: Footings, second: Footings) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return how far the laws of confidence lie apart, given wrong and given right, and at most."""
+    apart = np.abs(first.law - second.law).sum(axis=1, dtype=np.float64)
+    ends = []
+    for values in apart:
+        drawn = values[1:][np.isfinite(values[1:])]
+        ends.append(float(quantiles(drawn, (0.95,))[0]) if drawn.size > 10 else math.inf)
+    return (float(apart[0, 0]), float(apart[1, 0])), (ends[0], ends[1])
+
+
+def _clip(found: dict[str, Floats]) -> float:
+    """Return how much a near-certain statement matters at least, where it matters most."""
+    apart = [np.abs(found[name] - found[f"{name}_near"]) for name in SHIFTED]
+    most = max(apart, key=lambda values: values[0])
+    drawn = most[1:][np.isfinite(most[1:])]
+    return float(quantiles(drawn, (0.05,))[0]) if drawn.size else 0.0

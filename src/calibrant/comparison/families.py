@@ -1,22 +1,22 @@
-"""All pairs of a document together: which claims stand the number of pairs, and their order."""
+"""All pairs of a document together: which verdicts stand the number of pairs, and their order."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from calibrant.claims.compare import comparison_claims, pair_claim
-from calibrant.comparison.decision import decide_pairs
+from calibrant.claims.compare import pair_claim
+from calibrant.claims.compare_models import comparison_claims
+from calibrant.comparison.decision import ALPHA, Decision, adjusted, decide_pairs
 from calibrant.comparison.evidence import PairEvidence
-from calibrant.comparison.league import win_matrix
+from calibrant.comparison.league import place_models
 from calibrant.core.document import plain
-from calibrant.stats.multiplicity import holm
 
 CONTROL = "holm"
 # What a reader looks for first.
-_IMPORTANCE = {"shown": 0, "depends": 1, "undecided": 2, "equivalent": 3}
-_OUTCOMES = {"better": "shown"}
+VERDICTS = ("better", "reversal", "only more accurate", "depends", "undecided", "equivalent")
 
 
 def decide_document(
@@ -25,7 +25,7 @@ def decide_document(
     """Decide every pair once all pairs count, in place; return the rule and the claims.
 
     Whole methods and groups of questions are families of their own. Pairs are put in order of
-    importance: shown differences first, the largest of them at the top.
+    importance, the largest gaps of each verdict first.
 
     Parameters
     ----------
@@ -33,38 +33,27 @@ def decide_document(
         Per method and group: ``keys``, ``pairs`` with ``evidence``, ``summary``, ``league``,
         ``missing``.
     level
-        Claims are held to an error of 1 - level.
+        Views of the literature are held to an error of 1 - level.
     margin
         Differences below it do not matter.
     """
-    alpha = round(1 - level, 12)
     families: dict[str, list[tuple[dict[str, Any], PairEvidence]]] = {"whole": [], "groups": []}
     for part in parts:
         name = "groups" if part["keys"]["group"] else "whole"
         families[name] += list(zip(part["pairs"], part.pop("evidence"), strict=True))
     for family in families.values():
         _decide(family, level=level, margin=margin)
-        _paper_views([pair for pair, _ in family], alpha)
+        _paper_views([pair for pair, _ in family], round(1 - level, 12))
     named = len({part["keys"]["method"] for part in parts}) > 1
     for part in parts:
         for pair in part["pairs"]:
             told = plain({**part["keys"], **pair})
-            pair["verdict"] = pair_claim(told, margin=margin, named=named, level=level).text
+            pair["text"] = pair_claim(told, margin=margin, named=named).text
         part["pairs"].sort(key=_importance)
-        part["league"]["win_matrix"] = {
-            "models": (models := [row["model"] for row in part["league"]["entries"]]),
-            "table": win_matrix(models, part["pairs"]),
-        }
-        if part["summary"].get("cases"):
-            part["summary"]["resolved_reversals"] = {
-                view: int(sum(pair["reversal_resolved"][view] for pair in part["pairs"]))
-                for view in part["summary"]["resolved_reversals"]
-            }
-            part["summary"]["outcomes"] = {
-                name: sum(pair["outcome"] == name for pair in part["pairs"]) for name in _IMPORTANCE
-            }
+        part["league"] |= place_models(part["league"].pop("rows"), part["pairs"])
+        _count(part)
     counts = {name: {"pairs": len(family)} for name, family in families.items()}
-    return {"control": CONTROL, "alpha": alpha, **counts}
+    return {"control": CONTROL, "alpha": ALPHA, **counts}
 
 
 def document_claims(
@@ -72,53 +61,60 @@ def document_claims(
 ) -> list[dict[str, Any]]:
     """Return the claims of all parts, as the document holds them."""
     pairs = [plain({**part["keys"], **pair}) for part in parts for pair in part["pairs"]]
-    leagues = [plain({**part["keys"], **part["league"]}) for part in parts]
+    leagues = [
+        plain({**part["keys"], **part["league"], "verdicts": part["summary"]["verdicts"]})
+        for part in parts
+    ]
     missing = [plain({**part["keys"], **row}) for part in parts for row in part["missing"]]
     claims = comparison_claims(pairs, leagues, missing, margin=margin, level=level)
     return [claim.to_dict() for claim in claims]
 
 
+def _count(part: dict[str, Any]) -> None:
+    """Say how often each verdict was given, and how many turns of the literature are resolved."""
+    pairs, summary = part["pairs"], part["summary"]
+    found = Counter(pair["verdict"] for pair in pairs)
+    summary["verdicts"] = {name: found[name] for name in VERDICTS}
+    if summary.get("cases"):
+        summary["resolved_reversals"] = {
+            view: int(sum(pair["reversal_resolved"][view] for pair in pairs))
+            for view in summary["resolved_reversals"]
+        }
+
+
 def _importance(pair: Mapping[str, Any]) -> tuple[int, float]:
-    size = abs(pair["evidence"]["raw"]["gap"].value)
-    return _IMPORTANCE[pair["outcome"]], -size if math.isfinite(size) else 0.0
+    size = abs(pair["evidence"]["footings"]["raw"]["gap"].value)
+    return VERDICTS.index(pair["verdict"]), -size if math.isfinite(size) else 0.0
 
 
 def _decide(
     family: Sequence[tuple[dict[str, Any], PairEvidence]], *, level: float, margin: float
 ) -> None:
-    decided = decide_pairs([found for _, found in family], level=level, margin=margin)
-    accuracy = _adjusted([pair["p_accuracy"] for pair, _ in family])
-    for (pair, found), decision, p_accuracy in zip(family, decided, accuracy, strict=True):
-        winner = {-1: pair["a"], 1: pair["b"]}.get(decision.winner)
-        pair["outcome"] = _OUTCOMES.get(decision.outcome, decision.outcome)
-        pair["winner"] = winner
-        pair["tie"] = winner is None
+    decided = decide_pairs([found for _, found in family], margin=margin)
+    # 'Right more often' is a sentence of its own, at the level of the document.
+    for (pair, found), decision in zip(family, decided, strict=True):
+        pair |= _told(pair, found, decision)
         pair["margin"] = margin
-        pair["equivalence_bound"] = found.bound
-        pair["alike"] = found.alike
-        pair["p_verdict"] = found.p_value
-        pair["p_verdict_adjusted"] = decision.p_adjusted
-        pair["p_accuracy_adjusted"] = p_accuracy
         pair["pairs"] = len(family)
-    judged = [pair for pair, _ in family if "ca" in pair["evidence"]]
-    for pair, p in zip(judged, _adjusted([_larger(pair) for pair in judged]), strict=True):
-        pair["p_candidates_adjusted"] = p
+    judged = [pair["judges"] for pair, _ in family if "judges" in pair]
+    for judges, p in zip(judged, adjusted([found["p_value"] for found in judged]), strict=True):
+        judges["p_adjusted"] = p
+        judges["shown"] = bool(judges["side"]) and p <= 1 - level
 
 
-def _larger(pair: Mapping[str, Any]) -> float:
-    """Return the larger p-value of the two tests on shared candidates; both must agree."""
-    found = pair["evidence"]["ca"]
-    both = (found["p_gap"], found["p_square"])
-    return math.nan if any(map(math.isnan, both)) else max(both)
-
-
-def _adjusted(found: Sequence[float]) -> list[float | None]:
-    """Return p-values corrected by Holm's rule; None where there is none."""
-    tested = [place for place, p in enumerate(found) if not math.isnan(p)]
-    adjusted: list[float | None] = [None] * len(found)
-    for place, p in zip(tested, holm([found[place] for place in tested]), strict=True):
-        adjusted[place] = float(p)
-    return adjusted
+def _told(pair: Mapping[str, Any], found: PairEvidence, decision: Decision) -> dict[str, Any]:
+    return {
+        "verdict": decision.word,
+        "winner": {-1: pair["a"], 1: pair["b"]}.get(decision.winner),
+        "depends_on": decision.depends_on,
+        "rests_on": decision.by,
+        "tie": decision.word != "better",
+        "not_shown_on": list(decision.missing),
+        "shown_if_alone": decision.alone,
+        "p_verdict": found.p_value,
+        "p_verdict_adjusted": decision.p_adjusted,
+        "p_accuracy_adjusted": decision.p_accuracy_adjusted,
+    }
 
 
 def _paper_views(pairs: Sequence[dict[str, Any]], alpha: float) -> None:
@@ -127,15 +123,17 @@ def _paper_views(pairs: Sequence[dict[str, Any]], alpha: float) -> None:
         pair["p_adjusted"] = dict.fromkeys(pair["p_value"], math.nan)
     for view in dict.fromkeys(view for pair in pairs for view in pair["p_value"]):
         tested = [pair for pair in pairs if not math.isnan(pair["p_value"].get(view, math.nan))]
-        adjusted = holm([pair["p_value"][view] for pair in tested])
-        for pair, value in zip(tested, adjusted, strict=True):
-            pair["p_adjusted"][view] = float(value)
+        for pair, p in zip(
+            tested, adjusted([pair["p_value"][view] for pair in tested]), strict=True
+        ):
+            pair["p_adjusted"][view] = p
     for pair in pairs:
         pair["better"] = {view: _preferred(pair, view, alpha) for view in pair["p_value"]}
         pair["reversal_resolved"] = {
             view: None not in (found := (pair["better"]["raw"], pair["better"][view]))
             and found[0] != found[1]
-            for view in pair["reversal"]
+            for view in pair["p_value"]
+            if view != "raw"
         }
 
 

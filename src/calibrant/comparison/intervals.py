@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 
 from calibrant.claims.compare import LEAST_QUESTIONS
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
-from calibrant.stats.intervals import logit_interval, unseen_share, wilson_interval
+from calibrant.stats.bootstrap import quantiles
+from calibrant.stats.intervals import (
+    logit_interval,
+    normal_quantile,
+    unseen_share,
+    wilson_interval,
+)
 
 
 def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
@@ -26,7 +35,7 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     drawn = replicates[1:][np.isfinite(replicates[1:])]
     if n < LEAST_QUESTIONS or drawn.size < 2 or not np.isfinite(value):
         return Estimate(value, float("nan"), float("nan"), n, level, interval="none")
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2]).tolist()
+    low, high = quantiles(drawn, ((1 - level) / 2, (1 + level) / 2)).tolist()
     # Few rows have few resamples, which may all lie on one side of the value.
     ends = min(low, value), max(high, value)
     return Estimate(value, *ends, n, level, interval="bootstrap-percentile")
@@ -52,3 +61,23 @@ def mean_interval(n: int, total: float, squares: float, level: float) -> Estimat
     else:
         low, high = logit_interval(mean, (spread / n) ** 0.5, level, units=n)
     return Estimate(mean, low, high, n, level, interval="student-logit")
+
+
+def normal_interval(value: float, error: float, n: int, level: float) -> Estimate:
+    """Return a difference of means with the interval of its standard error, inside [-1, 1]."""
+    if n < LEAST_QUESTIONS or math.isnan(value):
+        return Estimate(value, math.nan, math.nan, n, level, interval="none")
+    reach = normal_quantile(level) * error
+    ends = max(value - reach, -1.0), min(value + reach, 1.0)
+    return Estimate(value, *ends, n, level, interval="paired-normal")
+
+
+def without_ends(estimate: Estimate) -> Estimate:
+    """Return the value of an estimate without its interval.
+
+    Examples
+    --------
+    >>> print(without_ends(Estimate(0.1, 0.0, 0.2, n=5)))
+    0.100 [nan, nan]
+    """
+    return replace(estimate, low=math.nan, high=math.nan, interval="none")

@@ -1,110 +1,140 @@
-"""The league: every model's confidence on one scale, tiers that chance does not explain.
+"""The league: which model beats which, and a score that orders them.
 
-Every model is brought to accuracy 0.5 by the odds shift, and its Brier score there becomes a skill
-score: 1 - Brier / 0.25. A constant confidence scores 0, calibrated models of any accuracy score
-alike, and no other model enters. The score rewards calibration and the power to separate right
-from wrong answers; it can be gained by deliberately wrong answers stated at 1 %, so the accuracy
-belongs beside it.
+'Beats' is the verdict 'better' on the pair, so that tiers, matrix and sentences agree. The order
+inside a tier is that of the score: every model is brought to accuracy 0.5 by the odds shift, and
+its Brier score there becomes a skill score, 1 - Brier / 0.25. A constant confidence scores 0,
+calibrated models of any accuracy score alike, and no other model enters. The score rewards
+calibration and the power to separate right from wrong answers; it can be gained by deliberately
+wrong answers stated at 1 %, so the accuracy belongs beside it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import special
 
+from calibrant.comparison.evidence import FEW_MISSING
+from calibrant.comparison.footings import Footings, effective_size
+from calibrant.comparison.intervals import interval
 from calibrant.comparison.odds import CLIP, log_odds
-from calibrant.comparison.survey import Survey
+from calibrant.comparison.survey import Survey, cell_index
 from calibrant.core.arrays import Floats
 from calibrant.metrics.corp import corp_from_sums
 from calibrant.stats.isotonic import DistinctSums
-from calibrant.stats.multiplicity import holm
 
 EVEN = 0.5
 # Resamples are summed in single precision.
 _NO_SEPARATION = 1e-6
+# More statements than this beyond 99.5 % or below 0.5 % leave nothing to tell them apart by.
+_SATURATED = 0.5
+# A model with more answers without confidence than this has no place.
+_UNPLACED = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Place of a model: tier 1 is beaten by nobody; ranks run over what chance leaves open."""
-
-    tier: int
-    rank_low: int
-    rank_high: int
-    beats: tuple[int, ...]
-    beaten_by: tuple[int, ...]
-
-
-def score_z(first: Floats, second: Floats) -> float:
-    """Return the difference of two scores in units of its paired standard error; NaN if undefined.
+def league_rows(
+    models: Sequence[str], own: Sequence[Footings], survey: Survey, *, level: float
+) -> list[dict[str, Any]]:
+    """Return what the league says of every model by itself.
 
     Parameters
     ----------
-    first, second
-        Score in the data, then in every resample.
+    own
+        Every model on all its questions.
     """
-    gaps = first - second
-    drawn = gaps[1:][np.isfinite(gaps[1:])]
-    if drawn.size < 2 or not math.isfinite(gaps[0]):
-        return math.nan
-    spread = float(drawn.std(ddof=1))
-    return float(gaps[0]) / max(spread, 1e-12) if gaps[0] else 0.0
+    return [_row(number, name, own[number], survey, level) for number, name in enumerate(models)]
 
 
-def standings(
-    models: int, z_scores: Mapping[tuple[int, int], float], *, alpha: float = 0.05
-) -> list[Standing]:
-    """Return tiers and rank intervals from the z-scores of pairs, corrected by Holm's rule.
+def _row(number: int, name: str, own: Footings, survey: Survey, level: float) -> dict[str, Any]:
+    parts = corp_parts(survey, number, even=True)
+    empty = is_uninformative(own.by_outcome[1], own.by_outcome[0])
+    graded, right = survey.own_accuracy(number)
+    share, related = survey.missing(number, number)
+    return {
+        "model": name,
+        "n": own.n,
+        "score": interval(own.score, own.n, level=level),
+        "mcb": parts["mcb"],
+        "dsc": parts["dsc"],
+        "accuracy": right,
+        "graded": graded,
+        "effective_size": effective_size(survey.cells[number].sum(axis=1), EVEN),
+        "uninformative": empty,
+        "saturated": _near_certain(survey.cells[number]) > _SATURATED,
+        "placed": not (empty or share > _UNPLACED or (related and share > FEW_MISSING)),
+    }
 
-    Parameters
-    ----------
-    models
-        Number of models.
-    z_scores
-        By pair (a, b): positive where a has the higher score.
+
+def place_models(
+    rows: Sequence[dict[str, Any]], pairs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the league: tiers, ranks and the matrix, all from the verdicts on the pairs.
+
+    Tier 1 is beaten by nobody. Ranks run over what the verdicts leave open. A model has no place
+    whose confidence does not separate right from wrong, or lacks for too many answers.
+    """
+    placed = [row["model"] for row in rows if row["placed"]]
+    beats: dict[str, list[str]] = {row["model"]: [] for row in rows}
+    beaten: dict[str, list[str]] = {row["model"]: [] for row in rows}
+    for pair in pairs:
+        if pair["verdict"] == "better":
+            winner = pair["winner"]
+            loser = pair["b"] if winner == pair["a"] else pair["a"]
+            beats[winner].append(loser)
+            beaten[loser].append(winner)
+    tier = tiers({name: set(beaten[name]) & set(placed) for name in placed})
+    entries = []
+    for row in rows:
+        name = row["model"]
+        above, below = (len(set(of[name]) & set(placed)) for of in (beaten, beats))
+        rank = {"low": 1 + above, "high": len(placed) - below} if row["placed"] else None
+        found = {**row, "tier": tier.get(name), "rank": rank}
+        entries.append({**found, "beats": sorted(beats[name]), "beaten_by": sorted(beaten[name])})
+    entries.sort(key=_order)
+    first = [row["model"] for row in entries if row["tier"] == 1]
+    names = [row["model"] for row in entries]
+    return {
+        "target": EVEN,
+        "winner": first[0] if len(first) == 1 and len(rows) > 1 else None,
+        "tiers": max(tier.values(), default=0),
+        "worse_than_constant": sum(row["score"].high < 0 for row in rows),
+        "entries": entries,
+        "win_matrix": {"models": names, "table": win_matrix(names, pairs)},
+    }
+
+
+def _order(row: Mapping[str, Any]) -> tuple[float, float]:
+    score = row["score"].value
+    return row["tier"] or math.inf, -score if math.isfinite(score) else math.inf
+
+
+def tiers(beaten: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return tiers: those that no remaining model beats form the next one.
 
     Examples
     --------
-    >>> [place.tier for place in standings(3, {(0, 1): 9.0, (0, 2): 9.0, (1, 2): 0.3})]
-    [1, 2, 2]
+    >>> tiers({"a": set(), "b": {"a"}, "c": {"a", "b"}})
+    {'a': 1, 'b': 2, 'c': 3}
     """
-    tested = {pair: z for pair, z in z_scores.items() if not math.isnan(z)}
-    adjusted = holm([float(2 * special.ndtr(-abs(z))) for z in tested.values()])
-    beats: list[set[int]] = [set() for _ in range(models)]
-    for (pair, z), p in zip(tested.items(), adjusted, strict=True):
-        if p <= alpha:
-            winner, loser = pair if z > 0 else pair[::-1]
-            beats[winner].add(loser)
-    beaten = [{w for w in range(models) if m in beats[w]} for m in range(models)]
-    tiers = _tiers(beaten)
-    return [
-        Standing(
-            tiers[m],
-            1 + len(beaten[m]),
-            models - len(beats[m]),
-            tuple(sorted(beats[m])),
-            tuple(sorted(beaten[m])),
-        )
-        for m in range(models)
-    ]
-
-
-def _tiers(beaten: Sequence[set[int]]) -> list[int]:
-    """Return tiers: those that no remaining model beats form the next one."""
-    left, tiers, tier = set(range(len(beaten))), [0] * len(beaten), 1
+    left, found, tier = set(beaten), dict.fromkeys(beaten, 0), 1
     while left:
-        free = {m for m in left if not beaten[m] & left}
+        free = {name for name in left if not beaten[name] & left}
         # Each pair has questions of its own, so three models may beat each other in a circle.
-        for m in free or left:
-            tiers[m] = tier
+        for name in free or left:
+            found[name] = tier
         left -= free or set(left)
         tier += 1
-    return tiers
+    return found
+
+
+def _near_certain(cells: Floats) -> float:
+    """Return the share of statements beyond the clip of the odds shift."""
+    rows = cells.sum(axis=0)
+    low, high = cell_index(np.array([CLIP, 1 - CLIP]))
+    return float((rows[:low].sum() + rows[high + 1 :].sum()) / max(rows.sum(), 1.0))
 
 
 def is_uninformative(right: Floats, wrong: Floats) -> bool:
@@ -144,22 +174,20 @@ def corp_parts(survey: Survey, model: int, *, even: bool) -> dict[str, float]:
 
 
 def win_matrix(models: Sequence[str], pairs: Sequence[Mapping[str, Any]]) -> list[list[str | None]]:
-    """Return what each model (row) is against each other (column): better, worse, equivalent, ..
+    """Return what each model (row) is against each other (column), by the verdict on the pair.
 
     Examples
     --------
-    >>> pair = {"a": "x", "b": "y", "outcome": "shown", "winner": "y"}
+    >>> pair = {"a": "x", "b": "y", "verdict": "better", "winner": "y"}
     >>> win_matrix(["x", "y"], [pair])
     [[None, 'worse'], ['better', None]]
     """
+    other = {"better": "worse", "only more accurate": "only less accurate"}
     place = {name: number for number, name in enumerate(models)}
     table: list[list[str | None]] = [[None] * len(models) for _ in models]
     for pair in pairs:
         a, b = place[pair["a"]], place[pair["b"]]
-        first = second = pair["outcome"]
-        if pair["outcome"] == "shown":
-            first, second = (
-                ("better", "worse") if pair["winner"] == pair["a"] else ("worse", "better")
-            )
-        table[a][b], table[b][a] = first, second
+        one, two = (a, b) if pair["winner"] != pair["b"] else (b, a)
+        table[one][two] = pair["verdict"]
+        table[two][one] = other.get(pair["verdict"], pair["verdict"])
     return table

@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from calibrant.comparison.footings import Footings, all_footings
 from calibrant.comparison.odds import MASS_BINS
-from calibrant.comparison.partner_views import PartnerViews, all_partner_views
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples, resample_counts
 from calibrant.comparison.sums import ModelSums, model_sums
@@ -74,8 +74,8 @@ class PairViews:
 
     a: int
     b: int
-    first: PartnerViews
-    second: PartnerViews
+    first: Footings
+    second: Footings
 
 
 def surveys(
@@ -99,7 +99,7 @@ def pair_views(
     resamples: int,
     target: str | float,
     each: Each = map,
-) -> Iterator[tuple[int, int, PartnerViews, list[PairViews]]]:
+) -> Iterator[tuple[int, int, Footings, list[PairViews]]]:
     """Yield, model by model, its own views and those pairs of it whose other model came before.
 
     Parameters
@@ -122,7 +122,7 @@ def pair_views(
     work = _batches(surveyed, bins=bins, resamples=resamples, alone=alone)
     one = partial(_batch_part, read, surveyed, bins, resamples, target, alone)
     tasks = [(batch, part) for batch in work for part in range(parts)]
-    waiting: dict[tuple[int, int, int], PartnerViews] = {}
+    waiting: dict[tuple[int, int, int], Footings] = {}
     results = iter(each(one, tasks))
     for batch in work:
         for comparison, model, views in _finished(batch, results, parts, surveyed, target, alone):
@@ -159,7 +159,7 @@ def _batches(surveyed: dict[int, Survey], *, bins: int, resamples: int, alone: b
     held = 0
     for comparison, survey in surveyed.items():
         models = len(survey.moments)
-        rows = models * (14 * MASS_BINS + 3 * bins + 20)
+        rows = models * (8 * MASS_BINS + 5 * bins + 180)
         size = rows * (resamples + 1) * 8
         for model in range(models):
             held += size
@@ -200,9 +200,9 @@ def _batch_part(
 
 def _views(
     sums: ModelSums, surveyed: dict[int, Survey], key: tuple[int, int], target: str | float
-) -> list[PartnerViews]:
+) -> list[Footings]:
     comparison, model = key
-    return all_partner_views(sums, surveyed[comparison], model, target=target)
+    return all_footings(sums, surveyed[comparison], model, target=target)
 
 
 def _finished(
@@ -212,7 +212,7 @@ def _finished(
     surveyed: dict[int, Survey],
     target: str | float,
     alone: bool,
-) -> Iterator[tuple[int, int, list[PartnerViews]]]:
+) -> Iterator[tuple[int, int, list[Footings]]]:
     """Add up the parts of a batch and yield the views of its models."""
     if alone:
         for (comparison, model), views in next(results).items():

@@ -19,7 +19,9 @@ BLOCK_QUESTIONS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class QuestionBlock:
-    """Confidence and outcome of every model on some questions; NaN where a model has no row.
+    """Confidence and grade of every model on some questions; NaN where a model has none.
+
+    A row may be graded without a stated confidence: it counts for accuracy alone.
 
     Parameters
     ----------
@@ -43,8 +45,13 @@ class QuestionBlock:
 
     @property
     def present(self) -> Mask:
-        """(models, questions): whether the model answered the question."""
-        return ~np.isnan(self.confidence)
+        """(models, questions): whether the answer is graded and has a confidence."""
+        return ~(np.isnan(self.confidence) | np.isnan(self.correct))
+
+    @property
+    def outcome(self) -> Floats:
+        """(models, questions): the grade where a confidence belongs to it, else NaN."""
+        return np.where(np.isnan(self.confidence), np.nan, self.correct)
 
     def take(self, rows: npt.NDArray[np.intp]) -> QuestionBlock:
         """Return the block of these questions alone."""

@@ -15,7 +15,10 @@ from calibrant.core.estimate import Estimate
 from calibrant.stats.intervals import normal_quantile, wilson_interval
 
 Gaps: TypeAlias = Mapping[str, npt.ArrayLike]
-_ORDER = ("ca", "da", "ia")
+# The views of the literature, whose exclusive patterns are counted, and the fair footings.
+PAPER = ("ca", "da", "ia")
+FAIR = ("os_weakest", "os_strongest", "sda")
+_EVERY = (*PAPER, *FAIR)
 _THINK = re.compile(r"[-_ ]?(no[-_ ]?)?think(ing)?$")
 _DATE = re.compile(r"[-_ ]?20\d\d([-_]?\d\d){0,2}")
 _SIZE = re.compile(r"[-_ ]?\b(\d+(\.\d+)?[bm]|mini|nano|small|medium|large|tiny|pro|lite)\b")
@@ -40,13 +43,13 @@ def reversal_pattern(gaps: Mapping[str, float]) -> str:
     >>> reversal_pattern({"raw": 1.0, "ca": 2.0, "da": -1.0, "ia": -3.0})
     'DA+IA'
     """
-    present = [view for view in _ORDER if view in gaps]
+    present = [view for view in PAPER if view in gaps]
     turned = [view.upper() for view in present if reverses(gaps["raw"], gaps[view])]
     if not turned:
         return "none"
     if len(turned) == 1:
         return f"{turned[0]} only"
-    return "all" if len(turned) == len(_ORDER) else "+".join(turned)
+    return "all" if len(turned) == len(PAPER) else "+".join(turned)
 
 
 def reversal_summary(gaps: Gaps) -> dict[str, Any]:
@@ -70,7 +73,7 @@ def reversal_summary(gaps: Gaps) -> dict[str, Any]:
     rows = [{name: float(values[i]) for name, values in table.items()} for i in range(cases)]
     patterns = [reversal_pattern(row) for row in rows]
     turned = {
-        view: np.sign(table["raw"]) * np.sign(table[view]) < 0 for view in _ORDER if view in table
+        view: np.sign(table["raw"]) * np.sign(table[view]) < 0 for view in _EVERY if view in table
     }
     summary: dict[str, Any] = {
         "cases": cases,
@@ -98,7 +101,7 @@ def accuracy_gap_bins(
     for low, high in pairwise(edges):
         inside = (size >= low) & ((size < high) | (high == edges[-1]))
         row: dict[str, Any] = {"low": low, "high": high, "cases": int(inside.sum())}
-        for view in _ORDER:
+        for view in _EVERY:
             if view in gaps and inside.any():
                 turned = raw * np.sign(np.asarray(gaps[view], dtype=np.float64)) < 0
                 row[view] = _share(int(turned[inside].sum()), int(inside.sum()))
@@ -188,12 +191,44 @@ def rates_by(kinds: Sequence[str], gaps: Gaps) -> list[dict[str, Any]]:
     for kind in sorted(set(kinds), key=lambda name: (-list(kinds).count(name), name)):
         inside = np.array([name == kind for name in kinds])
         row: dict[str, Any] = {"kind": kind, "cases": int(inside.sum())}
-        for view in _ORDER:
+        for view in _EVERY:
             if view in gaps:
                 turned = raw * np.sign(np.asarray(gaps[view], dtype=np.float64)) < 0
                 row[view] = _share(int(turned[inside].sum()), int(inside.sum()))
         rows.append(row)
     return rows
+
+
+def summary_of_pairs(pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Put all pairs together: how often the views of the literature turn the raw order round."""
+    if not pairs:
+        return {"cases": 0}
+    paper = [view for view in PAPER if all(view in pair["reversal"] for pair in pairs)]
+    views = [*paper, *FAIR]
+    gaps = {view: np.array([p["gaps"][view]["ece"].value for p in pairs]) for view in views}
+    gaps["raw"] = np.array([p["gaps"]["raw"]["ece"].value for p in pairs])
+    accuracy = np.array([p["accuracy_gap"].value for p in pairs])
+    defined = np.all([np.isfinite(values) for values in gaps.values()], axis=0)
+    if not defined.any():
+        return {"cases": 0}
+    gaps = {view: values[defined] for view, values in gaps.items()}
+    accuracy = accuracy[defined]
+    kept = [pair for pair, keep in zip(pairs, defined, strict=True) if keep]
+    every = ["raw", *paper]
+    return {
+        **reversal_summary(gaps),
+        "undefined": int((~defined).sum()),
+        # Counted once all pairs are known, see `decide_document`.
+        "resolved_reversals": dict.fromkeys(paper, 0),
+        "ties": {view: int(sum(p["ties"][view]["ece"] for p in pairs)) for view in every},
+        "by_accuracy_gap": accuracy_gap_bins(accuracy, gaps),
+        "by_kind": rates_by([pair_kind(pair["a"], pair["b"]) for pair in kept], gaps),
+        "quadrants": {view: gap_quadrants(gaps["raw"], gaps[view]) for view in views},
+        "correlation": {view: gap_correlation(accuracy, gaps[view]) for view in gaps},
+        "correlation_origin": {
+            view: gap_correlation(accuracy, gaps[view], centred=False) for view in gaps
+        },
+    }
 
 
 def _share(count: int, cases: int) -> Estimate:

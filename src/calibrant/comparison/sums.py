@@ -1,64 +1,77 @@
 """Weighted sums of one model on the questions that it shares with each partner.
 
-All views of all pairs follow from these sums, in the data and in every resample. The rows of the
-model are sorted once by bin and outcome; a bin is then a run of rows, and the sums over it, for
-all partners at once, are one matrix product with the counts of the resamples.
+All footings of all pairs follow from these sums, in the data and in every resample. The rows of
+the model are sorted once by what they say and by outcome; a bin is then a run of rows, and the
+sums over it are one matrix product with the counts of the resamples. Shifted confidences are
+summed at a few shifts, from which those of every partner follow: the time does not grow with the
+number of pairs, but with that of models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import sparse
 
-from calibrant.comparison.odds import CLIP, MASS_BINS, OutcomeSums, log_odds
+from calibrant.comparison.odds import (
+    MASS_BINS,
+    NEAR_CLIP,
+    log_odds,
+    shift_confidence,
+    shift_nodes,
+)
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
 from calibrant.comparison.survey import (
     Survey,
     cell_index,
-    distinct_rows,
     mass_bins,
     shared_by_all,
 )
-from calibrant.core.arrays import Floats, Indices
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.stats.binning import width_edges
 
 Singles: TypeAlias = npt.NDArray[np.float32]
 HISTOGRAM_BINS = 20
 # Distances between distributions are exact up to so many distinct confidences.
 RANK_CELLS = 1_024
-# Columns that depend on which questions the partner has, and those on what it answered.
-_PAIRED = ("c1", "v1", "c2", "v2", "residual", "same", "square", "sharp", "sharp_c")
+# Resamples of what describes a pair and of the laws of confidence, whose quantiles are near.
+DESCRIBED = 400
 # Partners of one product: their columns and products then stay near 50 MB.
 _PARTNERS = 32
+# Columns that every set of questions has: number, confidence, squared residual, spread of grades,
+# and the squared error at even odds with two derivatives.
+_COMMON = 7
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSums:
     """Sums of one model, (kinds or partners, .., 1 + resamples); wrong answers before right ones.
 
-    `kind` says which common sums belong to a partner: partners with the same questions share
-    them. `mass` (kinds, 3, 2, mass bins) holds number, confidence and slope, `width` (kinds, 2,
-    width bins) residuals, `totals` (kinds, 5, 2) squared residuals, the spread of grades, and the
-    squared error at even odds with two derivatives. `shifted` (partners, 4, 2, mass bins) holds
-    confidence and slope at two targets, `same` (partners, width bins) residuals on shared
-    outcomes, `halves` (partners, 4, 2) their number and squares, and number and confidence where
-    both are right or both are wrong. `ranks` and `histogram` (partners, 4, cells) count answers
-    of the data by outcome and by whether the partner shares it.
+    `kind` says which common sums belong to a partner: the first are those of all questions of the
+    model, partners that lack some have sums of their own. `mass` (kinds, 2, 2, mass bins) holds
+    number and confidence, `width` (kinds, 2, width bins) residuals, `totals` (kinds, 5, 2) squared
+    residuals, the spread of grades, and the squared error at even odds with two derivatives. `law`
+    (2, 2, steps) is number and confidence by step on all questions. `shifted` (partners + 1, 2, 2,
+    mass bins) holds confidence and slope at the accuracy of each partner (see `Survey.goals`),
+    `near` (partners + 1, 2, mass bins) what near-certain statements would add in the data. `same`
+    (partners, 3, 2, width bins) holds number, confidence and squares where the partner shares the
+    outcome. `ranks` and `histogram` (partners, 4, cells) count answers of the data by outcome and
+    by whether the partner shares it.
     """
 
     kind: Indices
     mass: Floats
     width: Floats
     totals: Floats
+    law: Floats
     shifted: Floats
+    near: Floats
     same: Floats
-    halves: Floats
     ranks: Floats
     histogram: Floats
 
@@ -75,32 +88,26 @@ class ModelSums:
         own = {name: getattr(self, name)[self.kind] for name in ("mass", "width", "totals")}
         return replace(self, kind=np.arange(self.kind.size), **own)
 
-    def outcome_sums(self, partner: int, slot: int) -> OutcomeSums:
-        """Return the sums of an odds-shifted view; slot 0 holds the confidences as stated."""
-        count, stated, slope = self.mass[self.kind[partner]]
-        if slot:
-            stated, slope = self.shifted[partner, 2 * slot - 2 : 2 * slot]
-        return OutcomeSums(count, stated, slope)
-
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of one model in the order of their runs (bins of both kinds, and outcome)."""
+    """Rows of one model in the order of their runs: one bin of every kind, and one outcome."""
 
     question: Indices
     outcome: Floats
     weight: Floats
     grade: Floats
     confidence: Floats
-    odds: Floats
     run: Indices
     run_outcome: Indices
     mass: Indices
     width: Indices
+    law: Indices
 
-    def shifted(self, shift: float) -> Floats:
-        """Return confidences whose log-odds are moved; see `odds.shift_confidence`."""
-        return np.asarray(special.expit(self.odds + shift)) if shift else self.confidence
+    def take(self, chosen: Indices) -> _Rows:
+        """Return some of the rows, in their order; runs keep their numbers."""
+        own = ("question", "outcome", "weight", "grade", "confidence", "run")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in own})
 
 
 def model_sums(
@@ -119,47 +126,65 @@ def model_sums(
     bins
         Equal-width bins of the views of the literature.
     """
-    rows = _sorted_rows(block, survey, model, bins)
+    outcomes = block.outcome
+    rows = _sorted_rows(block, outcomes[model], survey, model, bins)
     counts = resamples.counts[rows.question]
-    others = block.correct[:, rows.question]
-    common = _common_sums(rows, counts, ~np.isnan(others), survey, model, bins)
-    numbers = range(len(block.models))
+    others = outcomes[:, rows.question]
+    partners = [*range(len(block.models)), model]
+    goals = zip(partners, survey.goals(model), strict=True)
+    shifts = np.array([survey.shift(model, partner, goal) for partner, goal in goals])
+    columns = _common_columns(rows, survey, model)
+    whole, law, shifted = _whole_sums(rows, counts, columns, shifts, survey.law_steps(), bins)
+    kind, common = np.zeros(len(others), dtype=np.intp), [whole]
+    for partner, has in enumerate(~np.isnan(others)):
+        if not has.all():
+            kind[partner] = len(common)
+            # Few questions are missing as a rule: what they hold is taken off the whole.
+            few = has.sum() > has.size // 2
+            chosen = np.flatnonzero(~has if few else has)
+            own, moved = _part_sums(rows, counts, columns, chosen, shifts[partner], bins)
+            common.append(_less(whole, own) if few else own)
+            shifted[partner] = shifted[partner] - moved if few else moved
+    near = _near_sums(rows, ~np.isnan(others[partners]), shifts)
+    shared = _counts_by_sharing(rows, others, survey, model)
     # As its own partner the model meets all models at once: outcomes that all of them share.
     others[model] = np.where(shared_by_all(block)[rows.question], others[model], np.inf)
-    paired = [
-        _paired_sums(rows, counts, others, survey, model, numbers[start : start + _PARTNERS], bins)
-        for start in range(0, len(numbers), _PARTNERS)
-    ]
-    together = [np.concatenate(part) for part in zip(*paired, strict=True)]
-    shifted, same, halves = together
-    return ModelSums(*common, shifted, same, halves, *_counts_by_sharing(block, survey, model))
+    described = np.ascontiguousarray(counts[:, : DESCRIBED + 1])
+    same = _same_sums(rows, described, others, bins)
+    mass, width, totals = (np.stack(part) for part in zip(*common, strict=True))
+    return ModelSums(kind, mass, width, totals, law, shifted, near, same, *shared)
 
 
-def _sorted_rows(block: QuestionBlock, survey: Survey, model: int, bins: int) -> _Rows:
+def _sorted_rows(
+    block: QuestionBlock, outcome: Floats, survey: Survey, model: int, bins: int
+) -> _Rows:
     """Sort the rows of a model; a grade between 0 and 1 is a part of a right and of a wrong row."""
-    has = np.flatnonzero(block.present[model])
-    z = block.correct[model, has]
+    has = np.flatnonzero(~np.isnan(outcome))
+    z = outcome[has]
     question = np.concatenate([has[z < 1], has[z > 0]])
-    outcome = np.repeat([0, 1], [(z < 1).sum(), (z > 0).sum()])
+    right = np.repeat([0, 1], [(z < 1).sum(), (z > 0).sum()])
     weight = np.concatenate([1 - z[z < 1], z[z > 0]])
     c = block.confidence[model, question]
+    steps = survey.law_steps()
     mass = survey.bins(model, c)
     width = np.searchsorted(width_edges(bins)[1:-1], c, side="right")
-    key = (mass * bins + width) * 2 + outcome
+    law = np.searchsorted(steps, c, side="right") - 1
+    # Every kind of bin is a range of confidences, so that all are runs of rows sorted this way.
+    key = ((right * MASS_BINS + mass) * bins + width) * steps.size + law
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     first = order[starts]
     return _Rows(
         question[order],
-        outcome[order].astype(np.float64),
+        right[order].astype(np.float64),
         weight[order],
-        block.correct[model, question[order]],
+        outcome[question[order]],
         c[order],
-        log_odds(np.clip(c[order], CLIP, 1 - CLIP)),
         np.repeat(np.arange(starts.size), np.diff(starts, append=order.size)),
-        outcome[first],
+        right[first],
         mass[first],
         width[first],
+        law[first],
     )
 
 
@@ -178,121 +203,140 @@ def _products(columns: Floats, run: Indices, counts: Singles) -> Iterator[tuple[
         yield int(run[start]), wide
 
 
-def _common_sums(
-    rows: _Rows,
-    counts: Singles,
-    present: npt.NDArray[np.bool_],
-    survey: Survey,
-    model: int,
-    bins: int,
-) -> tuple[Indices, Floats, Floats, Floats]:
-    """Return the sums on the questions that both have, once per set of questions."""
-    masks, kind = distinct_rows(present)
-    columns = _common_columns(rows, survey, model)
-    whole = _summed(columns, rows, counts, np.arange(rows.question.size), bins)
-    found = []
-    for mask in masks:
-        # Few questions are missing as a rule: what they hold is taken off the whole.
-        lacks = np.flatnonzero(~mask)
-        if lacks.size <= mask.size // 2:
-            less = _summed(columns, rows, counts, lacks, bins)
-            found.append(tuple(a - b for a, b in zip(whole, less, strict=True)))
-        else:
-            found.append(_summed(columns, rows, counts, np.flatnonzero(mask), bins))
-    mass, width, totals = (np.stack(part) for part in zip(*found, strict=True))
-    return kind, mass, width, totals
+Common: TypeAlias = tuple[Floats, Floats, Floats]
 
 
-def _summed(
-    columns: Floats, rows: _Rows, counts: Singles, chosen: Indices, bins: int
-) -> tuple[Floats, Floats, Floats]:
-    """Return the sums over some of the rows, in their order."""
+def _less(whole: Common, part: Common) -> Common:
+    return whole[0] - part[0], whole[1] - part[1], whole[2] - part[2]
+
+
+def _whole_sums(
+    rows: _Rows, counts: Singles, common: Floats, shifts: Floats, steps: Floats, bins: int
+) -> tuple[Common, Floats, Floats]:
+    """Return the sums over all questions of the model: common ones, laws, and at every goal."""
+    served = shift_nodes(shifts)
+    c, w = rows.confidence, rows.weight
+    # A node at 0 is a shift like any other: the clip of its neighbours applies.
+    nodes = w * shift_confidence(c, np.where(served.nodes == 0, 1e-300, served.nodes)[:, None])
+    columns = np.concatenate([common, (w * c * (1 - c))[None], nodes])
     draws = counts.shape[1]
-    mass, width = np.zeros((3, 2, MASS_BINS, draws)), np.zeros((2, bins, draws))
-    totals = np.zeros((5, 2, draws))
-    whole = chosen.size == rows.question.size
-    part = (columns, rows.run, counts)
-    if not whole:
-        part = (columns[:, chosen], rows.run[chosen], counts[chosen])
-    for run, values in _products(*part):
-        m, w, z = rows.mass[run], rows.width[run], rows.run_outcome[run]
-        mass[:, z, m] += values[:3]
-        width[z, w] += values[1] - z * values[0]
-        totals[:, z] += values[3:]
-    return mass, width, totals
+    mass, width = np.zeros((2, 2, MASS_BINS, draws)), np.zeros((2, bins, draws))
+    totals, law = np.zeros((5, 2, draws)), np.zeros((2, 2, steps.size - 1, draws))
+    sums = np.zeros((1 + len(nodes), 2, MASS_BINS, draws))
+    law = law[..., : DESCRIBED + 1]
+    for run, values in _products(columns, rows.run, counts):
+        z = rows.run_outcome[run]
+        mass[:, z, rows.mass[run]] += values[:2]
+        width[z, rows.width[run]] += values[1] - z * values[0]
+        totals[:, z] += values[2:_COMMON]
+        law[:, z, rows.law[run]] += values[:2, : DESCRIBED + 1]
+        sums[:, z, rows.mass[run]] += values[_COMMON:]
+    flat = sums[1:].reshape(len(nodes), -1)
+    shifted = np.stack([served.values @ flat, served.slopes @ flat], axis=1)
+    shifted = shifted.reshape(len(shifts), 2, 2, MASS_BINS, draws)
+    # Without a shift the confidences stay as stated, near-certain ones too.
+    shifted[shifts == 0] = np.stack([mass[1], sums[0]])
+    return (mass, width, totals), law, shifted
+
+
+def _part_sums(
+    rows: _Rows, counts: Singles, columns: Floats, chosen: Indices, shift: float, bins: int
+) -> tuple[Common, Floats]:
+    """Return the common sums over some of the rows, and confidence and slope at one shift.
+
+    One sparse product: a row of it is a bin, with what each chosen row adds to it.
+    """
+    part, values = rows.take(chosen), columns[:, chosen]
+    moved = shift_confidence(part.confidence, shift) * part.weight
+    slope = moved * (1 - shift_confidence(part.confidence, shift))
+    z, mass, width = (of[part.run] for of in (rows.run_outcome, rows.mass, rows.width))
+    by_mass = z * MASS_BINS + mass
+    blocks = [
+        (values[0], by_mass),
+        (values[1], by_mass),
+        (values[1] - z * values[0], z * bins + width),
+    ]
+    blocks += [(column, z) for column in values[2:]] + [(moved, by_mass), (slope, by_mass)]
+    sizes = [2 * MASS_BINS, 2 * MASS_BINS, 2 * bins, *[2] * 5, 2 * MASS_BINS, 2 * MASS_BINS]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    line = np.concatenate([at + start for (_, at), start in zip(blocks, starts[:-1], strict=True)])
+    data = np.concatenate([value for value, _ in blocks])
+    column = np.tile(np.arange(chosen.size), len(blocks))
+    shape = (int(starts[-1]), chosen.size)
+    table = sparse.csr_array((data.astype(np.float32), (line, column)), shape=shape)
+    sums = (table @ counts[chosen]).astype(np.float64)
+    # The data itself in double precision: it is the value that is reported.
+    sums[:, 0] = np.bincount(line, data, shape[0])
+    draws = counts.shape[1]
+    masses, widths, totals, at = np.split(sums, [starts[2], starts[3], starts[8]])
+    common = (
+        masses.reshape(2, 2, MASS_BINS, draws),
+        widths.reshape(2, bins, draws),
+        totals.reshape(5, 2, draws),
+    )
+    return common, at.reshape(2, 2, MASS_BINS, draws)
 
 
 def _common_columns(rows: _Rows, survey: Survey, model: int) -> Floats:
     """Return what is summed on the questions that both have: (columns, rows)."""
     c, z = rows.confidence, rows.outcome
     even = -float(log_odds(survey.accuracy(model, model)[:1])[0])
-    s = rows.shifted(even if np.isfinite(even) else 0.0)
+    s = shift_confidence(c, even if np.isfinite(even) else 0.0)
     v = s * (1 - s)
     # The spread of a grade belongs to the question: its two parts hold it together once.
-    columns = [np.ones_like(c), c, c * (1 - c), (c - z) ** 2, rows.grade * (1 - rows.grade)]
+    columns = [np.ones_like(c), c, (c - z) ** 2, rows.grade * (1 - rows.grade)]
     # (s - z)^2 with log-odds moved by d is league + league_1 d + league_2 d^2.
     columns += [(s - z) ** 2, 2 * (s - z) * v, v**2 + (s - z) * v * (1 - 2 * s)]
     return np.stack(columns) * rows.weight
 
 
-def _paired_sums(
-    rows: _Rows,
-    counts: Singles,
-    others: Floats,
-    survey: Survey,
-    model: int,
-    partners: Sequence[int],
-    bins: int,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the sums that depend on each partner: shifted, on shared outcomes, their halves."""
-    columns = np.concatenate([_paired_columns(rows, others[b], survey, model, b) for b in partners])
-    draws, size = counts.shape[1], len(partners)
-    shifted = np.zeros((size, 4, 2, MASS_BINS, draws))
-    same, halves = np.zeros((size, bins, draws)), np.zeros((size, 4, 2, draws))
-    for run, sums in _products(columns, rows.run, counts):
-        values = sums.reshape(size, len(_PAIRED), draws)
-        m, w, z = rows.mass[run], rows.width[run], rows.run_outcome[run]
-        shifted[:, :, z, m] += values[:, :4]
-        same[:, w] += values[:, 4]
-        halves[:, :, z] += values[:, 5:]
-    return shifted, same, halves
+def _near_sums(rows: _Rows, present: Mask, shifts: Floats) -> Floats:
+    """Return what near-certain confidences add in the data when they are taken at their word."""
+    extreme = np.flatnonzero(np.abs(rows.confidence - 0.5) > 0.495 - 1e-12)
+    found = np.zeros((len(shifts), 2, MASS_BINS))
+    if not extreme.size:
+        return found
+    part = rows.take(extreme)
+    place = rows.run_outcome[part.run] * MASS_BINS + rows.mass[part.run]
+    for partner, (has, shift) in enumerate(zip(present[:, extreme], shifts, strict=True)):
+        near = shift_confidence(part.confidence, shift, clip=NEAR_CLIP)
+        moved = part.weight * has * (near - shift_confidence(part.confidence, shift))
+        found[partner] = np.bincount(place, moved, 2 * MASS_BINS).reshape(2, MASS_BINS)
+    return found
 
 
-def _paired_columns(rows: _Rows, other: Floats, survey: Survey, model: int, partner: int) -> Floats:
-    """Return what is summed for one partner: (columns, rows)."""
-    c, z = rows.confidence, rows.outcome
-    both = (~np.isnan(other)) * rows.weight
-    same = (rows.grade == other) * rows.weight
-    sharp = same * ((rows.grade == 0) | (rows.grade == 1))
-    shifts, slots = survey.shifts(model, partner)
-    columns = np.zeros((len(_PAIRED), c.size))
-    for goal, slot in slots.items():
-        if slot:
-            moved = rows.shifted(shifts[goal])
-            columns[2 * slot - 2] = both * moved
-            columns[2 * slot - 1] = columns[2 * slot - 2] * (1 - moved)
-    columns[4] = same * (c - z)
-    columns[5] = same
-    columns[6] = same * ((c - z) ** 2 - rows.grade * (1 - rows.grade))
-    columns[7] = sharp
-    columns[8] = sharp * c
-    return columns
+def _same_sums(rows: _Rows, counts: Singles, others: Floats, bins: int) -> Floats:
+    """Return number, confidence and squares where each partner shares the outcome."""
+    draws, c = counts.shape[1], rows.confidence
+    found = np.zeros((len(others), 3, 2, bins, draws))
+    of_row = np.stack([np.ones_like(c), c, c**2 - rows.grade * (1 - rows.grade)]) * rows.weight
+    place = (rows.run_outcome * bins + rows.width)[rows.run]
+    for start in range(0, len(others), _PARTNERS):
+        part = others[start : start + _PARTNERS]
+        columns = ((part == rows.grade)[:, None] * of_row).reshape(-1, c.size)
+        for run, sums in _products(columns, place, counts):
+            outcome, width = divmod(run, bins)
+            values = sums.reshape(len(part), 3, draws)
+            found[start : start + len(part), :, outcome, width] += values
+    return found
 
 
-def _counts_by_sharing(block: QuestionBlock, survey: Survey, model: int) -> tuple[Floats, Floats]:
+def _counts_by_sharing(rows: _Rows, others: Floats, survey: Survey, model: int) -> list[Floats]:
     """Count answers by confidence, outcome (wrong, right) and whether the partner shares it."""
-    z = block.correct[model]
-    own = np.flatnonzero((z == 0) | (z == 1))
-    c, z = block.confidence[model, own], z[own].astype(np.intp)
-    rank = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)[cell_index(c)]
+    sharp = np.flatnonzero((rows.grade == 0) | (rows.grade == 1))
+    c, z = rows.confidence[sharp], rows.outcome[sharp]
+    cells = mass_bins(survey.cells[model].sum(axis=0), RANK_CELLS)
     bar = np.searchsorted(width_edges(HISTOGRAM_BINS)[1:-1], c, side="right")
+    there = ~np.isnan(others[:, sharp])
+    alike = there & (others[:, sharp] == z)
     found = []
-    for place, size in ((rank, RANK_CELLS), (bar, HISTOGRAM_BINS)):
-        table = np.zeros((len(block.models), 4, size))
-        for partner, correct in enumerate(block.correct[:, own]):
-            there = ~np.isnan(correct)
-            line = (2 * z + (correct == z))[there]
-            counts = np.bincount(line * size + place[there], minlength=4 * size)
-            table[partner] = counts.reshape(4, size)
-        found.append(table)
-    return found[0], found[1]
+    for place, size in ((cells[cell_index(c)], RANK_CELLS), (bar, HISTOGRAM_BINS)):
+        key = (z.astype(np.intp) * size + place)[None]
+        lines = np.arange(len(others))[:, None] * (2 * size)
+        tables = [
+            np.bincount((key + lines)[of], minlength=2 * size * len(others))
+            for of in (there, alike)
+        ]
+        every, shared = (table.reshape(-1, 2, size).astype(np.float64) for table in tables)
+        found.append(np.stack([every - shared, shared], axis=2).reshape(-1, 4, size))
+    return found

@@ -10,8 +10,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from calibrant.comparison.odds import MASS_BINS, TARGETS, log_odds, target_accuracies
+from calibrant.comparison.odds import MASS_BINS, log_odds
 from calibrant.comparison.questions import QuestionBlock
 from calibrant.comparison.resampled import Resamples
 from calibrant.core.arrays import Floats, Indices
@@ -19,6 +20,11 @@ from calibrant.core.arrays import Floats, Indices
 # Cells of equal width in log-odds: fine where confidences crowd, near 0 and near 1.
 CELLS = 32_768
 _REACH = 16.0
+# Steps in which two laws of confidence are held against each other; more where models share them.
+_LAW_CELLS = 40
+_SHARED_LAW_CELLS = 80
+# What a merged survey works out anew.
+_OF_ONE_BLOCK = ("edges", "law")
 
 
 def cell_index(confidence: Floats) -> Indices:
@@ -67,10 +73,13 @@ class Survey:
     where all models share the outcome; `stated` sums confidence by cell, `moments` counts answers
     and sums confidence and its square. `both` (models, models, 1 + resamples) counts questions
     that both have, `right` those that the first has right among them; `agreed` counts shared
-    outcomes. `absent` (models, 2, 3) sums over questions that a model has or lacks: their
-    number, the share of the others that are right, its square. `edges` are the least confidences
-    of each model's equal-mass bins where one block holds all questions; merged surveys place them
-    to the width of a cell.
+    outcomes. `graded` (5, models, models) is about questions that both have a grade for: their
+    number, grades of the first, products of both grades, and wrong and right answers of the first
+    that state no confidence; `squares` sums the first's squared grades there. `absent` (models, 2,
+    3) sums over questions that a model has or lacks: their number, the share of the others that
+    are right, its square. `edges` are the least confidences of each model's equal-mass bins, and
+    `law` the steps of all models' confidences, where one block holds all questions; merged surveys
+    place them to the width of a cell.
     """
 
     questions: int
@@ -83,12 +92,15 @@ class Survey:
     both: Floats
     right: Floats
     agreed: Floats
+    graded: Floats
+    squares: Floats
     absent: Floats
     edges: list[Floats] | None = None
+    law: Floats | None = None
 
     def add(self, other: Survey) -> Survey:
         """Return the survey of the questions of both."""
-        names = (field.name for field in fields(self) if field.name != "edges")
+        names = (field.name for field in fields(self) if field.name not in _OF_ONE_BLOCK)
         return Survey(*(getattr(self, name) + getattr(other, name) for name in names))
 
     def accuracy(self, a: int, b: int) -> Floats:
@@ -97,12 +109,10 @@ class Survey:
             share: Floats = self.right[a, b] / self.both[a, b]
         return share
 
-    def constant(self, model: int) -> float | None:
-        """Return the one confidence that a model always states, or None where it varies."""
-        number, total, squares = self.moments[model]
-        mean = total / number if number else 0.0
-        varies = not number or squares - number * mean**2 > 1e-9 * number
-        return None if varies else round(float(mean), 9)
+    def inside(self, share: Floats, a: int, b: int) -> Floats:
+        """Return accuracies that leave half a right and half a wrong answer, so that odds exist."""
+        half = 0.5 / np.maximum(self.both[a, b], 1.0)
+        return np.asarray(np.clip(share, half, 1 - half))
 
     def common(self, a: int, b: int) -> int:
         """Return the number of questions that both models have."""
@@ -115,32 +125,72 @@ class Survey:
         index: Indices = mass_bins(self.cells[model].sum(axis=0))[cell_index(confidence)]
         return index
 
-    def league_goals(self) -> dict[str, Floats]:
-        """Return the accuracies of the weakest and of the strongest of all models."""
-        own = np.stack([self.accuracy(model, model) for model in range(len(self.moments))])
-        return {"weakest": own.min(axis=0), "strongest": own.max(axis=0)}
+    def law_steps(self) -> Floats:
+        """Return rising confidences from 0 to 1 that part the answers of all models evenly."""
+        if self.law is not None:
+            return self.law
+        rows = self.cells.sum(axis=(0, 1))
+        held = np.flatnonzero(rows)
+        said = self.stated.sum(axis=0)[held] / rows[held]
+        size = _law_size(len(self.moments))
+        places = np.searchsorted(np.cumsum(rows[held]), rows.sum() * np.arange(1, size) / size)
+        return _steps(said[np.minimum(places, held.size - 1)])
 
-    def shifts(self, a: int, b: int) -> tuple[dict[str, float], dict[str, int]]:
-        """Return the log-odds shift of `a` at every target, and which of three sums serves it.
+    def goals(self, a: int) -> Floats:
+        """(models + 1, 1 + resamples) accuracies that `a` is brought to: that of every partner.
 
-        The first sums are of the confidences as stated: one target is the model's own accuracy.
-        As its own partner a model meets the weakest and the strongest of all models.
+        In its own place stands the weakest model of all, in the last the strongest.
         """
-        own = self.accuracy(a, b)[:1]
-        if a == b:
-            goals = {name: goal[:1] for name, goal in self.league_goals().items()}
-            slots = (1, 0, 2)
-        else:
-            other = self.accuracy(b, a)[:1]
-            slots = (0, 1, 2) if own[0] <= other[0] else (1, 2, 0)
-            goals = target_accuracies(own, other)
-        moved = {
-            name: 0.0 if goal[0] == own[0] else float((log_odds(goal) - log_odds(own))[0])
-            for name, goal in goals.items()
-        }
-        sound = {name: value if np.isfinite(value) else 0.0 for name, value in moved.items()}
-        served = dict(zip(TARGETS, slots, strict=True))
-        return sound, {name: served[name] for name in goals}
+        models = range(len(self.moments))
+        own = np.stack([self.accuracy(model, model) for model in models])
+        goals = np.stack([self.accuracy(b, a) for b in models] + [own.max(axis=0)])
+        goals[a] = own.min(axis=0)
+        return goals
+
+    def shift(self, a: int, b: int, goal: Floats) -> float:
+        """Return by how much the log-odds of `a` move to reach a goal; 0 where they do not."""
+        own = float(self.accuracy(a, b)[0])
+        moved = float(log_odds(goal[0]) - log_odds(own)) if goal[0] != own else 0.0
+        return moved if np.isfinite(moved) else 0.0
+
+    def more_accurate(self, a: int, b: int) -> tuple[int, float, float]:
+        """Return, on questions graded for both: their number, a's lead, its standard error.
+
+        The error is that of paired differences. Two more questions on which they differ are
+        added to it: a handful that all speak for one model prove little.
+        """
+        n, mine, products = self.graded[:3, a, b]
+        yours = self.graded[1, b, a]
+        if not n:
+            return 0, float("nan"), float("nan")
+        squares = self.squares[a, b] + self.squares[b, a] - 2 * products
+        gap = (mine - yours) / n
+        return int(n), float(gap), float(np.sqrt((max(squares / n - gap**2, 0.0) + 2 / n) / n))
+
+    def own_accuracy(self, model: int) -> tuple[int, float]:
+        """Return graded answers of a model, and the share of them that is right."""
+        n, right = self.graded[:2, model, model]
+        return int(n), float(right / n) if n else float("nan")
+
+    def unstated(self, a: int, b: int) -> Floats:
+        """Return the share of wrong and of right answers of `a` that state no confidence."""
+        n, right = self.graded[:2, a, b]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = self.graded[3:, a, b] / np.array([n - right, right])
+        return np.asarray(np.nan_to_num(share))
+
+    def missing(self, a: int, b: int) -> tuple[float, bool]:
+        """Return the share of answers without confidence, and whether they are unlike the rest.
+
+        Unlike: right more or less often than the others, beyond the chance of 1 in 100.
+        """
+        n, right, _, wrong_mute, right_mute = self.graded[:, a, b]
+        share = (wrong_mute + right_mute) / max(n, 1.0)
+        if not 0 < right < n or not 0 < share < 1:
+            return float(share), False
+        error = np.sqrt(share * (1 - share) * (1 / right + 1 / (n - right)))
+        apart = abs(right_mute / right - wrong_mute / (n - right))
+        return float(share), bool(2 * special.ndtr(-apart / error) <= 0.01)
 
 
 def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
@@ -153,7 +203,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
     resamples
         Resampled questions, the same that the sums of the block take.
     """
-    present, correct = block.present, np.nan_to_num(block.correct)
+    present, correct = block.present, np.nan_to_num(block.outcome)
     count = len(block.models)
     alike = shared_by_all(block)
     cells, shared = np.zeros((2, count, 2, CELLS))
@@ -170,8 +220,10 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         moments[model] = c.size, c.sum(), c @ c
         edges.append(_mass_edges(c))
     both, right = _resampled_counts(present, correct, resamples)
-    agreed = np.array([[_agreements(block, a, b) for b in range(count)] for a in range(count)])
+    known = block.outcome
+    agreed = np.array([(row == known).sum(axis=1) for row in known], dtype=np.float64)
     absent = _absences(present, correct)
+    said, size = block.confidence[present], _law_size(count)
     answers = present.sum(axis=0)
     alone = (present & (answers == 1)).sum(axis=1).astype(np.float64)
     complete = int((answers == count).sum())
@@ -186,8 +238,10 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         both,
         right,
         agreed,
+        *_graded(block),
         absent,
         edges,
+        _steps(np.quantile(said, np.arange(1, size) / size)) if said.size else None,
     )
 
 
@@ -216,12 +270,28 @@ def _mass_edges(confidence: Floats) -> Floats:
 
 def shared_by_all(block: QuestionBlock) -> npt.NDArray[np.bool_]:
     """Return the questions that all models have, with the same outcome for all."""
-    same: npt.NDArray[np.bool_] = (block.correct == block.correct[0]).all(axis=0)
+    outcome = block.outcome
+    same: npt.NDArray[np.bool_] = (outcome == outcome[0]).all(axis=0)
     return same
 
 
-def _agreements(block: QuestionBlock, a: int, b: int) -> float:
-    return float((block.correct[a] == block.correct[b]).sum())
+def _law_size(models: int) -> int:
+    return _LAW_CELLS if models == 2 else _SHARED_LAW_CELLS
+
+
+def _steps(inside: Floats) -> Floats:
+    """Return the steps between 0 and 1; a confidence of 1 lies inside the last."""
+    return np.unique(np.concatenate([[0.0], inside, [1.0 + 1e-12]]))
+
+
+def _graded(block: QuestionBlock) -> tuple[Floats, Floats]:
+    """Return sums over the questions that both models of a pair have a grade for."""
+    known = (~np.isnan(block.correct)).astype(np.float64)
+    grade = np.nan_to_num(block.correct)
+    mute = known * np.isnan(block.confidence)
+    sums = (known, grade, None, mute * (1 - grade), mute * grade)
+    table = np.stack([grade @ grade.T if part is None else part @ known.T for part in sums])
+    return table, (grade**2) @ known.T
 
 
 def _resampled_counts(
@@ -231,12 +301,17 @@ def _resampled_counts(
     # Models with the same questions share their sums: a complete table needs one mask.
     masks, kind = distinct_rows(present)
     count = present.shape[0]
-    both, right = np.zeros((2, count, count, resamples.counts.shape[1]))
-    for model in range(count):
-        held = np.stack([masks & present[model], masks * correct[model]])
-        sums = resamples.totals(held.reshape(-1, present.shape[1]).astype(np.float64))
-        both[model], right[model] = sums.reshape(2, len(masks), -1)[:, kind]
-    return both, right
+    table = np.concatenate([present, correct]).astype(np.float64)
+    sums = np.zeros((len(masks), 2 * count, resamples.counts.shape[1]))
+    whole = resamples.totals(table)
+    for number, mask in enumerate(masks):
+        # Few questions are missing as a rule: what they hold is taken off the whole.
+        few = mask.sum() > mask.size // 2
+        rows = np.flatnonzero(~mask if few else mask)
+        part = Resamples(resamples.counts[rows]).totals(table[:, rows])
+        sums[number] = whole - part if few else part
+    by_partner = sums[kind].reshape(count, 2, count, -1).transpose(1, 2, 0, 3)
+    return by_partner[0], by_partner[1]
 
 
 def _absences(present: npt.NDArray[np.bool_], correct: Floats) -> Floats:

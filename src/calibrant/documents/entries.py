@@ -89,8 +89,10 @@ class PairEntry(Part, frozen=True, kw_only=True):
     accuracy_gap: EstimateEntry = UNDEFINED
     reversal: dict[str, bool | None] = msgspec.field(default_factory=dict)
     retention: float | None = None
-    outcome: str | None = None
+    verdict: str | None = None
     winner: str | None = None
+    depends_on: str | None = None
+    text: str | None = None
 
 
 class GroupEntry(Part, frozen=True, kw_only=True):

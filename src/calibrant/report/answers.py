@@ -35,9 +35,7 @@ _OUTCOME_WORDS = {
     # Costs alone certify nothing.
     ("decide.cheaper", "shown"): "cheaper",
     ("decide.cheaper", "undecided"): "undecided",
-    ("compare", "shown"): "told apart",
     ("multi_answer", "shown"): "one method ranks best",
-    ("compare", "depends"): "depends on the accuracy",
     ("groups", "undecided"): "no group stands out",
     ("bench_check", "shown"): "questions hold",
     ("label", "shown"): "precise enough",
@@ -46,7 +44,14 @@ _OUTCOME_WORDS = {
     ("plan", "undecided"): "too few labels",
     ("leaderboard", "shown"): "told apart",
 }
-_COUNTED = {"compare": "pairs", "groups": "of them"}
+_COUNTED = {"groups": "of them"}
+# What a comparison calls its verdicts at a glance.
+_COMPARED = {
+    ("compare.better_calibrated", "shown"): "told apart",
+    ("compare.only_more_accurate", "shown"): "only more accurate",
+    ("compare.reversal", "shown"): "looks better, is worse",
+    ("compare.depends", "depends"): "depends on the footing",
+}
 # The one question of a kind that its badge answers, where its claims answer several.
 _BADGE_CLAIM = {
     "decide": "decide.error_limit",
@@ -58,6 +63,10 @@ _BADGE_CLAIM = {
 _SAME = {
     "audit.under_confident": "audit.over_confident",
     "audit.meanings_under_confident": "audit.meanings_over_confident",
+    "compare.only_more_accurate": "compare.better_calibrated",
+    "compare.reversal": "compare.better_calibrated",
+    "compare.equivalent": "compare.better_calibrated",
+    "compare.depends": "compare.better_calibrated",
 }
 
 
@@ -193,14 +202,28 @@ def badge_of(document: Mapping[str, Any], claims: Sequence[Claim]) -> Badge | No
     if standing := {claim.subject.get("rule") for claim in claims if _stands_out(claim)}:
         one = len(standing) == 1
         return Badge("shown", f"{len(standing)} group{' stands' if one else 's stand'} out")
-    asked = [claim for claim in claims if claim.id == _BADGE_CLAIM.get(kind)] or claims
+    asked = [claim for claim in claims if _asks(claim) == _BADGE_CLAIM.get(kind)] or claims
     own = [claim for claim in asked if not _is_summary(claim)] or asked
+    if kind == "compare" and own:
+        return _compared(own)
     found = _counted([claim_tone(claim) for claim in own], claims, _COUNTED.get(kind, "claims"))
     if found is None:
         return None
     word, mark, rest = found.words.partition(",")
     of_kind = _OUTCOME_WORDS.get((kind, word), word)
     return Badge(found.tone, _OUTCOME_WORDS.get((own[0].id, word), of_kind) + mark + rest)
+
+
+def _compared(claims: Sequence[Claim]) -> Badge:
+    """Return the most frequent verdict on the pairs of a comparison."""
+    (name, outcome), count = Counter((c.id, c.outcome) for c in claims).most_common(1)[0]
+    words = _COMPARED.get((name, outcome), outcome)
+    if outcome == "equivalent" and claims[0].margin:
+        words += f" within {100 * claims[0].margin:g} points"
+    if len(claims) > 1:
+        every = count == len(claims)
+        words += f", all {count} pairs" if every else f", {count} of {len(claims)}"
+    return Badge(outcome, words)
 
 
 def _whose(claim: Claim) -> tuple[Any, Any]:

@@ -30,7 +30,8 @@ _OF_TABLES: dict[str, Term] = {
     "n": Term("Number of rows that the numbers beside it rest on.", page="audit"),
     "verdict": Term(
         "What the tests show after the correction for their number: over or under confident, "
-        "miscalibrated (without a clear direction), or undecided.",
+        "miscalibrated (without a clear direction), or undecided; of two models, which is better "
+        "calibrated or only more accurate.",
         page="audit",
     ),
     # -- verification
@@ -90,9 +91,32 @@ _OF_TABLES: dict[str, Term] = {
     ),
     "tier": Term("Models of one tier are not told apart by these questions.", page="compare"),
     "beats": Term(
-        "How many other models are shown to have a lower score on the questions that both have.",
+        "How many other models the verdict on the pair shows to be worse calibrated.",
         page="compare",
     ),
+    "mind": Term(
+        "Why a model's score says little: its confidence separates nothing, is nearly always close "
+        "to certain, or is missing for too many answers.",
+        page="compare",
+    ),
+    "pairs": Term("Pairs of models."),
+    "at the weaker accuracy": Term(
+        "Share of pairs whose order turns when both are brought to the accuracy of the weaker one, "
+        "odds moved along.",
+        page="compare",
+    ),
+    "at the stronger accuracy": Term(
+        "Share of pairs whose order turns at the accuracy of the stronger one, odds moved along.",
+        page="compare",
+    ),
+    "with right and wrong in equal shares": Term(
+        "Share of pairs whose order turns when right and wrong answers are weighted alike for both "
+        "models, statements as they are; mean over both accuracies.",
+        page="compare",
+    ),
+    "by DA": Term("Share of pairs whose order turns in the distribution-aligned view."),
+    "by IA": Term("Share of pairs whose order turns in the instance-aligned view."),
+    "by CA": Term("Share of pairs whose order turns in the candidate-aligned view."),
     "first is ahead by": Term("Points by which the first rule is right more often than this one."),
     # -- decide
     "answered": Term("Share of the questions that are answered at this threshold."),
@@ -107,8 +131,8 @@ _OF_TABLES: dict[str, Term] = {
     "ECE CA": Term("ECE when all models score the same candidate answers.", page="compare"),
     "raw ECE gap": Term("ECE of the first model minus ECE of the second, on all questions."),
     "at equal accuracy": Term(
-        "The gap after both models are brought to their mean accuracy, with the confidences moved "
-        "along (odds-shifted). One of the four views of the verdict.",
+        "The mean gap after both models are brought to the accuracy of either, confidences moved "
+        "along (odds-shifted). The verdict looks at each of the two.",
         page="compare",
     ),
     "DA": Term(

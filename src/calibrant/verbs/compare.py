@@ -143,8 +143,8 @@ def compare(
     ...         )
     >>> import polars as pl
     >>> pair = compare(pl.DataFrame(rows), resamples=200)["pairs"][0]
-    >>> pair["outcome"]  # both always say 90 %: they differ in accuracy alone
-    'undecided'
+    >>> pair["verdict"], pair["winner"]  # both always say 90 %
+    ('only more accurate', 'large')
     """
     columns, rules = split_table({**table, "graded": graded})
     streamed = (

@@ -36,12 +36,16 @@ _VIEWS = (
 _SIGNS = {
     "better": ("✓", "first", 4),
     "worse": ("−", "second", 1),
+    "only more accurate": ("+", "equivalent", 1),
+    "only less accurate": ("=", "equivalent", 1),
     "equivalent": ("≈", "equivalent", 1),
+    "reversal": ("⇄", "plain", 1),
+    "depends": ("±", "plain", 1),
 }
 _STATES = {
-    "shown": ("first", "one is better"),
-    "depends": ("second", "depends on the accuracy"),
-    "": ("plain", "equivalent or undecided"),
+    "better": ("first", "one is better"),
+    "depends": ("second", "reversal or depends"),
+    "": ("plain", "no better one"),
 }
 
 
@@ -64,9 +68,10 @@ def answer(document: Mapping[str, Any]) -> Chart | None:
     return Chart(
         "answer",
         title,
-        "✓ row better than column, − worse, ≈ equivalent, ? undecided. Signs: lower calibration "
-        "error, as answered and at equal accuracy. Score: skill, which also counts how well "
-        "confidence separates; 0 if constant, 100 if perfect. A line parts tiers.",
+        "Signs: the verdict on each pair. ✓ row better than column, − worse, + only more accurate, "
+        "= only less, ≈ equivalent, ⇄ looks better and is worse, ± depends, ? undecided. Score: "
+        "skill, which also counts how well confidence separates; 0 if constant, 100 if perfect. A "
+        "line parts tiers, which follow from 'better'.",
         Axis("score (higher is better)", words=in_points),
         Names(names, ends=ends, numbered=True),
         [_standing(entry) for entry in entries],
@@ -144,9 +149,9 @@ def _scatter(pairs: Sequence[Mapping[str, Any]]) -> Chart:
     return Chart(
         "gaps",
         "What is left of each gap at equal accuracy",
-        "Each point is a pair, brought to its mean accuracy with the confidences moved along. In "
-        "the shaded quadrants the order of the two models turns round. Colours: the verdict on "
-        "each pair, corrected for all pairs. Lines: intervals of each gap alone.",
+        "Each point is a pair, brought to the accuracy of either with the confidences moved along, "
+        "on average. In the shaded quadrants the order of the two models turns round. Colours: the "
+        "verdict on each pair. Lines: intervals of each gap alone.",
         Axis("difference of calibration errors as answered, points", points, -wide, wide),
         Axis("difference at equal accuracy, points", points, -high, high),
         marks,
@@ -155,8 +160,8 @@ def _scatter(pairs: Sequence[Mapping[str, Any]]) -> Chart:
 
 
 def _pair(pair: Mapping[str, Any]) -> Dot:
-    aligned, raw = pair["gaps"]["os_mean"]["ece"], pair["gaps"]["raw"]["ece"]["value"]
-    tone, state = _STATES.get(pair["outcome"], _STATES[""])
+    aligned, raw = pair["gaps"]["sos"]["ece"], pair["gaps"]["raw"]["ece"]["value"]
+    tone, state = _STATES.get(pair["verdict"].replace("reversal", "depends"), _STATES[""])
     tip = (
         f"{pair['a']} - {pair['b']}, {pair['method']}: {points(raw)} as answered, "
         f"{points(aligned['value'])}{between(aligned, points)} at equal accuracy; {state}"

@@ -21,6 +21,15 @@ from calibrant.report.tables.remarks import pairs_rule, rows_left_out
 from calibrant.report.titles import named_table
 
 _VIEWS = ("raw", "da", "ia", "ca")
+_FOOTINGS = {
+    "raw": "as answered",
+    "da": "by DA",
+    "ia": "by IA",
+    "ca": "by CA",
+    "sda": "with right and wrong in equal shares",
+    "os_weakest": "at the weaker accuracy",
+    "os_strongest": "at the stronger accuracy",
+}
 _PAIRS_SHOWN = 40
 _SENTENCES_SHOWN = 5
 
@@ -39,7 +48,9 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts.extend(_tiers(league, named=len(leagues) > 1) for league in leagues)
     parts.append(_league(document))
     parts.append(_pairs(pairs))
-    parts.extend(_turns(part) for part in document["summaries"] if part["summary"]["cases"] > 1)
+    for part in document["summaries"]:
+        if part["summary"]["cases"] > 1:
+            parts += [_turns(part), _by_gap(part)]
     if document["self_preference"]:
         parts.append(_self_preference(document["self_preference"]))
     parts.extend(rows_left_out(document))
@@ -84,23 +95,32 @@ def _tiers(league: Mapping[str, Any], *, named: bool) -> Table:
     rows = tuple(
         (
             str(entry["model"]),
-            number_cell(entry["tier"]),
-            rank_cell(entry["rank"]["low"], entry["rank"]["high"]),
+            "none" if entry["tier"] is None else number_cell(entry["tier"]),
+            "" if entry["rank"] is None else rank_cell(entry["rank"]["low"], entry["rank"]["high"]),
             estimate_cell(entry["score"]),
             share_cell(entry["accuracy"]),
             number_cell(len(entry["beats"])),
+            _marks(entry),
         )
         for entry in league["entries"]
     )
     return Table(
-        ("model", "tier", "rank", "score", "right", "beats"),
+        ("model", "tier", "rank", "score", "right", "beats", "mind"),
         rows,
         title=f"Tiers{': ' + str(league['method']) if league['method'] else ''}",
         note=f"{'By ' + method_name(league['method']) + '. ' if named else ''}Score: "
         "skill at equal accuracy on its own questions; a constant confidence has 0, a perfect one "
-        "1. Tiers, ranks and 'beats' rest on the scores over questions that two models share.",
+        "1. Tiers, ranks and 'beats' follow from the verdict 'better' on each pair.",
         main=True,
     )
+
+
+def _marks(entry: Mapping[str, Any]) -> str:
+    """Return why a score says little: constant or near-certain statements, missing ones."""
+    marks = {"uninformative": "uninformative", "saturated": "near-certain"}
+    found = [words for name, words in marks.items() if entry[name]]
+    missing = not entry["placed"] and not entry["uninformative"]
+    return ", ".join([*found, "too many without confidence"] if missing else found)
 
 
 def _league(document: Mapping[str, Any]) -> Table:
@@ -130,7 +150,7 @@ def _league(document: Mapping[str, Any]) -> Table:
         note=(
             "DA: reweighted to one accuracy, confidences unchanged. IA: questions on which all "
             "models share the outcome. CA: all models score the same answers. These views "
-            "describe; verdicts rest on the raw and the odds-shifted ones."
+            "describe and decide nothing alone."
         ),
     )
 
@@ -150,6 +170,7 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
     rows = tuple(
         (
             _place(pair) + f"{pair['a']} - {pair['b']}",
+            _verdict(pair),
             estimate_cell(pair["accuracy_gap"]),
             _gap(pair, "raw"),
             _equal_accuracy(pair),
@@ -169,6 +190,7 @@ def _pairs(pairs: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         (
             "pair",
+            "verdict",
             "accuracy",
             "raw ECE gap",
             "at equal accuracy",
@@ -191,23 +213,33 @@ def _gap(pair: Mapping[str, Any], view: str) -> Number:
 
 
 def _equal_accuracy(pair: Mapping[str, Any]) -> Cell:
-    gap = pair["gaps"].get("os_mean")
-    return "" if gap is None else estimate_cell(gap["ece"])
+    return estimate_cell(pair["gaps"]["sos"]["ece"])
+
+
+def _verdict(pair: Mapping[str, Any]) -> str:
+    """Return the verdict on a pair and whom or what it names."""
+    if pair["depends_on"]:
+        return f"depends: {pair['depends_on']}"
+    if pair["winner"]:
+        return f"{pair['winner']} {pair['verdict']}"
+    return str(pair["verdict"])
 
 
 def _turns(part: Mapping[str, Any]) -> Table:
     summary = part["summary"]
     rows: list[tuple[Cell, ...]] = [
         (
-            f"turned round by {view.upper()}",
+            f"turned round {_FOOTINGS[view]}",
             estimate_cell(rate),
-            number_cell(summary["resolved_reversals"][view]),
+            number_cell(summary["resolved_reversals"].get(view), missing=""),
         )
         for view, rate in summary["rates"].items()
     ]
+    reversals = number_cell(summary["verdicts"]["reversal"])
+    rows.append(("looks better, is worse at equal accuracy", "", reversals))
     rows.append(("DA and IA agree", estimate_cell(summary["agreement"]), ""))
     rows.extend(
-        (f"correlation of accuracy gap and {view} ECE gap", estimate_cell(value), "")
+        (f"correlation of accuracy gap and gap {_FOOTINGS[view]}", estimate_cell(value), "")
         for view, value in summary["correlation"].items()
     )
     return Table(
@@ -215,6 +247,25 @@ def _turns(part: Mapping[str, Any]) -> Table:
         tuple(rows),
         title="How often the order turns round",
         note="'resolved': both the raw and the aligned gap are shown, corrected for all pairs.",
+    )
+
+
+def _by_gap(part: Mapping[str, Any]) -> Table:
+    """Return how often the order turns, by the size of the accuracy gap."""
+    summary = part["summary"]
+    views = list(summary["rates"])
+    return Table(
+        ("accuracy gap, points", "pairs", *(_FOOTINGS[view] for view in views)),
+        tuple(
+            (
+                f"{100 * row['low']:g} to {100 * row['high']:g}",
+                number_cell(row["cases"]),
+                *(share_cell(row[view]["value"]) for view in views),
+            )
+            for row in summary["by_accuracy_gap"]
+            if row["cases"]
+        ),
+        title="How often the order turns round, by the gap in accuracy",
     )
 
 

@@ -74,10 +74,10 @@ def pairs_rule(document: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> rule = {"control": "holm", "alpha": 0.05, "whole": {"pairs": 26}, "groups": {"pairs": 0}}
+    >>> rule = {"control": "holm", "alpha": 0.02, "whole": {"pairs": 26}, "groups": {"pairs": 0}}
     >>> print(pairs_rule({"multiplicity": rule}))
-    Which model is better is corrected by Holm's rule for 26 pairs: in each view the chance of any \
-false claim is at most 5 %.
+    Which model is better is corrected by Holm's rule for 26 pairs: the chance of any false claim \
+is at most 2 %. Other verdicts are of each pair by itself.
     """
     rule = document["multiplicity"]
     whole, groups = rule["whole"]["pairs"], rule["groups"]["pairs"]
@@ -87,7 +87,7 @@ false claim is at most 5 %.
     if groups:
         number += f" of whole methods and, apart from these, {groups:,} pairs of groups"
     return (
-        f"Which model is better is corrected by {_NAMES[rule['control']]}'s rule for {number}: in "
-        f"each view the chance of any false claim is at most {share_cell(rule['alpha'])}"
-        f"{' in each of the two' if groups else ''}."
+        f"Which model is better is corrected by {_NAMES[rule['control']]}'s rule for {number}: "
+        f"the chance of any false claim is at most {share_cell(rule['alpha'])}"
+        f"{' in each of the two' if groups else ''}. Other verdicts are of each pair by itself."
     )

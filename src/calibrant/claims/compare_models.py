@@ -1,0 +1,232 @@
+"""What a comparison may say of accuracy, of all models together, of judges and missing rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
+from calibrant.claims.compare import pair_claim, place, sized, subject_of
+from calibrant.claims.margins import more_labels
+from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
+
+
+def _interval(facts: Facts) -> str:
+    return f"{percent(facts['level'])} interval {points_range(facts['low'], facts['high'])}"
+
+
+def _more(facts: Facts) -> str:
+    text = labels_text(facts.get("more"))
+    return text[0].upper() + text[1:].replace("labels", "questions")
+
+
+def _as_often(facts: Facts) -> str:
+    start, a, b = place(facts), facts["a"], facts["b"]
+    if facts["same_answers"]:
+        same = f"{start}{a} and {b} are right on the same questions: undecided who is more often."
+        return f"{same} Questions that only one of them gets right would decide."
+    apart = f"(difference {points_range(facts['low'], facts['high'])} points). {_more(facts)}"
+    return f"{start}Undecided whether {a} or {b} is right more often {apart} would decide."
+
+
+MORE_ACCURATE = declare(
+    ClaimRule(
+        "compare.more_accurate",
+        "Is one model right more often?",
+        "E[z_a] > E[z_b] on the questions that are graded for both, with or without confidence",
+        "paired difference of grades in units of its standard error",
+        "Holm over all pairs, families as for calibration",
+        {
+            "shown": lambda facts: (
+                f"{place(facts)}{facts['winner']} is right more often than {facts['loser']}, by "
+                f"{points(facts['value'])} ({_interval(facts)}; {count(facts['n'], 'question')} "
+                "that both have)."
+            ),
+            "undecided": _as_often,
+        },
+    )
+)
+
+
+def _counted(facts: Facts) -> str:
+    """Say how many pairs differ in accuracy alone, and how many orders turn round."""
+    told = []
+    if facts["accurate"]:
+        told.append(f"in {facts['accurate']:,} one is only more accurate")
+    if facts["reversals"]:
+        told.append(f"in {facts['reversals']:,} the one that looks better is worse")
+    text = f" Of {count(facts['pairs'], 'pair')}, {' and '.join(told)}." if told else ""
+    if 2 * facts["worse_than_constant"] > facts["models"]:
+        text += " Most of these say less than one constant confidence would."
+    return text
+
+
+def _leader(facts: Facts) -> str:
+    return (
+        f"{place(facts)}{facts['winner']} leads {facts['models']} models: only it has no better "
+        f"calibrated one above it.{_counted(facts)}"
+    )
+
+
+def _shared_lead(facts: Facts) -> str:
+    if len(facts["first"]) == facts["models"]:
+        text = f"None of {facts['models']} models is shown to be better calibrated than another."
+        return f"{place(facts)}{text}{_counted(facts)}"
+    return (
+        f"{place(facts)}{joined(facts['first'])} share the lead among {facts['models']} models: "
+        f"no other is shown to be better calibrated than they are.{_counted(facts)}"
+    )
+
+
+LEADS = declare(
+    ClaimRule(
+        "compare.leads",
+        "Does one model lead all others?",
+        "it is the only model that no other is better calibrated than",
+        "the verdicts 'better' on all pairs",
+        "Holm over all pairs",
+        {"shown": _leader, "undecided": _shared_lead},
+    )
+)
+
+MISSING = declare(
+    ClaimRule(
+        "compare.missing_related",
+        "Are the questions that a model lacks unlike the ones that it has?",
+        "the other models are right more or less often on the questions that this model lacks",
+        "t-test with one spread for all questions of the share of other models that are right, "
+        "at 4 %; no test where fewer than 2 rare answers are expected among the missing",
+        "Holm over the models of a method",
+        {
+            "shown": lambda facts: (
+                f"{place(facts)}The {count(facts['missing'], 'question')} that {facts['model']} "
+                f"lacks are {facts['word']}: the others get {percent(facts['there'])} of them "
+                f"right, and {percent(facts['here'])} of the rest."
+            ),
+        },
+    )
+)
+
+JUDGES = declare(
+    ClaimRule(
+        "compare.judges_better",
+        "Who judges the same candidate answers with the better calibrated confidence?",
+        "E|c - r(c)| over the shared candidate answers is smaller for one judge",
+        "interval of the absolute gap and debiased squared gap, on one side (candidate-aligned "
+        "view)",
+        "Holm over the pairs with candidates",
+        {
+            "shown": lambda facts: (
+                f"{place(facts)}On the same candidate answers {facts['winner']} is the better "
+                f"calibrated judge: error lower by {points(facts['value'])} ({_interval(facts)}; "
+                f"{count(facts['n'], 'question')})."
+            ),
+            "undecided": lambda facts: (
+                f"{place(facts)}Undecided who judges the same candidate answers better, "
+                f"{facts['a']} or {facts['b']} (difference "
+                f"{points_range(facts['low'], facts['high'])} points). {_more(facts)} would decide."
+            ),
+        },
+    )
+)
+
+
+def comparison_claims(
+    pairs: Sequence[Mapping[str, Any]],
+    leagues: Sequence[Mapping[str, Any]],
+    missing: Sequence[Mapping[str, Any]],
+    *,
+    margin: float,
+    level: float = 0.95,
+) -> list[Claim]:
+    """Return the claims of a comparison, the data first, then the league, then the pairs."""
+    named = len({pair["method"] for pair in pairs}) > 1
+    claims = [claim for row in missing for claim in _missing_claims(row, named)]
+    claims += [claim for league in leagues for claim in _league_claims(league, named)]
+    claims += [pair_claim(pair, margin=margin, named=named) for pair in pairs]
+    claims += [claim for pair in pairs for claim in _judge_claims(pair, named, level)]
+    return [*claims, *(claim for pair in pairs for claim in _accuracy_claims(pair, named, level))]
+
+
+def _judge_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
+    """Yield what the candidate-aligned view shows: it explains the verdict, and decides nothing."""
+    judges = pair.get("judges")
+    if judges is None or judges["p_adjusted"] is None:
+        return
+    gap, first = judges["gap"], judges["gap"]["value"] < 0
+    estimate = sized(gap, first=judges["shown"] and first)
+    facts = {**subject_of(pair, named), **estimate, "level": level}
+    facts |= {"more": more_labels(gap, 0.0), "winner": pair["a"] if first else pair["b"]}
+    yield JUDGES.claim(
+        "shown" if judges["shown"] else "undecided",
+        facts,
+        subject={name: pair[name] for name in ("a", "b", "method", "group")},
+        estimate=estimate,
+        p_adjusted=judges["p_adjusted"],
+    )
+
+
+def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iterable[Claim]:
+    gap, p_adjusted = pair["accuracy_gap"], pair["p_accuracy_adjusted"]
+    if p_adjusted is None:
+        return
+    shown = p_adjusted <= 1 - level
+    first = gap["value"] > 0
+    estimate = dict(gap) if first or not shown else sized(gap, first=True)
+    facts = {**subject_of(pair, named), **estimate, "more": more_labels(gap, 0.0), "level": level}
+    facts |= {"winner": pair["a"] if first else pair["b"]}
+    facts |= {"loser": pair["b"] if first else pair["a"]}
+    facts |= {"same_answers": pair["retention"] == 1}
+    yield MORE_ACCURATE.claim(
+        "shown" if shown else "undecided",
+        facts,
+        subject={name: pair[name] for name in ("a", "b", "method", "group")},
+        estimate=estimate,
+        p_adjusted=p_adjusted,
+    )
+
+
+def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:
+    entries, verdicts = league["entries"], league["verdicts"]
+    if len(entries) < 3:
+        return
+    first = [row["model"] for row in entries if row["tier"] == 1]
+    if not first:
+        return
+    facts = {
+        **subject_of(league, named),
+        "winner": first[0],
+        "first": first,
+        "models": len(entries),
+        "pairs": sum(verdicts.values()),
+        "accurate": verdicts["only more accurate"],
+        "reversals": verdicts["reversal"],
+        "worse_than_constant": league["worse_than_constant"],
+    }
+    yield LEADS.claim(
+        "shown" if league["winner"] else "undecided",
+        facts,
+        subject={"method": league["method"], "group": league["group"], "models": first},
+        n=entries[0]["n"],
+    )
+
+
+def _missing_claims(row: Mapping[str, Any], named: bool) -> Iterable[Claim]:
+    if not row["related"]:
+        return
+    here, there = row["others_right_here"], row["others_right_missing"]
+    facts = {
+        **subject_of(row, named),
+        "model": row["model"],
+        "missing": row["missing"],
+        "here": here,
+        "there": there,
+        "word": "harder" if there < here else "easier",
+    }
+    yield MISSING.claim(
+        "shown",
+        facts,
+        subject={name: row[name] for name in ("model", "method", "group")},
+        estimate={"value": there - here, "n": row["missing"]},
+        p_adjusted=row["p_adjusted"],
+    )
