@@ -34,10 +34,7 @@ COLUMNS = [
 BEFORE = "64c7832"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage")
 REPEATS = 5
-DRAWN = (
-    "return document.readyState === 'complete' && [...document.querySelectorAll('.chart')].every("
-    "c => c.dataset.drawn || c.closest('details:not([open])'))"
-)
+DRAWN = "return document.readyState === 'complete'"
 RENDER = (
     "import json, sys; from pathlib import Path; from calibrant.report import render_html;"
     "document = json.loads(Path(sys.argv[1]).read_text());"

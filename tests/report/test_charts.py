@@ -24,6 +24,7 @@ from calibrant.report.charts.chart import (
 )
 from calibrant.report.charts.draw import draw, save_chart
 from calibrant.report.charts.meanings import meaning_charts
+from calibrant.report.charts.scales import short_number
 from calibrant.report.charts.svg import standalone
 from documents import KINDS, document_of
 from support import ROOT
@@ -94,6 +95,37 @@ def test_a_place_of_the_chart_is_that_of_its_number():
     (stick,) = [part.attrib["d"] for part in root.iter() if part.attrib.get("class") == "stick"]
     _, low, high = map(float, re.findall(r"[\d.]+", stick))
     assert (low, high) == pytest.approx((y0 + (y1 - y0) / 2, y1), abs=0.1)
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "symlog"])
+@pytest.mark.parametrize("values", [(0.001, 12.0), (0.5, 0.5), (1e-4, 1e-3)])
+def test_every_scale_takes_every_number_it_is_for(scale, values):
+    axis = Axis("x", short_number, scale=scale)
+    places = [(value, value) for value in ((0.0, *values) if scale == "symlog" else values)]
+    root = ElementTree.fromstring(draw(Chart("c", "t", "", axis, axis, [Line(places, tips="abc")])))
+    x0, x1, y0, y1 = map(float, root.attrib["data-plot"].split())
+    dots = [part.attrib for part in root.iter() if part.attrib.get("class") == "hit"]
+    across = [float(dot["cx"]) for dot in dots]
+    assert across == sorted(across)
+    assert all(x0 <= x <= x1 for x in across)
+    assert all(y1 <= float(dot["cy"]) <= y0 for dot in dots)
+    assert sum(part.attrib.get("class") == "tick" for part in root.iter()) >= 2
+
+
+def test_thresholds_of_masses_have_a_chart():
+    document = plain(document_of("multi_answer"))
+    curve = [{"threshold": t, "auroc": a} for t, a in ((0.0, 0.6), (0.02, 0.7), (9.0, 0.65))]
+    document["tuning"] = [{"model": "small", "method": "sca", "curve": curve}]
+    document["masses"] = [{"model": "small", "edges": [0, 0.5, 1], "counts": [9, 4, 1]}]
+    document["coverage"] = [
+        {"model": "small", "k": k, "coverage": {"value": v, "low": None, "high": None}}
+        for k, v in ((1, 0.8), (2, 1.1))
+    ]
+    found = {chart.name: chart for chart in further_of(document)}
+    assert {"tau-1", "masses-1", "coverage-1"} <= set(found)
+    for name in ("tau-1", "masses-1", "coverage-1"):
+        for wide in (True, False):
+            ElementTree.fromstring(draw(found[name], wide=wide))
 
 
 def test_rows_stand_in_their_order_and_items_of_one_row_below_each_other():

@@ -33,7 +33,9 @@ class Scale:
         if self.kind == "log":
             return math.log10(value)
         # One part in a thousand and ten draws on one axis: near 0 in proportion, then by size.
-        return math.log1p(value / _NEAR_ZERO) if self.kind == "symlog" else value
+        if self.kind == "symlog":
+            return math.copysign(math.log1p(abs(value) / _NEAR_ZERO), value)
+        return value
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -140,7 +142,8 @@ def ticks_of(scale: Scale, words: Callable[[float], str], count: int) -> list[tu
     while len(found) > count + 2:
         tens = [value for value in found if f"{value:e}"[0] == "1"]
         found = tens if 2 <= len(tens) < len(found) else found[::2]
-    return [(value, words(value)) for value in found]
+    zero = [0.0] if scale.kind == "symlog" and scale.low <= 0 else []
+    return [(value, words(value)) for value in [*zero, *found]]
 
 
 def span(values: Sequence[float], low: float | None, high: float | None, kind: str) -> Place:
@@ -148,6 +151,8 @@ def span(values: Sequence[float], low: float | None, high: float | None, kind: s
     least, most = min(values, default=0.0), max(values, default=1.0)
     if kind == "log":
         return low or least / 1.15, high or most * 1.15
+    if kind == "symlog" and low is None:
+        low = 0.0 if least >= 0 else least
     spare = (most - least) * 0.06 or 0.05
     start = least - spare if low is None else min(low, least)
     return start, most + spare if high is None else max(high, most)
