@@ -16,6 +16,7 @@ def open_page(browser, page, folder):
 def open_charts(browser):
     """Unfold everything, so that every chart is seen."""
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true")
+    wait_for(browser, "return !document.querySelector('script.drawing')")
 
 
 def wait_for(browser, script, seconds=20):

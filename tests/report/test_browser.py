@@ -401,11 +401,16 @@ def test_every_control_has_a_name(browser, tmp_path):
     assert browser.execute_script("return document.documentElement.lang") == "en"
 
 
-def test_every_diagram_is_drawn_on_paper(browser, many, tmp_path):
-    open_page(browser, render_html([many]), tmp_path)
+def test_every_chart_and_diagram_is_drawn_on_paper(browser, many, tmp_path):
+    open_page(browser, render_html([many, plain(document_of("compare"))]), tmp_path)
     browser.execute_script("document.querySelector('#multiples-more button').click()")
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
     assert browser.execute_script("return document.querySelectorAll('.multiple svg').length") == 40
+    charts = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].map(c => c.querySelectorAll('svg').length)"
+    )
+    assert charts
+    assert set(charts) == {2}
 
 
 def test_print_unfolds_everything_and_shows_no_control(browser, tmp_path):

@@ -3,8 +3,9 @@
 const frameOf = (name) => byId(name + "-frame").content.firstElementChild;
 const marksText = byId("diagrams") ? byId("diagrams").textContent.split("\n") : [];
 const diagramOf = new Map(entries.map((entry, place) => [entry.key, marksText[place]]).filter(([, text]) => text));
-// Marks hold numbers of ours and no word of a model.
-const asMarks = (text) => document.importNode(new DOMParser().parseFromString(`<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>`, "image/svg+xml").documentElement, true).childNodes;
+// Drawings were escaped when the page was made; as XML they hold nothing that runs.
+const asSvg = (text) => document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
+const asMarks = (text) => asSvg(`<svg xmlns="http://www.w3.org/2000/svg">${text}</svg>`).childNodes;
 // The reliability diagram of one confidence; a small one shows the plane alone.
 function diagram(entry, large) {
   const svg = frameOf("diagram").cloneNode(true), [x0, x1, y0, y1] = svg.dataset.plot.split(" ").map(Number);
@@ -30,12 +31,23 @@ function highlight(svg, key) {
   svg.classList.toggle("chosen", Boolean(key));
   for (const part of svg.querySelectorAll("[data-key]")) part.classList.toggle("lit", part.dataset.key === key);
 }
-function readyCharts() {
-  for (const svg of document.querySelectorAll("svg.lines")) {
-    if (!svg.querySelector("[data-key] .series")) continue;
-    svg.addEventListener("pointerover", (event) => { const part = event.target.closest("[data-key]"); highlight(svg, part && part.dataset.key); });
-    svg.addEventListener("pointerleave", () => highlight(svg, null));
+function followPointer(svg) {
+  if (!svg.querySelector("[data-key] .series")) return;
+  svg.addEventListener("pointerover", (event) => { const part = event.target.closest("[data-key]"); highlight(svg, part && part.dataset.key); });
+  svg.addEventListener("pointerleave", () => highlight(svg, null));
+}
+// Further charts are text until somebody opens them: nothing is read for a reader who does not ask.
+function unfoldCharts(box) {
+  for (const drawing of box.querySelectorAll("script.drawing")) {
+    const holder = made("div", undefined, drawing.dataset.kind), svg = asSvg(drawing.textContent);
+    holder.append(svg);
+    followPointer(svg);
+    drawing.replaceWith(holder);
   }
+}
+function readyCharts() {
+  document.querySelectorAll("svg.lines").forEach(followPointer);
+  for (const box of document.querySelectorAll("details.folded")) box.addEventListener("toggle", () => { if (box.open) unfoldCharts(box); });
   for (const box of document.querySelectorAll("details.numbers")) {
     box.addEventListener("toggle", () => {
       const list = box.querySelector("ul"), told = box.closest("figure").querySelectorAll(".wide title");

@@ -12,6 +12,7 @@ for (const copy of document.querySelectorAll(".copy")) {
 // Paper cannot be unfolded.
 window.addEventListener("beforeprint", () => {
   for (const box of document.querySelectorAll("details.part, details.folded")) box.open = true;
+  unfoldCharts(document);
   document.querySelectorAll(".multiple").forEach(drawIn);
 });
 async function followRun(address) {
