@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,12 +20,20 @@ from calibrant.metrics.debiased import matched_error
 from calibrant.metrics.gaps.intervals import GapIntervals, gap_intervals, half_highs
 from calibrant.metrics.gaps.mean_gap import gap_of_means
 from calibrant.metrics.gaps.model import GapModel, gap_model
-from calibrant.metrics.inputs import Checked, check, is_graded, undefined
+from calibrant.metrics.inputs import (
+    Checked,
+    check,
+    check_bins,
+    check_level,
+    is_graded,
+    undefined,
+)
 from calibrant.metrics.metric import Ends, Family, Metric, RowLoss
 from calibrant.metrics.smoothed.interval import smooth_intervals
 from calibrant.metrics.smoothed.places import SmoothTask
 from calibrant.metrics.smoothed.smooth import SmoothGrids
 from calibrant.stats import ranking
+from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.cells import ValueSums
 from calibrant.stats.common_draws import Stream
 from calibrant.stats.intervals import student_share, unseen_share, wilson_ends
@@ -46,6 +54,16 @@ _RANKING = {
 }
 
 
+class How(TypedDict):
+    """How numbers and intervals are made, and whether the scores are probabilities."""
+
+    probability: bool
+    bins: int
+    level: float
+    resamples: int
+    rng: Stream
+
+
 class MetricBlock:
     """One block of rows: its units, the sums that metrics need, and how rows pull on them.
 
@@ -63,23 +81,19 @@ class MetricBlock:
         correct: ArrayLike,
         weights: ArrayLike | None,
         units: ArrayLike | None,
-        *,
-        probability: bool,
-        bins: int,
-        level: float,
-        resamples: int,
-        rng: Stream,
+        **how: Unpack[How],
     ) -> None:
-        checked = check(confidence, correct, weights, probability=probability)
+        checked = check(confidence, correct, weights, probability=how["probability"])
         self.data = checked.present()
         if units is not None and self.data.rows < checked.rows:
             assert checked.weights is not None
             units = np.asarray(units)[checked.weights > 0]
         self.units = unit_codes(units, self.data.rows)
-        self.bins, self.level, self.resamples = bins, level, resamples
+        self.bins, self.level = check_bins(how["bins"]), check_level(how["level"])
+        self.resamples = check_resamples(how["resamples"])
         # Streams of their own, so that a metric has the same interval whatever else is asked.
         self.streams: dict[str, Stream] = dict(
-            zip(("gaps", "smooth", "corp"), rng.spawn(3), strict=True)
+            zip(("gaps", "smooth", "corp"), how["rng"].spawn(3), strict=True)
         )
         y = self.data.correct
         self.one_class = bool(y.min() == y.max())

@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike
 from calibrant.core import Estimate, InputError, RngLike, as_generator
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.block import MetricBlock
-from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.metric import Metric
 from calibrant.metrics.registry import METRICS, audited
-from calibrant.stats.bootstrap import check_resamples
 
 
 def metric_estimates(
@@ -83,9 +81,9 @@ def metric_estimates(
         weights,
         units,
         probability=any(metric.probability for metric in chosen),
-        bins=check_bins(bins),
-        level=check_level(level),
-        resamples=check_resamples(resamples),
+        bins=bins,
+        level=level,
+        resamples=resamples,
         rng=as_generator(rng),
     )
     return {metric.name: block.estimate(metric) for metric in chosen}
@@ -127,7 +125,7 @@ def confidence_gap(
         probability=True,
         bins=1,
         level=level,
-        resamples=0,
         # Nothing here is drawn.
+        resamples=100,
         rng=as_generator(0),
     ).mean_gap

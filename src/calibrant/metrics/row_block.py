@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +12,11 @@ from numpy.typing import ArrayLike
 from calibrant.core.arrays import Floats
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
-from calibrant.metrics.block import MetricBlock
+from calibrant.metrics.block import How, MetricBlock
 from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliability_curve
-from calibrant.metrics.inputs import check_bins, check_level
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
-from calibrant.stats.bootstrap import check_resamples
 from calibrant.stats.common_draws import Stream
 from calibrant.stats.kernels import even_steps
 
@@ -29,9 +28,7 @@ class RowBlock(MetricBlock):
     ----------
     confidence, correct, weights, units
         As for `calibrant.metrics.metric_estimates`.
-    probability
-        Whether the scores are probabilities.
-    bins, level, resamples, rng
+    how
         How numbers and intervals are made.
     """
 
@@ -41,25 +38,10 @@ class RowBlock(MetricBlock):
         correct: ArrayLike,
         weights: ArrayLike | None,
         units: ArrayLike | None,
-        *,
-        probability: bool,
-        bins: int,
-        level: float,
-        resamples: int,
-        rng: Stream,
+        **how: Unpack[How],
     ) -> None:
-        super().__init__(
-            confidence,
-            correct,
-            weights,
-            units,
-            probability=probability,
-            bins=check_bins(bins),
-            level=check_level(level),
-            resamples=check_resamples(resamples),
-            rng=rng,
-        )
-        self.probability = probability
+        super().__init__(confidence, correct, weights, units, **how)
+        self.probability = how["probability"]
         self.given = (np.asarray(confidence), np.asarray(correct))
         self.given_weights, self.given_units = weights, units
         # How far the values may be from those of the rows themselves: these are the rows.
