@@ -39,11 +39,10 @@ WITHOUT_LISTS = (
 
 @contextmanager
 def without_word_lists() -> Iterator[None]:
-    """Switch off generic words, denials and near spellings."""
+    """Switch off generic words and near spellings."""
     with ExitStack() as stack:
         for name, empty in (
             ("GENERIC", frozenset()),
-            ("_DENIALS", frozenset()),
             ("near_word", lambda _word, _others: False),
         ):
             stack.enter_context(mock.patch.object(evidence_module, name, empty))
