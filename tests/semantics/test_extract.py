@@ -28,6 +28,7 @@ FINAL = [
     ("<ANSWER> Paris", "Paris", "tag"),
     ("<think>Rome? Answer: Rome</think>Answer: Paris", "Paris", "label"),
     ("Answer: Paris", "Paris", "label"),
+    ("Rome came first, Lyon later. So it is Paris.", "Paris", "conclusion"),
     ("**Answer:** Paris", "Paris", "label"),
     ("The final answer is: Paris.", "Paris", "label"),
     ("Answer: Rome. Wait.\nAnswer: Paris", "Paris", "label"),

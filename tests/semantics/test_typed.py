@@ -49,7 +49,7 @@ DIFFERENT = [
     ("gold, silver and bronze", "gold, silver and copper", ""),
     ("Slovakia", "Slovenia", "Which country?"),
     ("Paraguay", "Uruguay", "Which country?"),
-    ("Lenin", "Lenon", "Who?"),
+    ("Mahler", "Mehler", "Who?"),
 ]
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from calibrant.confidence.inputs.tokens import TokenColumns
 from calibrant.confidence.segments import count_by, first_argmax, first_index, gather, sum_by
+from calibrant.confidence.token_columns import TokenColumns
 from calibrant.core.arrays import Floats, Ints, Mask
 from calibrant.core.errors import InputError
 

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
-from calibrant.confidence.inputs.pool import panel_rows, verified_rows
-from calibrant.confidence.inputs.tokens import tokens_from_frame
+from calibrant.confidence.judged_rows import panel_rows, verified_rows
 from calibrant.confidence.options import choice_options, yes_no_masses
+from calibrant.confidence.token_columns import tokens_from_frame
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.records import check_table

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from calibrant.confidence.compact import NO_CLASS, DrawBlock, DrawTable, TopTokens
-from calibrant.confidence.inputs.tokens import tokens_from_lists
+from calibrant.confidence.token_columns import tokens_from_lists
 from calibrant.core.arrays import Floats
 from calibrant.core.errors import InputError
 

@@ -21,6 +21,12 @@ _LABELLED = re.compile(
     r"(?:\s+is\s*:?|\s*\*\*\s*:|\s*:)\s*(?:\*\*|__)?[ \t]*(?P<answer>[^\n]+|\n\s*[^\n]+)",
     re.IGNORECASE,
 )
+# 'So it is Paris.' at the end of a reply, where no answer is labelled.
+_CONCLUDED = re.compile(
+    r"(?:^|[.!?\n]\s?)(?:so|thus|therefore|hence),?\s(?:it(?:'s|\sis|\swas)|that(?:'s|\sis))\s"
+    r"(?P<answer>[^.!?\n]{1,80})[.!]?\s?$",
+    re.IGNORECASE,
+)
 _FENCE = "```"
 _JSON_KEYS = ("final_answer", "answer", "guess", "response", "result", "prediction")
 _LETTER_ALONE = re.compile(r"^\W*(?:option|choice|answer)?\W*([A-Z])\W*$", re.IGNORECASE)
@@ -37,6 +43,7 @@ _STATES = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _LONG = 4000
+_CONCLUSION = 120
 _OPTION_LENGTH = 300
 _MOST_BOXES = 20
 
@@ -152,9 +159,13 @@ def _find(plain: str) -> tuple[str, str]:
         value = _json_answer(plain)
         if value is not None:
             return value, "json"
-    labelled = list(_LABELLED.finditer(squeeze(plain[-_LONG:]))) if len(plain) > 7 else []
+    end = squeeze(plain[-_LONG:]) if len(plain) > 7 else ""
+    labelled = list(_LABELLED.finditer(end))
     if labelled:
         return _trim(labelled[-1]["answer"]), "label"
+    concluded = _CONCLUDED.search(end, max(0, len(end) - _CONCLUSION))
+    if concluded:
+        return _trim(concluded["answer"]), "conclusion"
     return _trim(plain), "whole"
 
 
