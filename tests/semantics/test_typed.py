@@ -96,6 +96,7 @@ def test_quantities():
 def test_words_are_no_formula_and_a_place_is_no_era():
     assert not {"formula", "quantity"} & read_types("well-known").keys()
     assert "formula" not in read_types("Jean-Paul")
+    assert "formula" not in read_types("68^2 (4624) or 69^2 (4761)")
     assert "era" not in read_types("Paris, BC")
 
 

@@ -16,6 +16,8 @@ from calibrant.semantics.typed.relation import Relation, Verdict
 _LONGEST, _POINTS, _ENOUGH = 80, 8, 3
 _HIGHEST = 12.0
 _SIGNS = str.maketrans({"−": "-", "·": "*", "×": "*", "÷": "/", "²": "^2", "³": "^3", " ": ""})
+# '2^2 or 3^2' are two answers, not a product of o and r.
+_SMALL_WORD = re.compile(r"\b(?:or|is|in|to|by|of|at|on|it|as|if|no|so|an|and)\b", re.I)
 _FRAC = re.compile(r"\\d?frac\{([^{}]+)\}\{([^{}]+)\}")
 _LEFT_SIDE = re.compile(r"^[a-zA-Z](?:\([a-z]\))?=")
 _READABLE = re.compile(r"[a-zA-Z0-9+\-*/^().]+")
@@ -46,7 +48,7 @@ def read_formula(text: str) -> Formula | None:
     >>> read_formula("well-known") is None, read_formula("x") is None
     (True, True)
     """
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or _SMALL_WORD.search(text):
         return None
     plain = text.strip().strip("$.").translate(_SIGNS)
     plain = _FRAC.sub(r"((\1)/(\2))", plain).replace("\\cdot", "*").replace("\\left", "")
