@@ -4,11 +4,9 @@ Every method declares what it needs, which answer it is about, its range and whe
 a probability. Missing inputs make a method unavailable; nothing is approximated.
 """
 
-from calibrant.confidence import alternatives as _alternatives
 from calibrant.confidence import frequency as _frequency
 from calibrant.confidence import frequency_unseen as _unseen
 from calibrant.confidence import graph as _graph
-from calibrant.confidence import judged as _judged
 from calibrant.confidence import likelihood as _likelihood
 from calibrant.confidence import probes as _probes
 from calibrant.confidence import stated as _stated
@@ -19,7 +17,6 @@ from calibrant.confidence.ensemble import stack as _stack
 from calibrant.confidence.frames import compact_table
 from calibrant.confidence.frequency import class_entropy
 from calibrant.confidence.frequency_unseen import predicted_k, unseen_mass
-from calibrant.confidence.judged import panel_agreement, verified_classes
 from calibrant.confidence.likelihood import class_mass
 from calibrant.confidence.longform import score_long_answer, split_claims
 from calibrant.confidence.longform import scoring as _longform
@@ -38,6 +35,9 @@ from calibrant.confidence.scoring import (
 from calibrant.confidence.texts import cocoa as _cocoa
 from calibrant.confidence.texts import lexical as _lexical
 from calibrant.confidence.texts import relevance as _relevance
+from calibrant.confidence.tokenwise import alternatives as _alternatives
+from calibrant.confidence.verdicts import judged as _judged
+from calibrant.confidence.verdicts.judged import panel_agreement, verified_classes
 
 __all__ = [
     "METHODS",

@@ -1,0 +1,1 @@
+"""Scores from the alternatives of every token of the greedy answer."""
