@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
 from contextlib import closing
 from functools import cache
@@ -15,6 +14,8 @@ from calibrant.records.formats import DATABASE_MARK, address_name
 from calibrant.records.limits import limit, limit_hint
 
 if TYPE_CHECKING:
+    import sqlite3
+
     import polars as pl
 
 _PIECE = 1 << 20
@@ -22,6 +23,9 @@ _PIECE = 1 << 20
 
 def read_database(path: Path, what: str) -> pl.DataFrame:
     """Read a table or a query of a database, which is opened for reading alone."""
+    # Loaded here: most tables are files.
+    import sqlite3
+
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
             query = what if " " in what.strip() else f'SELECT * FROM "{_table(db, path, what)}"'
