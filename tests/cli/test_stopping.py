@@ -12,7 +12,7 @@ from aiohttp import web
 from collect.endpoint import Oracle
 from collect.studies import write_study
 from collect.test_judge_run import WORDY
-from support import model_scores, need_small_model
+from support import break_page, model_scores, need_small_model
 from terminal import Terminal
 
 FOR_EVER = 600.0
@@ -119,6 +119,26 @@ def test_a_yes_begins_the_display(tmp_path):
         ended_well(at, status=0)
         assert "draws/s" in at.shown
         assert oracle.calls
+
+
+def test_lost_answers_are_not_bought_again_without_asking(tmp_path):
+    with Oracle() as oracle:
+        study = paid(tmp_path / "study", oracle.url, extra='methods = ["verb"]\n')
+        text = (study / "study.toml").read_text()
+        prices = '[budget]\nprices = "prices.toml"\n'
+        (study / "prices.toml").write_text("[oracle]\nprompt = 1.0\ncompletion = 1.0\n")
+        (study / "study.toml").write_text(text + prices)
+        with Terminal("run", study) as at:
+            at.wait(120)
+        before = len(oracle.calls)
+        assert before, at.shown
+        place = break_page(study / "ledger.sqlite", "payloads")
+        assert place.stop > place.start
+        with Terminal("run", study, "--repair") as at:
+            at.until("which would be bought again")
+            at.type("n\n")
+            assert at.wait() == 2
+        assert len(oracle.calls) == before
 
 
 # -- while a study is asked --------------------------------------------------------------------

@@ -188,6 +188,19 @@ def test_caps_stop_a_run_that_may_go_on_later(tmp_path, oracle):
     assert run(folder)["counts"][0]["calls"] == len(QUESTIONS) - 4
 
 
+def test_a_reached_cap_is_the_first_line_and_has_an_exit_status(tmp_path, oracle):
+    settings = {"extra": 'methods = ["consistency"]\nconcurrency = 1'}
+    budget = '[budget]\nmax_calls = 4\nwhen = "stop"'
+    folder = write_study(tmp_path / "study", oracle.url, **settings, tail=budget)
+    done = call("run", folder)
+    assert done.returncode == 3
+    title, first = done.stdout.split("\n\n")[:2]
+    assert "\n" not in title
+    assert first.startswith("Stopped at a cap: the cap of 4 calls is reached")
+    assert f"{(len(QUESTIONS) - 4) * 4} of {len(QUESTIONS) * 4} draws are missing" in done.stderr
+    assert "-> raise it in [budget] and run again" in done.stderr
+
+
 def test_what_an_endpoint_cannot_give_is_said_before_anything_is_sent(tmp_path, oracle):
     calls = len(oracle.calls)
     bare = "capabilities = { logprobs = false, top_logprobs = 0 }"

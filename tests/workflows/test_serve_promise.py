@@ -367,3 +367,51 @@ def test_an_endpoint_that_keeps_failing_is_left_alone(tmp_path):
     assert (status, sent) == (503, 0)
     assert int(headers["Retry-After"]) > 0
     assert health == {"status": "degraded", "policy": health["policy"], "failing": ["m"]}
+
+
+# -- without a server ------------------------------------------------------------------------------
+
+
+def test_one_line_in_a_program_measures_and_decides_the_same(studied, tmp_path):
+    study, _ = studied
+    scores = Study(study).read("scores").filter(method="consistency")
+    expected = dict(zip(scores["question_id"], scores["confidence"], strict=True))
+    policy = tmp_path / "policy.json"
+    cal.decide(study, costs={"wrong": 2, "ask": 1}, only_method="consistency",
+               on_invalid="drop", save=policy)  # fmt: skip
+    loaded = cal.load_policy(policy)
+    row = next(row for row in ASKED if expected.get(row["question_id"]) is not None)
+    known = {"question_id": row["question_id"], "kind": row["kind"]}
+    with cal.trusted(policy, ledger=tmp_path / "l.sqlite") as model:
+        told = model.ask(row["text"], **known)
+        again = model.ask([{"role": "user", "content": row["text"]}], **known)
+    assert told.probability == pytest.approx(expected[row["question_id"]], abs=1e-12)
+    assert (told.decision == "answer") is loaded.answers(told.probability)
+    assert "of 4 draws say" in told.why
+    assert told.cost > 0
+    assert (again.text, again.probability, again.cost) == (told.text, told.probability, 0)
+
+
+def test_a_program_with_an_event_loop_asks_too(tmp_path):
+    policy = saved(tmp_path / "p.json")
+
+    class FromOpenAI:
+        base_url = ""
+
+    async def act():
+        with Endpoint() as endpoint:
+            FromOpenAI.base_url = f"{endpoint.url}/v1/"
+            model = cal.trusted(
+                policy, FromOpenAI(), key_env="PROGRAM_KEY", confidence="perplexity"
+            )
+            told = await model.aask("What is the capital of Peru?")
+            await model.aclose()
+            return told, endpoint.headers[0]["Authorization"]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PROGRAM_KEY", KEY)
+        told, sent = asyncio.run(act())
+    assert told.decision == "answer"
+    assert told.text
+    assert "at most 10%" in told.promise
+    assert sent == f"Bearer {KEY}"

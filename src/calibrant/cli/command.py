@@ -121,7 +121,9 @@ class VerbCommand(click.Command):
         for check in wanted:
             failure = check.failure(result)
             if failure is not None:
-                raise ClaimFailed(failure)
+                failed = ClaimFailed(failure)
+                failed.exit_code = check.exit_code
+                raise failed
 
     def _called(self, given: dict[str, Any], *, quiet: bool) -> Any:
         from calibrant.cli.cluster_output import cluster_speaks_on_stderr

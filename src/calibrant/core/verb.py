@@ -58,11 +58,14 @@ class Check:
         What the option does.
     failure
         Returns what fails in a document, or None.
+    exit_code
+        Exit status of the command where it fails.
     """
 
     flag: str
     help: str
     failure: Callable[[Mapping[str, Any]], str | None]
+    exit_code: int = 1
 
 
 @dataclass(frozen=True, slots=True)

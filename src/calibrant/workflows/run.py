@@ -40,7 +40,7 @@ from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.core.verb import INPUT, Option, Supplied, verb
+from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
 from calibrant.inputs.candidates import candidate_scores, consistency_candidates
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.records import Study
@@ -63,7 +63,27 @@ from calibrant.workflows.study_page import write_study_page
 FAILURES_SHOWN = 50
 
 
-@verb(example="calibrant run study --dry-run", resumable=True)
+def _cap_reached(document: Mapping[str, Any]) -> str | None:
+    """Say which cap ended a run, and what is missing because of it."""
+    stopped = document.get("stopped")
+    if not stopped:
+        return None
+    wanted = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
+    got = sum(entry["draws_new"] + entry["draws_cached"] for entry in document["counts"])
+    missing = (
+        "" if wanted is None else f"; {max(0, wanted - got):,} of {wanted:,} draws are missing"
+    )
+    return f"stopped at a cap: {stopped}{missing}\n  -> raise it in [budget] and run again"
+
+
+CAP_REACHED = 3
+
+
+@verb(
+    example="calibrant run study --dry-run",
+    resumable=True,
+    checks=(Check("", "", _cap_reached, CAP_REACHED),),
+)
 def run(
     study: Annotated[
         str | Path,
@@ -148,6 +168,7 @@ def run(
             retry_failures=retry_failures,
             watch=watch,
             confirm=None if yes else confirm,
+            lost=0 if repaired is None else repaired.lost,
         )
     document = _document(prepared, expected, dry_run=dry_run)
     if repaired is not None:
@@ -242,6 +263,7 @@ def _ask(
     retry_failures: bool,
     watch: ProgressWatch | None,
     confirm: Callable[[str], bool] | None,
+    lost: int,
 ) -> tuple[Forecast | None, Collected | None]:
     """Forecast, ask for consent, and only then begin: no display covers the question."""
     study = (prepared.config, prepared.questions, prepared.wanted, prepared.clients, ledger)
@@ -257,7 +279,8 @@ def _ask(
                 check_budget(prepared.config, expected, ledger)
             paid = paid_models(prepared.config)
             if confirm is not None and paid:
-                _agree(prepared.config, expected or forecast(*study, **how), paid, confirm)
+                ahead = expected or forecast(*study, **how)
+                _agree(prepared.config, ahead, paid, confirm, lost=lost)
             work = collect(*study, **how, watch=watch, retry_failures=retry_failures)
             return expected, loop.run(work)
         finally:
@@ -265,9 +288,15 @@ def _ask(
 
 
 def _agree(
-    config: StudyConfig, ahead: Forecast, paid: Collection[str], confirm: Callable[[str], bool]
+    config: StudyConfig,
+    ahead: Forecast,
+    paid: Collection[str],
+    confirm: Callable[[str], bool],
+    *,
+    lost: int,
 ) -> None:
-    question = spending_question(ahead, paid=paid, limit=config.budget.ask_above)
+    limit = 0.0 if lost else config.budget.ask_above
+    question = spending_question(ahead, paid=paid, limit=limit, lost=lost)
     if question is not None:
         check_consent(question, confirm(question), source=str(config.folder / "study.toml"))
 

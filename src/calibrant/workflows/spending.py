@@ -45,7 +45,7 @@ def _costs_nothing(model: ModelConfig) -> bool:
 
 
 def spending_question(
-    expected: Forecast, *, paid: Collection[str], limit: float | None = None
+    expected: Forecast, *, paid: Collection[str], limit: float | None = None, lost: int = 0
 ) -> str | None:
     """Return the question to ask before money is spent, or None where none is needed.
 
@@ -57,6 +57,8 @@ def spending_question(
         Models that may cost money.
     limit
         Dollars up to which nobody is asked; None: a known cost is never asked about.
+    lost
+        Answers that a damaged ledger has lost: they would be bought a second time.
 
     Examples
     --------
@@ -74,17 +76,16 @@ def spending_question(
     names = ", ".join(dict.fromkeys(row.model for row in rows))
     calls = sum(row.calls for row in rows)
     tokens = sum(row.prompt_tokens + row.completion_tokens for row in rows)
-    sends = f"This study sends up to {calls:,} calls ({tokens:,} tokens) to {names}"
+    again = f"The ledger has lost {lost:,} answers, which would be bought again. " if lost else ""
+    sends = f"{again}This study sends up to {calls:,} calls ({tokens:,} tokens) to {names}"
     unpriced = list(dict.fromkeys(row.model for row in rows if row.cost is None))
     if unpriced:
         return f"{sends}. The price of {', '.join(unpriced)} is unknown. Send them?"
     cost = sum(row.cost for row in rows if row.cost is not None)
     if limit is None or cost <= limit:
         return None
-    return (
-        f"{sends}. They cost at most ${cost:,.2f}, and the study asks above ${limit:,.2f}. "
-        "Send them?"
-    )
+    above = "" if lost else f", and the study asks above ${limit:,.2f}"
+    return f"{sends}. They cost at most ${cost:,.2f}{above}. Send them?"
 
 
 def check_consent(question: str, answer: bool, *, source: str) -> None:

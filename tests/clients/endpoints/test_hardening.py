@@ -257,3 +257,30 @@ def test_a_dead_endpoint_ends_after_a_stated_time(server, ledger, place):
     with pytest.raises(EndpointRefusedError, match=r"nothing answers at .* check base_url"):
         Session(server, ledger, client=client, patience_s=1.5).run(questions(200))
     assert ledger.failures() == [], "it is not the question's fault"
+
+
+LONG = "sk-proj-Tq8vR2mZx7Lw0Kc9Yb4Nd6Hs"
+
+
+@pytest.mark.parametrize("part", [LONG[8:16], LONG[11:20], LONG[-8:], LONG[10:], f"x{LONG[9:18]}x"])
+def test_a_part_of_a_key_is_the_key(part):
+    assert KeyFinder(LONG).found_in(f"You sent ...{part}...")
+    assert part not in KeyFinder(LONG).cleaned(f"You sent ...{part}...")
+
+
+@pytest.mark.parametrize(
+    "text", ["sk-proj-", "Keys begin with sk-proj- and are long.", LONG[8:15], "Tq8v R2mZ"]
+)
+def test_the_beginning_of_all_keys_and_short_parts_are_no_secret(text):
+    finder = KeyFinder(LONG)
+    assert finder.found_in(text) is (text == "Tq8v R2mZ")
+
+
+def test_any_header_that_a_user_sets_may_be_a_secret(server, session, ledger):
+    value = "tenant-7f3a9c2e5b81"
+    server.behaviour.fault = lambda number, body: web.json_response(
+        {"id": "1", "choices": [{"message": {"content": f"I see {value}"}}]}
+    )
+    with pytest.raises(EndpointRefusedError, match="repeats the API key"):
+        session(client_options={"headers": {"X-Tenant": value}}).run(ASKS)
+    assert value.encode() not in ledger.path.read_bytes()

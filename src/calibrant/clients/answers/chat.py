@@ -305,8 +305,11 @@ def _read_usages(
     the text; the second value says so.
     """
     count = len(logprobs)
-    prompt = token_count(usage.get("prompt_tokens"))
+    # A prompt of no tokens, or a text of none, is no count: caps must not take it for free.
+    prompt = token_count(usage.get("prompt_tokens")) or None
     total = token_count(usage.get("completion_tokens"))
+    if total == 0 and any(map(_tokens_of, choices)):
+        total = None
     estimated = None
     if prompt is None or total is None:
         estimated = _why_estimated(usage, ("prompt_tokens", "completion_tokens"))
@@ -335,7 +338,7 @@ def _tokens_of(choice: Choice) -> int:
 
 def _why_estimated(usage: Mapping[str, Any], names: tuple[str, ...]) -> str:
     wrong = [name for name in names if usage.get(name) is not None]
-    wrong = [name for name in wrong if token_count(usage[name]) is None]
+    wrong = [name for name in wrong if not token_count(usage[name])]
     return f"impossible {' and '.join(wrong)}" if wrong else "no count of tokens"
 
 

@@ -47,6 +47,24 @@ LONGEST_WAIT_S = 366 * 86_400.0
 _PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
 # Names of variables are in capitals, or short; a key is long and has both.
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[A-Za-z_][A-Za-z0-9_]{0,19}")
+# Headers that say what is sent or who sends it; any other one that a user sets may be a secret.
+OPEN_HEADERS = frozenset(
+    [
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "content-type",
+        "user-agent",
+        "referer",
+        "http-referer",
+        "x-title",
+        "anthropic-version",
+        "anthropic-beta",
+        "openai-beta",
+        "openai-organization",
+        "openai-project",
+    ]
+)
 SECRET_NAMES = re.compile(r"key|token|secret|sig|passw|pwd|auth|credential", re.I)
 
 
@@ -309,10 +327,10 @@ def _check_number(name: str, value: Any, most: float) -> None:
 
 
 def _secrets(headers: Mapping[str, str]) -> list[str]:
-    """Return what a user's own headers hold in secret; of `Bearer KEY` the last word."""
+    """Return what a user's own headers may hold in secret; of `Bearer KEY` the last word."""
     if not isinstance(headers, Mapping) or not all(isinstance(v, str) for v in headers.values()):
         raise InputError(f"headers are texts by name, got {type(headers).__name__}")
-    names = [name for name in headers if SECRET_NAMES.search(name) or name.lower() == "cookie"]
+    names = [name for name in headers if name.lower() not in OPEN_HEADERS]
     return [headers[name].split()[-1] for name in names if headers[name].strip()]
 
 

@@ -11,6 +11,12 @@ from urllib.parse import unquote
 
 # What is shorter is a word of many answers (`test`, `ollama`), not a secret.
 _LEAST_KEY = 8
+# From keys of this length on, parts of eight letters are looked for too.
+_LONG_KEY, _PART = 20, 8
+# The beginning of a key says whose it is, and stands in many manuals.
+_KNOWN_START = re.compile(
+    r"sk-(?:proj-|ant-|or-|svcacct-|admin-)?(?:api\d+-|v\d+-)?|gsk_|xai-|AIza|hf_|pplx-|r8_|Bearer "
+)
 # How often a text may have been encoded, and how often escaped within one such round: an answer
 # that quotes a request that quotes a header.
 _ROUNDS, _ESCAPES = 5, 24
@@ -37,7 +43,8 @@ class KeyFinder:
     """Finds a key in what an endpoint sent.
 
     A key of less than eight letters is not looked for: servers without keys are given a word such
-    as `test`, and an answer may well have it.
+    as `test`, and an answer may well have it. Of a long key every part of eight letters is looked
+    for that is no word: it has digits and letters, or large and small ones.
 
     Parameters
     ----------
@@ -64,6 +71,7 @@ class KeyFinder:
             return
         raw = self._key.encode()
         self._forms = [raw, *_as_base64(raw)]
+        self._parts = _parts(self._key)
         self._hexadecimal = raw.hex().encode()
         self._numbers = ",".join(map(str, raw)).encode()
         # What decodes to an encoded key is longer than the key.
@@ -106,6 +114,8 @@ class KeyFinder:
         joined = text.encode("utf-8", "surrogatepass").translate(None, _BLANKS)
         if any(form in joined for form in self._forms) or self._numbers in joined:
             return True
+        if any(part in joined for part in self._parts):
+            return True
         digits = joined.lower().replace(b"0x", b"").translate(None, _BETWEEN_BYTES)
         return self._hexadecimal in digits
 
@@ -123,6 +133,28 @@ class KeyFinder:
         for run in runs:
             found += [_as_text(binascii.unhexlify(d)) for d in self._digits.findall(run)]
         return [" ".join(filter(None, found))] if any(found) else []
+
+
+def _parts(key: str) -> list[bytes]:
+    """Return the parts of a long key that nobody writes by chance.
+
+    Examples
+    --------
+    >>> _parts("sk-proj-Ab3dEf6hIj"), len(_parts("sk-proj-Ab3dEf6hIjKl9nOp"))
+    ([], 9)
+    """
+    if len(key) < _LONG_KEY:
+        return []
+    found = _KNOWN_START.match(key)
+    own = key[found.end() :] if found else key
+    windows = [own[start : start + _PART] for start in range(len(own) - _PART + 1)]
+    return [part.encode() for part in windows if _is_no_word(part)]
+
+
+def _is_no_word(part: str) -> bool:
+    mixed = part != part.lower() and part != part.upper() and not part.istitle()
+    digits = sum(letter.isdigit() for letter in part)
+    return (mixed or digits >= 2) and sum(map(str.isalpha, part)) >= 2
 
 
 def _unescaped(text: str) -> Iterator[str]:

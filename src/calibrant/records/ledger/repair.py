@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,25 @@ from calibrant.core.errors import InputError, SchemaError
 from calibrant.core.hints import Hint
 from calibrant.records.ledger.accounts import open_accounts
 from calibrant.records.ledger.leases import this_machine
-from calibrant.records.ledger.schema import SCHEMA_VERSION, TABLES, is_running, statements
+from calibrant.records.ledger.page_scan import Row, scan_rows
+from calibrant.records.ledger.schema import (
+    SCHEMA_VERSION,
+    TABLES,
+    LedgerKey,
+    is_running,
+    statements,
+)
 
-_SAVED = ("sessions", "requests", "attempts", "attempt_ends", "payloads", "draws", "failures")
-_KEYS = {"attempt_ends": "attempt_id"}
-_CHUNK = 500
-_LAST = 2**62
-_MOST_TRIES = 50_000
+_REAL = (float, int)
+_TEXT = (str, type(None))
+# What the rows of each table look like; the id of a row stands beside it.
+_SHAPES: dict[str, tuple[Any, ...]] = {
+    "sessions": (type(None), int, str, _REAL, _REAL, (float, int, type(None))),
+    "attempts": (type(None), int, int, int, int, float),
+    "attempt_ends": (type(None), _REAL, str, _TEXT),
+    "draws": (type(None), int, int, int, _TEXT, int, int, (float, int, type(None)), _REAL),
+    "failures": (type(None), int, str, str, _REAL),
+}
 
 
 @dataclass
@@ -86,8 +98,9 @@ def ledger_error(error: sqlite3.Error, path: Path) -> Exception:
 def repair_ledger(path: str | Path) -> Repair:
     """Check a ledger; where it is damaged keep a copy and save every row that can be read.
 
-    Draws without a readable answer are left out, so that the next run asks for them again. A
-    sound ledger is not touched.
+    Rows are read page by page, so a damaged header or tree hides none. Draws without a readable
+    answer are left out and counted. A sound ledger is not touched, nor one without anything to
+    save.
 
     Examples
     --------
@@ -108,12 +121,17 @@ def repair_ledger(path: str | Path) -> Repair:
         found.draws, found.lost = _count(path)
         if not found.lost:
             return found
+    saved = _Saved(scan_rows(path))
+    if not saved.requests:
+        raise InputError(
+            "nothing can be read in this file, so it is left as it is",
+            source=str(path),
+            hint="move it away to begin again; every answer is then asked for again",
+        )
     found.backup = _backup(path)
     fresh = path.with_name(path.name + ".repaired")
     fresh.unlink(missing_ok=True)
-    _save(found.backup, fresh)
-    found.draws, found.lost = _count(fresh)
-    _leave_out_unreadable(fresh)
+    found.draws, found.lost = saved.write(fresh)
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     fresh.replace(path)
@@ -196,62 +214,103 @@ def _backup(path: Path) -> Path:
     return copy
 
 
-def _save(damaged: Path, fresh: Path) -> None:
-    """Write every row that can be read into a new ledger."""
-    old, new = _open(damaged), _open(fresh, "rwc")
-    try:
-        new.execute("BEGIN")
-        for statement in statements(TABLES):
-            new.execute(statement)
-        new.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
-        for table in _SAVED:
-            for row in _rows(old, table):
-                marks = ",".join("?" * len(row))
-                new.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
-        open_accounts(new)
-        new.execute("COMMIT")
-    finally:
-        old.close()
-        new.close()
+class _Saved:
+    """Rows of a ledger, sorted into their tables by what they look like."""
 
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.requests: dict[int, tuple[object, ...]] = {}
+        self._others: dict[str, dict[int, tuple[object, ...]]] = {n: {} for n in _SHAPES}
+        self._payloads: dict[int, bytes] = {}
+        self._known: dict[tuple[int, int], int] = {}
+        for id_, values in rows:
+            if id_ is None:
+                self._see_index(values)
+            elif len(values) == 2 and isinstance(values[1], bytes):
+                self._payloads.setdefault(id_, values[1])
+            elif _is_request(values):
+                self.requests[id_] = values
+            else:
+                for name, shape in _SHAPES.items():
+                    if _fits(values, shape):
+                        self._others[name].setdefault(id_, values)
 
-def _rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a table; where a page cannot be read, go around it by halving."""
-    key, waiting, tries = _KEYS.get(table, "id"), [(0, _LAST)], 0
-    query = f"SELECT * FROM {table} WHERE {key} > ? AND {key} <= ? ORDER BY {key} LIMIT {_CHUNK}"
-    while waiting and tries < _MOST_TRIES:
-        low, high = waiting.pop()
+    def _see_index(self, values: tuple[object, ...]) -> None:
+        """Note an entry of the index over draws: request, draw and id stand there again."""
+        if _fits(values, (int, int, int)):
+            request, draw, id_ = (int(str(value)) for value in values)
+            self._known.setdefault((request, draw), id_)
+
+    def write(self, path: Path) -> tuple[int, int]:
+        """Write a ledger of what is saved; return how many draws it has and how many are lost."""
+        draws = self._draws()
+        new = _open(path, "rwc")
         try:
-            rows = db.execute(query, (low, high)).fetchall()
-        except sqlite3.DatabaseError:
-            tries += 1
-            if high - low > 1:
-                middle = (low + high) // 2
-                waiting += [(middle, high), (low, middle)]
-            continue
-        yield from rows
-        if len(rows) == _CHUNK:
-            waiting.append((int(rows[-1][0]), high))
+            new.execute("BEGIN")
+            for statement in statements(TABLES):
+                new.execute(statement)
+            new.execute("INSERT INTO meta VALUES ('schema', ?)", (str(SCHEMA_VERSION),))
+            others = {n: r for n, r in self._others.items() if n != "draws"}
+            for name, rows in {**others, "requests": self.requests, "draws": draws}.items():
+                for id_, row in rows.items():
+                    marks = ",".join("?" * len(row))
+                    values = (id_, *row[1:])
+                    new.execute(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
+            bodies = [(id_, self._payloads[id_]) for id_ in draws]
+            new.executemany("INSERT INTO payloads VALUES (?, ?)", bodies)
+            open_accounts(new)
+            new.execute("COMMIT")
+        finally:
+            new.close()
+        kept = {(row[1], row[2]) for row in draws.values()}
+        return len(kept), len(self._expected() - kept)
+
+    def _draws(self) -> dict[int, tuple[object, ...]]:
+        """Return the draws that have a request and a readable answer."""
+        found = dict(self._others["draws"])
+        for (request, draw), id_ in self._known.items():
+            if id_ not in found and id_ in self._payloads:
+                found[id_] = _remade(request, draw, self._payloads[id_])
+        indexed = {id_: place for place, id_ in self._known.items()}
+        return {
+            id_: row
+            for id_, row in found.items()
+            if row[1] in self.requests
+            and indexed.get(id_, row[1:3]) == row[1:3]
+            and _readable(self._payloads.get(id_))
+        }
+
+    def _expected(self) -> set[tuple[object, object]]:
+        """Return the draws that the ledger had, as far as anything in it shows them."""
+        known: set[tuple[object, object]] = {(r[1], r[2]) for r in self._others["draws"].values()}
+        # Where row and index disagree, a bit has flipped: it is one draw all the same.
+        rows = self._others["draws"]
+        known |= {place for place, id_ in self._known.items() if id_ not in rows}
+        done = {id_ for id_, row in self._others["attempt_ends"].items() if row[2] == "done"}
+        for id_, row in self._others["attempts"].items():
+            _, _, request, first, n, _ = row
+            asked = {(request, int(str(first)) + step) for step in range(int(str(n)))}
+            # An endpoint may give fewer than it was asked for: only calls without a trace count.
+            if id_ in done and not asked & known:
+                known |= asked
+        return known
 
 
-def _leave_out_unreadable(path: Path) -> None:
-    db = _open(path, "rw")
+def _fits(values: tuple[object, ...], shape: tuple[Any, ...]) -> bool:
+    return len(values) == len(shape) and all(map(isinstance, values, shape))
+
+
+def _is_request(values: tuple[object, ...]) -> bool:
+    if not _fits(values, (type(None), bytes, str, str, str, bytes)):
+        return False
+    _, digest, *key = values
+    return bool(LedgerKey(*key).digest == digest)  # type: ignore[arg-type]
+
+
+def _remade(request: int, draw: int, body: bytes) -> tuple[object, ...]:
+    """Return a draw whose own row is lost, from its answer; what it cost is not known."""
     try:
-        bodies = db.execute("SELECT d.id, p.body FROM draws d LEFT JOIN payloads p ON p.id = d.id")
-        bad = [(id_,) for id_, body in bodies if not _readable(body)]
-        if not bad:
-            return
-        db.execute("BEGIN")
-        triggers = db.execute(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' "
-            "AND name IN ('draws_delete', 'payloads_delete')"
-        ).fetchall()
-        for name, _ in triggers:
-            db.execute(f"DROP TRIGGER {name}")
-        for table in ("draws", "payloads"):
-            db.executemany(f"DELETE FROM {table} WHERE id = ?", bad)
-        for _, sql in triggers:
-            db.execute(sql)
-        db.execute("COMMIT")
-    finally:
-        db.close()
+        held = orjson.loads(body)
+        prompt, completion = (max(0, int(tokens)) for tokens in held["usage"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        prompt = completion = 0
+    return (None, request, draw, 0, None, prompt, completion, None, 0.0)

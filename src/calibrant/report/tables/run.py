@@ -20,6 +20,7 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         return [*_repaired(document), *_plan(document), *_unavailable(document)]
     place = Paragraph(f"Tables, results and report.html are in {document['study']}.")
     return [
+        *_stopped(document),
         *_repaired(document),
         *_got(document),
         *_remarks(document),
@@ -27,6 +28,14 @@ def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
         *_not_scored(document),
         place,
     ]
+
+
+def _stopped(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Say first that a cap was reached: everything below rests on what was asked until then."""
+    if not document.get("stopped"):
+        return []
+    text = f"Stopped at a cap: {document['stopped']}. Everything paid for is kept and used."
+    return [Paragraph(text, strong=True)]
 
 
 def _repaired(document: Mapping[str, Any]) -> list[Paragraph | Table]:
@@ -39,7 +48,7 @@ def _repaired(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     return [
         Paragraph(
             f"The ledger was damaged: {repair['draws']:,} answers are saved, {repair['lost']:,} "
-            f"could not be read and are asked for again. The old file is {repair['backup']}.",
+            f"are lost and asked for again. The old file is {repair['backup']}.",
             strong=True,
         )
     ]
@@ -128,10 +137,6 @@ def _got(document: Mapping[str, Any]) -> list[Paragraph | Table]:
 
 def _remarks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     parts: list[Paragraph | Table] = []
-    if document.get("stopped"):
-        parts.append(
-            Paragraph(f"Stopped: {document['stopped']}. Everything paid for is kept and used.")
-        )
     for finding in document["findings"]:
         parts.append(Paragraph(f"Note on {finding['model']}: {finding['message']}"))
     for model, count in document["skipped_second_turns"].items():

@@ -130,7 +130,7 @@ class Engine:
             flight.cancel()
         await asyncio.gather(*self._flights.values(), return_exceptions=True)
         for measure in self.measures.values():
-            await measure.client.close()
+            await measure.close()
         if self._commit is not None:
             await self._commit.leave()
         self.ledger.close()

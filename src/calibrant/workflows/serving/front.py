@@ -74,7 +74,7 @@ class Front:
         if self._door is not None:
             await self._door.stop()
         if self.fallback is not None:
-            await self.fallback.client.close()
+            await self.fallback.close()
         await self.engine.close()
 
     # -- requests --------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import polars as pl
 from calibrant.clients import Dispatcher
 from calibrant.clients.asks import Ask
 from calibrant.clients.endpoints.factory import open_client
-from calibrant.clients.protocol import Client, Completion, Request
+from calibrant.clients.protocol import Completion, Request
 from calibrant.collect import Question, StudyConfig, collect, select_probes
 from calibrant.collect import open_client as open_study_client
 from calibrant.collect.recipe import recipe_config
@@ -81,13 +81,14 @@ class Measured:
 class Measure(Protocol):
     """One model, asked in the way that was certified."""
 
-    client: Client
-
     def key(self, asked: Asked) -> bytes:
         """Return what makes two questions the same call."""
 
     async def measure(self, asked: Asked) -> Measured:
         """Ask, and return the answer with its confidence, or raise UpstreamError."""
+
+    async def close(self) -> None:
+        """Close the connections."""
 
 
 # -- the caller's own request, scored by its own tokens --------------------------------------------
@@ -132,6 +133,10 @@ class PassedOn:
         self._dispatcher = Dispatcher(
             self.client, ledger, max_attempts=TRIES, patience_s=PATIENCE_S, retry_failures=True
         )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.close()
 
     def key(self, asked: Asked) -> bytes:
         """Return the request as it is sent."""
@@ -214,6 +219,11 @@ class AsInStudy:
         self._wanted = select_probes(
             {self._method: needs}, self.config, self.client.capabilities, kinds=KINDS, model=model
         ).wanted
+
+    async def close(self) -> None:
+        """Close the connections; the prompts are not needed any more."""
+        await self.client.close()
+        self._folder.cleanup()
 
     def key(self, asked: Asked) -> bytes:
         """Return the question."""
