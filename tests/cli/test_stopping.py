@@ -14,8 +14,11 @@ from collect.studies import write_study
 from collect.test_judge_run import WORDY
 from support import break_page, model_scores, need_small_model
 from terminal import Terminal
+from workflows.test_serve_promise import saved
 
 FOR_EVER = 600.0
+SERVE = ["serve", "policy.json", "--endpoint", "m=http://127.0.0.1:9/v1"]
+SERVE += ["--confidence", "perplexity"]
 BOTH = pytest.mark.parametrize("how", ["ctrl-c", "sigterm"])
 
 
@@ -217,11 +220,13 @@ def test_a_model_that_computes_here_is_stopped(tmp_path, how):
     [
         (["view", "scores.csv", "--no-open"], "View it here"),
         (["label", "serve", "scores.csv"], "Label here"),
+        (SERVE, "Serving policy.json at"),
     ],
-    ids=["view", "label serve"],
+    ids=["view", "label serve", "serve"],
 )
 def test_a_server_is_stopped(tmp_path, words, says, how):
     model_scores(models=["small"]).write_csv(tmp_path / "scores.csv")
+    saved(tmp_path / "policy.json")
     with Terminal(*words, cwd=tmp_path) as at:
         at.until(says)
         at.end(how)

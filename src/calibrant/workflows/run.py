@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,32 +57,16 @@ from calibrant.workflows.meanings import (
     semantics_options,
     with_embeddings,
 )
-from calibrant.workflows.spending import check_consent, paid_models, spending_question
+from calibrant.workflows.spending import CAP_REACHED, agree, cap_reached, paid_models
 from calibrant.workflows.study_page import write_study_page
 
 FAILURES_SHOWN = 50
 
 
-def _cap_reached(document: Mapping[str, Any]) -> str | None:
-    """Say which cap ended a run, and what is missing because of it."""
-    stopped = document.get("stopped")
-    if not stopped:
-        return None
-    wanted = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
-    got = sum(entry["draws_new"] + entry["draws_cached"] for entry in document["counts"])
-    missing = (
-        "" if wanted is None else f"; {max(0, wanted - got):,} of {wanted:,} draws are missing"
-    )
-    return f"stopped at a cap: {stopped}{missing}\n  -> raise it in [budget] and run again"
-
-
-CAP_REACHED = 3
-
-
 @verb(
     example="calibrant run study --dry-run",
     resumable=True,
-    checks=(Check("", "", _cap_reached, CAP_REACHED),),
+    checks=(Check("", "", cap_reached, CAP_REACHED),),
 )
 def run(
     study: Annotated[
@@ -280,25 +264,11 @@ def _ask(
             paid = paid_models(prepared.config)
             if confirm is not None and paid:
                 ahead = expected or forecast(*study, **how)
-                _agree(prepared.config, ahead, paid, confirm, lost=lost)
+                agree(prepared.config, ahead, paid, confirm, lost=lost)
             work = collect(*study, **how, watch=watch, retry_failures=retry_failures)
             return expected, loop.run(work)
         finally:
             loop.run(_close(prepared.clients.values()))
-
-
-def _agree(
-    config: StudyConfig,
-    ahead: Forecast,
-    paid: Collection[str],
-    confirm: Callable[[str], bool],
-    *,
-    lost: int,
-) -> None:
-    limit = 0.0 if lost else config.budget.ask_above
-    question = spending_question(ahead, paid=paid, limit=limit, lost=lost)
-    if question is not None:
-        check_consent(question, confirm(question), source=str(config.folder / "study.toml"))
 
 
 async def _close(clients: Iterable[Client]) -> None:

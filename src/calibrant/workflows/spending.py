@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from calibrant.collect import Forecast, ModelConfig, StudyConfig
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 
+CAP_REACHED = 3
+"""Exit status of a run that a cap ended."""
 # Servers that people run themselves; on this machine nobody sends a bill for them.
 _OWN_SERVERS = ("vllm", "llamacpp", "ollama")
 _THIS_MACHINE = ("http://127.0.0.1", "http://localhost", "http://[::1]")
@@ -107,3 +110,31 @@ def check_consent(question: str, answer: bool, *, source: str) -> None:
             source=source,
             hint=Hint("use {yes} to send them, or {dry_run} to see the plan first"),
         )
+
+
+def agree(
+    config: StudyConfig,
+    ahead: Forecast,
+    paid: Collection[str],
+    confirm: Callable[[str], bool],
+    *,
+    lost: int,
+) -> None:
+    """Ask for consent where one is needed, or refuse to go on."""
+    limit = 0.0 if lost else config.budget.ask_above
+    question = spending_question(ahead, paid=paid, limit=limit, lost=lost)
+    if question is not None:
+        check_consent(question, confirm(question), source=str(config.folder / "study.toml"))
+
+
+def cap_reached(document: Mapping[str, Any]) -> str | None:
+    """Say which cap ended a run, and what is missing because of it."""
+    stopped = document.get("stopped")
+    if not stopped:
+        return None
+    wanted = (document.get("plan") or {}).get("total", {}).get("draws_wanted")
+    got = sum(entry["draws_new"] + entry["draws_cached"] for entry in document["counts"])
+    missing = (
+        "" if wanted is None else f"; {max(0, wanted - got):,} of {wanted:,} draws are missing"
+    )
+    return f"stopped at a cap: {stopped}{missing}\n  -> raise it in [budget] and run again"

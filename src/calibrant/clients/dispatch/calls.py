@@ -7,13 +7,12 @@ import random
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.clients.answers.codec import encode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
 from calibrant.clients.dispatch.commit import GroupCommit
-from calibrant.clients.dispatch.dispatching import Dispatching
 from calibrant.clients.dispatch.draws import for_draws, split_draws
 from calibrant.clients.dispatch.limit import backoff_s
 from calibrant.clients.protocol import (
@@ -31,6 +30,9 @@ from calibrant.core.errors import (
     TransientClientError,
 )
 from calibrant.records.ledger import Claim, DrawRow
+
+if TYPE_CHECKING:
+    from calibrant.clients.dispatch.dispatcher import Dispatcher
 
 DEAD_AFTER_S = 120.0
 RUN_ENDS = (EndpointRefusedError, CapabilityError, BudgetError)
@@ -104,7 +106,7 @@ class Caller:
 
     def __init__(
         self,
-        dispatcher: Dispatching,
+        dispatcher: Dispatcher,
         commit: GroupCommit,
         *,
         fail: Callable[[Exception], None],

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,12 +14,14 @@ from calibrant.clients.answers.codec import decode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.dispatch.calls import Call, Caller, Job
 from calibrant.clients.dispatch.commit import GroupCommit
-from calibrant.clients.dispatch.dispatching import Dispatching
 from calibrant.clients.dispatch.draws import split_draws
 from calibrant.clients.dispatch.gc_tuning import CalmCollector
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import LedgerKey, Refusal
+
+if TYPE_CHECKING:
+    from calibrant.clients.dispatch.dispatcher import Dispatcher
 
 READY = 256
 """Outcomes that may wait for the caller before dispatching pauses."""
@@ -33,7 +35,7 @@ class Run:
     as there are places are begun, so that no place is empty while the ledger is written.
     """
 
-    def __init__(self, dispatcher: Dispatching, windows: Iterator[list[Ask]]) -> None:
+    def __init__(self, dispatcher: Dispatcher, windows: Iterator[list[Ask]]) -> None:
         self._of = dispatcher
         self._ledger = dispatcher.ledger
         self._limit = dispatcher.limit
