@@ -52,22 +52,28 @@ def find_repeats(confidence: Array, correct: Array) -> Repeats | None:
     """
     if confidence.size < LEAST_ROWS:
         return None
+    counts = np.concatenate(
+        [np.unique(confidence[correct == y], return_counts=True)[1] for y in np.unique(correct)]
+    )
+    times = int(np.gcd.reduce(counts))
+    if times > 1 and _by_chance(counts.size) <= _CHANCE:
+        return Repeats(times, _place(confidence, correct) % times > 0)
+    odd = np.abs(confidence * _ROUND - np.rint(confidence * _ROUND)) > 1e-6
+    if _has_twins(np.asarray(confidence[odd], np.float64), correct[odd]):
+        return Repeats(2, odd & (_place(confidence, correct) > 0))
+    return None
+
+
+def _place(confidence: Array, correct: Array) -> Array:
+    """Return which of its equals a row is, in the order of the table, counted from 0."""
     rows = np.stack([confidence, correct], axis=1).astype(np.float64)
     order = np.lexsort((rows[:, 1], rows[:, 0]))
     new = np.ones(order.size, np.bool_)
     new[1:] = (np.diff(rows[order], axis=0) != 0).any(axis=1)
-    group = np.cumsum(new) - 1
-    counts = np.bincount(group)
     place = np.empty(order.size, np.intp)
-    # Which of its equals a row is, in the order of the table: the sort is stable.
-    place[order] = np.arange(order.size) - np.flatnonzero(new)[group]
-    times = int(np.gcd.reduce(counts))
-    if times > 1 and _by_chance(counts.size) <= _CHANCE:
-        return Repeats(times, place % times > 0)
-    odd = np.abs(confidence * _ROUND - np.rint(confidence * _ROUND)) > 1e-6
-    if _has_twins(np.asarray(confidence[odd], np.float64), correct[odd]):
-        return Repeats(2, odd & (place > 0))
-    return None
+    # The sort is stable.
+    place[order] = np.arange(order.size) - np.flatnonzero(new)[np.cumsum(new) - 1]
+    return place
 
 
 def _by_chance(different: int) -> float:
