@@ -43,7 +43,8 @@ def audit_claims(
     named = len({(entry["model"], entry["method"]) for entry in entries}) > 1
     methods = len({entry["method"] for entry in entries}) > 1
     claims = [
-        resting(claim, kept)
+        # A direction says itself what missing confidences could change.
+        claim if "missing" in entry and claim.id in (OVER.id, UNDER.id) else resting(claim, kept)
         for entry in told
         for claim in _entry_claims(entry, margin, constant, named=named, methods=methods)
     ]
@@ -110,6 +111,7 @@ def _direction_claim(
         "more": _more_labels(gap, margin, tests),
         "p": None if test is None else test["p_value"],
         "few_clusters": _few_clusters(entry),
+        "what": "labels" if entry["questions"] == entry["n"] else "questions or topics",
         "missing": missing,
         "missing_share": lost.get("share"),
         "missing_accuracy": lost.get("missing_accuracy"),
@@ -132,8 +134,8 @@ def _direction_outcome(entry: Mapping[str, Any]) -> tuple[Outcome, str | None]:
         return "equivalent", None
     if not lost or test is None:
         return ("shown" if _is_shown(test) else "undecided"), None
-    # By how much the number of tests makes each of them stricter.
-    factor = test["p_adjusted"] / max(test["p_value"], 1e-300)
+    # By how much the number of tests makes each of them stricter; at most so much.
+    factor = min(test["p_adjusted"] / max(test["p_value"], 1e-300), 2 * tests["tests"])
     if _is_shown(test):
         return "shown", "whatever" if lost["worst_case"]["p_value"] * factor <= ALPHA else "if"
     on_rows = min(test["p_rows"] * factor, 1.0) <= ALPHA

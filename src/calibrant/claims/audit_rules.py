@@ -61,7 +61,7 @@ def _direction_open(facts: Facts) -> str:
     return (
         f"{_says(facts)}: undecided{why} whether it is over- or under-confident "
         f"{_difference(facts['signed_low'], facts['signed_high'])}. "
-        f"{labels_text(facts['more']).capitalize()} would decide"
+        f"{labels_text(facts['more'], facts['what']).capitalize()} would decide"
         f"{_HOW_OFTEN if facts['more'] is not None else ''}."
     )
 

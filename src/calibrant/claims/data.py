@@ -203,6 +203,39 @@ def _repeated(models: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         yield _warning("duplicates", _names(twice), text)
 
 
+def explained_warnings(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Warn of columns that explain part of the errors: rows of one topic are then alike.
+
+    Examples
+    --------
+    >>> entry = {"model": "a", "explained": {"topic": 1.62}}
+    >>> explained_warnings([entry])[0]["text"]
+    'Column topic explains part of the errors: what is said is true of these topics only. For \
+others like them intervals are 1.6 times as wide: name topic as the cluster.'
+    """
+    found: dict[str, list[tuple[float, str]]] = {}
+    for entry in entries:
+        for column, wider in (entry.get("explained") or {}).items():
+            found.setdefault(column, []).append((wider, str(entry["model"])))
+    return [
+        {
+            "id": "data.explained",
+            "subject": {"columns": {"cluster": column}, "models": [name for _, name in models]},
+            "text": f"Column {column} explains part of the errors: what is said is true of these "
+            f"{_plural(column)} only. For others like them intervals are "
+            f"{max(models)[0]:.1f} times as wide: name {column} as the cluster.",
+        }
+        for column, models in found.items()
+    ]
+
+
+def _plural(column: str) -> str:
+    """Return how values of a column are called: topics, categories."""
+    if not column.isalpha():
+        return "groups"
+    return f"{column[:-1]}ies" if column.endswith("y") else f"{column}s"
+
+
 def unequal_note(effective: float, *, repeated: bool = False) -> str:
     """Say how much rows of unequal weight, or questions with unequally many rows, tell.
 

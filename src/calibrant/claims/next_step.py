@@ -58,10 +58,10 @@ def next_step(document: Document, beside: Sequence[Document] = ()) -> Step | Non
 def step_of_audit(
     head: Document,
     claims: Sequence[Claim],
+    entries: Sequence[Document] = (),
     *,
     weighted: bool = False,
     paired: bool = True,
-    repeated: bool = False,
 ) -> dict[str, str]:
     """Return what to do after an audit, as its document keeps it.
 
@@ -71,12 +71,10 @@ def step_of_audit(
         Head of the document: its input and its columns.
     claims
         What was found.
-    weighted
-        Whether rows have unequal weights, also where no column of them was named.
-    paired
-        Whether models answered the same questions.
-    repeated
-        Whether a question has several rows.
+    entries
+        Results that it was found in.
+    weighted, paired
+        Whether rows have unequal weights; whether models answered the same questions.
 
     Examples
     --------
@@ -85,7 +83,7 @@ def step_of_audit(
     """
     if (head.get("samples") or {}).get("columns"):
         return step_of_grades(head, None)
-    verb, goal, why = _after_audit(claims, paired=paired, repeated=repeated)
+    verb, goal, why = _after_audit(claims, entries, paired=paired)
     settings = head.get("settings") or {}
     if not _can_read(settings, verb):
         verb, goal, why = "audit", {"html": "audit.html"}, "See all of it on a page"
@@ -125,17 +123,27 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
 
 
 def _after_audit(
-    claims: Sequence[Claim], *, paired: bool, repeated: bool
+    claims: Sequence[Claim], entries: Sequence[Document], *, paired: bool
 ) -> tuple[str, dict[str, Any], str]:
-    """Return the next verb, its own options and the reason."""
+    """Return the next verb, its own options and the reason; no step that cannot succeed."""
     if not any(claim.outcome == "shown" for claim in claims):
         return "plan", {"claim": "ece<0.05"}, "How many labels would decide it?"
     models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
     if len(models) > 1 and paired:
         return "compare", {}, "Is one model better calibrated, or only more accurate?"
-    if repeated:
+    repeated = any(entry["questions"] < entry["n"] for entry in entries)
+    if not repeated and all(map(_may_answer, entries)):
+        return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
+    if repeated or any((c.id, c.outcome) == ("audit.miscalibrated", "shown") for c in claims):
         return "mend", {}, "What does a stated confidence mean here?"
-    return "decide", {"max_error": "0.10"}, "Where may it answer alone?"
+    return "audit", {"html": "audit.html"}, "See all of it on a page"
+
+
+def _may_answer(entry: Document) -> bool:
+    """Return whether at most one in ten of 20 answers or more is wrong above some threshold."""
+    found = entry.get("thresholds") or {"n": [], "wrong": []}
+    answers = zip(found["n"], found["wrong"], strict=True)
+    return any(n >= 20 and wrong <= n / 10 for n, wrong in answers)
 
 
 # -- the same data, read as they were read -----------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from calibrant.core.arrays import Indices
 from calibrant.core.rng import named_stream
 from calibrant.stats.common_draws import FEW_ROWS, CommonDraws, Stream
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class SourceBlock:
     """One model, method and perhaps group: its keys, its numbers, notes about its rows.
 
-    `missing` counts graded answers that have no confidence.
+    `missing` counts graded answers that have no confidence; `others` gives further columns of the
+    rows, as codes, which may explain the errors.
     """
 
     keys: Mapping[str, str]
@@ -31,6 +33,7 @@ class SourceBlock:
     notes: Sequence[str] = ()
     rows: int | None = None
     missing: Missing | None = None
+    others: Callable[[], dict[str, Indices]] = dict
 
     @property
     def group(self) -> dict[str, str] | None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from calibrant.claims.data import coverage_document
 from calibrant.claims.missing import Missing
+from calibrant.core.arrays import Indices
 from calibrant.core.error_source import error_source
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
@@ -23,10 +25,15 @@ from calibrant.records.label_columns import SPREAD
 from calibrant.stats.common_draws import Stream
 
 _IN_MEMORY = {"way": "in memory"}
-_REPEATED = (
-    "rows of one question depend on each other: perfect calibration is not tested, the mean gap is"
+# Columns that may explain errors are looked for in tables of so many rows; topics have so many
+# rows on average; so many columns are looked at.
+_LEAST_EXPLAINED, _MOST_EXPLAINED, _LEAST_TOPIC, _MOST_COLUMNS = 100, 200_000, 10, 10
+_HALF = 0.5
+_ROLES = frozenset(
+    {"question_id", "model", "method", "answer", "weights", "correct", "confidence", "cluster_id"}
 )
-_GRADED = "grades between 0 and 1: perfect calibration is not tested, the mean gap is"
+_REPEATED = "rows of one question or cluster depend on each other: tests are between these"
+_GRADED = "grades between 0 and 1 have no law of right and wrong: tests are between rows"
 
 
 def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
@@ -110,7 +117,31 @@ def _blocks(
         own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
         made = partial(_block, block, options, probability)
         missing = lost.get(tuple(block.keys.items()))
-        yield SourceBlock(block.keys, made, own, int(block.confidence.size), missing)
+        size = int(block.confidence.size)
+        yield SourceBlock(block.keys, made, own, size, missing, partial(_others, block))
+
+
+def _others(block: ScoreBlock) -> dict[str, Indices]:
+    """Return columns that put rows into topics of some size, as codes.
+
+    A column whose every value has one outcome tells the outcome in other words.
+    """
+    frame: pl.DataFrame = block.frame
+    found: dict[str, Indices] = {}
+    if not _LEAST_EXPLAINED <= frame.height <= _MOST_EXPLAINED:
+        return found
+    kinds = (pl.String, pl.Categorical, pl.Boolean)
+    for name, kind in frame.schema.items():
+        if name in _ROLES or not (kind.is_integer() or kind in kinds):
+            continue
+        if 2 <= frame[name].n_unique() <= frame.height // _LEAST_TOPIC:
+            codes = frame[name].rank("dense").fill_null(0).to_numpy().astype(np.intp)
+            rate = np.bincount(codes, block.correct)[codes] / np.bincount(codes)[codes]
+            if ((rate > 0) & (rate < 1)).mean() > _HALF:
+                found[name] = codes
+        if len(found) == _MOST_COLUMNS:
+            break
+    return found
 
 
 def _missing(scores: Scores) -> dict[tuple[tuple[str, str], ...], Missing]:
@@ -133,7 +164,7 @@ def _missing(scores: Scores) -> dict[tuple[tuple[str, str], ...], Missing]:
 
 
 def _untested(block: ScoreBlock) -> list[str]:
-    """Say why perfect calibration is not tested, where it is not."""
+    """Say how rows are tested that are no independent right or wrong answers."""
     if block.units is not None:
         return [_REPEATED]
     return [_GRADED] if bool(((block.correct > 0) & (block.correct < 1)).any()) else []

@@ -9,7 +9,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.estimate import Estimate
 from calibrant.metrics.binned import ReliabilityBins, reliability_bins
 from calibrant.metrics.block import How, MetricBlock
@@ -17,6 +17,7 @@ from calibrant.metrics.corp import ReliabilityCurve, curve_with_band, reliabilit
 from calibrant.metrics.perfect import CalibrationTest, calibration_test
 from calibrant.metrics.registry import METRICS, audited
 from calibrant.metrics.selective import RowUnits, ThresholdCounts, threshold_counts
+from calibrant.stats.clusters import column_effect
 from calibrant.stats.common_draws import Stream
 from calibrant.stats.kernels import even_steps
 
@@ -128,3 +129,11 @@ class RowBlock(MetricBlock):
         return threshold_counts(
             ranked, ranked.score, below, level=self.level, rows=data.rows, units=units
         )
+
+    def column_effect(self, codes: Indices) -> tuple[float, float]:
+        """Return whether a column explains outcomes: the p-value, and how much wider errors get."""
+        cells = self.cell_error.table
+        cell = cells.place[self.ranked.score.size - 1 - self.ranked.group]
+        rate = cells.said - cells.gap
+        variance = rate * (1 - rate) * cells.rows / np.maximum(cells.rows - 1, 1)
+        return column_effect(codes, self.data.correct - rate[cell], variance[cell])

@@ -8,13 +8,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from threadpoolctl import threadpool_limits
 
 from calibrant.claims.audit import audit_claims, calibration_word
 from calibrant.claims.claim import Claim
-from calibrant.claims.data import unequal_note, unequal_warnings
+from calibrant.claims.data import explained_warnings, unequal_note, unequal_warnings
 from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.missing import missing_entry
 from calibrant.claims.next_step import step_of_audit
@@ -38,6 +38,8 @@ _HISTOGRAM_BINS = 20
 _KEYS = ("model", "method", "group")
 # Blocks of few rows that are worked on together.
 _HELD = 256
+# A column explains errors where its p-value is so small and intervals get so much wider.
+_EXPLAINED, _WIDER = 0.01, 1.2
 _NO_PROBABILITY = (
     "This score ranks answers but is no probability: recalibrate it before auditing it."
 )
@@ -53,7 +55,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     entries = _entries(source, options, margin)
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
-    data["warnings"] += unequal_warnings(entries)
+    data["warnings"] += [*explained_warnings(entries), *unequal_warnings(entries)]
     claims = [
         *audit_claims(entries, margin, data["models"]),
         *_meaning_claims(meanings, entries, margin),
@@ -70,9 +72,9 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "next": step_of_audit(
             source.head,
             claims,
+            entries,
             weighted=_weighted(entries),
             paired=bool(data.get("questions_shared_by_all", _has_ids(source.reading))),
-            repeated=any(entry["questions"] < entry["n"] for entry in entries),
         ),
         "multiplicity": multiplicity,
         "dropped": dict(source.dropped),
@@ -210,6 +212,9 @@ def _entry(
     if block.errors:
         entry["sketch_error"] = block.errors
     if block.probability:
+        explained = _explained(found, block)
+        if explained:
+            entry["explained"] = explained
         lost = _missing(found, block, metrics)
         entry["calibration_test"] = classic_test(block, stream)
         entry["significance"] = block_tests(block, metrics, margin, lost)
@@ -218,6 +223,17 @@ def _entry(
         entry["reliability"] = _reliability(block, stream)
         entry["thresholds"] = block.threshold_counts().to_dict()
     return entry
+
+
+def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:
+    """Return columns that explain part of the errors, and how much wider those make intervals."""
+    if found.group is not None or not block.independent or block.shares is not None:
+        return {}
+    # Sums have no further columns.
+    rows, columns = cast("RowBlock", block), found.others()
+    effects = {name: rows.column_effect(codes) for name, codes in columns.items()}
+    level = _EXPLAINED / max(len(columns), 1)
+    return {name: wider for name, (p, wider) in effects.items() if p <= level and wider >= _WIDER}
 
 
 def _missing(

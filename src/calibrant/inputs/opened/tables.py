@@ -26,6 +26,12 @@ from calibrant.records.tables import collect, column_names, plain_array
 _ARRAYS = "arrays in memory"
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
 
+# Columns of such names may put rows into topics, whose rows are alike.
+_TOPICS = frozenset(
+    {"topic", "category", "subject", "domain", "task", "dataset", "subset", "language"}
+    | {"lang", "source", "difficulty", "document", "user", "session", "template"}
+)
+
 
 class OpenArrays(Opened):
     """Confidences and outcomes as arrays.
@@ -96,7 +102,15 @@ class OpenTables(Opened):
             from calibrant.inputs.labelled.drawn import drawn_rules
 
             rules, self.notes = drawn_rules(self._drawn, rules)
-        return load_scores(self.given, **rules)
+        return load_scores(self.given, **{**rules, "features": self._with_topics(rules)})
+
+    def _with_topics(self, rules: dict[str, Any]) -> list[str]:
+        """Return the columns to keep: those asked for, and those called as if they held topics."""
+        own = {name for role, name in rules.items() if isinstance(name, str)}
+        shared = [name for name in _names(self.tables[0]) if name.lower() in _TOPICS]
+        for table in self.tables[1:]:
+            shared = [name for name in shared if name in _names(table)]
+        return list(dict.fromkeys([*rules["features"], *(n for n in shared if n not in own)]))
 
     @property
     def _drawn(self) -> list[Any]:

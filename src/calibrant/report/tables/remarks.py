@@ -37,7 +37,7 @@ def _meaning(rule: str) -> str:
 
 
 _NAMES = {"holm": "Holm"}
-_OWN_TESTS = 2
+_OWN_TESTS = 3
 UNCORRECTED = "each tested alone at the 5 % level, without a correction for their number"
 
 
@@ -49,8 +49,8 @@ def correction_sentence(document: Mapping[str, Any]) -> str:
     >>> rule = {"control": "holm", "alpha": 0.05, "whole": {"confidences": 2, "tests": 4},
     ...         "groups": {"confidences": 0, "tests": 0}}
     >>> print(correction_sentence({"multiplicity": rule, "results": []}))
-    Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected by \
-Holm's rule for 4 tests: the chance of any false verdict is at most 5 %.
+    Verdicts rest on three tests of each confidence (calibration, mean gap, separation). All 4 \
+tests share one level: the chance of any false verdict is at most 5 %.
     """
     rule = document.get("multiplicity")
     if rule is None:
@@ -61,11 +61,11 @@ Holm's rule for 4 tests: the chance of any false verdict is at most 5 %.
         return ""
     number = f"{whole:,} tests"
     if groups:
-        number += f" of whole models and, apart from these, {groups:,} tests of groups"
+        number += f" of whole models and {groups:,} of groups"
     return (
-        "Verdicts rest on two tests of each confidence (perfect calibration, mean gap), corrected "
-        f"by {_NAMES[rule['control']]}'s rule for {number}: the chance of any false verdict is at "
-        f"most {share_cell(rule['alpha'])}{' in each of the two' if groups else ''}."
+        "Verdicts rest on three tests of each confidence (calibration, mean gap, separation). "
+        f"All {number} share one level: the chance of any false verdict is at most "
+        f"{share_cell(rule['alpha'])}."
     )
 
 

@@ -90,12 +90,12 @@ def audit_table(document: Mapping[str, Any]) -> Table:
                 for name in ("accuracy", "mean_confidence")
             ),
             _gap_cell(entry),
-            Number(_value(entry, "ece"), unit="points", digits=1, missing="–"),
+            Number(_value(entry, "error"), unit="points", digits=1, missing="–"),
             Number(_value(entry, "auroc"), digits=2, missing="–"),
         )
         for entry in entries
     )
-    return Table(("", "right", "says", "gap, points", "ECE, points", "AUROC"), rows)
+    return Table(("", "right", "says", "gap, points", "error, points", "AUROC"), rows)
 
 
 def _gap_cell(entry: Mapping[str, Any]) -> Number:
@@ -136,10 +136,10 @@ def _sorted(document: Mapping[str, Any], sort: str | None) -> list[Mapping[str, 
 
 
 def _column(sort: str | None) -> str:
-    """Return the metric beside AUROC: the one that is sorted by, or else the ECE."""
+    """Return the metric beside AUROC: the one that is sorted by, or else the error over cells."""
     metric = _NAMES.get((sort or "").lower(), (sort or "").lower().replace(" ", "_"))
     usual = ("", "name", "model", "accuracy", "mean_confidence", "confidence_gap", "auroc")
-    return "ece" if metric in usual else metric
+    return "error" if metric in usual else metric
 
 
 def _value(entry: Mapping[str, Any], metric: str) -> float | None:
@@ -231,11 +231,11 @@ def _strip(right: float, said: float, width: int, style: str) -> Text:
 def _legend(document: Mapping[str, Any], strip: int, width: int) -> Text:
     signs = "● right  ◆ says   " if strip >= _LEAST_STRIP else ""
     level = 100 * document.get("level", 0.95)
-    words = f" {signs}gap and ECE in points, {level:.0f} % intervals"
+    words = f" {signs}gap and error in points, {level:.0f} % intervals"
     rule = document.get("multiplicity") or {}
     tests = (rule.get("whole") or {}).get("tests", 0) + (rule.get("groups") or {}).get("tests", 0)
     corrected = f"; {tests:,} tests corrected (Holm)"
-    if tests > 2 and len(words + corrected) <= width:
+    if tests > 3 and len(words + corrected) <= width:
         words += corrected
     return Text(words, style="dim")
 
