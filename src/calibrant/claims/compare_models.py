@@ -10,6 +10,9 @@ from calibrant.claims.compare import pair_claim, place, sized, subject_of
 from calibrant.claims.margins import more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
 
+# At the whole level 'right more often' was false in 4.8 to 5.3 % of runs with equal models.
+_CAREFUL = 0.8
+
 
 def _interval(facts: Facts) -> str:
     return f"{percent(facts['level'])} interval {points_range(facts['low'], facts['high'])}"
@@ -170,7 +173,7 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
     gap, p_adjusted = pair["accuracy_gap"], pair["p_accuracy_adjusted"]
     if p_adjusted is None:
         return
-    shown = p_adjusted <= 1 - level
+    shown = p_adjusted <= _CAREFUL * (1 - level)
     first = gap["value"] > 0
     estimate = dict(gap) if first or not shown else sized(gap, first=True)
     facts = {**subject_of(pair, named), **estimate, "more": more_labels(gap, 0.0), "level": level}
