@@ -105,7 +105,7 @@ async def front_of_two(answers, policy_path, ledger):
         per_token=False,
         ledger=ledger,
         token=TOKEN,
-        confidence="perplexity",
+        measured_by="perplexity",
         reuse=True,
     )
     address = await front.start()

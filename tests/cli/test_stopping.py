@@ -18,7 +18,7 @@ from workflows.test_serve_promise import saved
 
 FOR_EVER = 600.0
 SERVE = ["serve", "policy.json", "--endpoint", "m=http://127.0.0.1:9/v1"]
-SERVE += ["--confidence", "perplexity"]
+SERVE += ["--measured-by", "perplexity"]
 BOTH = pytest.mark.parametrize("how", ["ctrl-c", "sigterm"])
 
 

@@ -106,7 +106,7 @@ def test_a_policy_that_answers_alone_is_served_too(tmp_path):
         front = open_front(
             tmp_path / "policy.json", endpoints={"small": url}, keys={}, price={},
             per_token=False, ledger=tmp_path / "l.sqlite", token="secret",
-            confidence="perplexity",
+            measured_by="perplexity",
         )  # fmt: skip
         address = await front.start()
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer secret"}) as client:
@@ -130,7 +130,7 @@ def test_an_address_is_needed_for_every_model(tmp_path):
         serve(
             tmp_path / "policy.json",
             endpoint=["large=http://127.0.0.1:1/v1"],
-            confidence="perplexity",
+            measured_by="perplexity",
         )
     with pytest.raises(InputError, match="no model 'smal'"):
         serve(tmp_path / "policy.json", endpoint=["smal=http://127.0.0.1:1/v1"])
@@ -140,6 +140,6 @@ def test_an_address_is_needed_for_every_model(tmp_path):
             tmp_path / "policy.json",
             endpoint=["small=http://127.0.0.1:1/v1", "large=http://127.0.0.1:2/v1"],
             key_env=["small=NO_SUCH_KEY"],
-            confidence="perplexity",
+            measured_by="perplexity",
             ledger=tmp_path / "l.sqlite",
         )

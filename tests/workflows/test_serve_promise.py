@@ -55,7 +55,7 @@ async def served(folder, policy, url, *, key_env=None, confidence="perplexity", 
         per_token=False,
         ledger=folder / "served.sqlite",
         token="secret-token",
-        confidence=confidence,
+        measured_by=confidence,
         **more,
     )
     address = await front.start()
@@ -243,7 +243,8 @@ def test_an_endpoint_that_fails_is_handed_on_typed_and_nothing_is_kept(tmp_path,
             else:
                 endpoint.behaviour.spoil = lambda number, answer: fault.spoil("openai", answer)
             async with served(tmp_path, policy, endpoint.url) as (ask, front):
-                front.engine.measures["m"]._dispatcher.first_backoff_s = 0.001
+                dispatcher = front.engine.measures["m"]._dispatcher
+                dispatcher.first_backoff_s, dispatcher.patience_s = 0.001, 0.5
                 bad = await ask(question(temperature=0))
                 endpoint.behaviour.fault = endpoint.behaviour.spoil = None
                 front.engine.breakers["m"] = Breaker()
@@ -355,7 +356,8 @@ def test_an_endpoint_that_keeps_failing_is_left_alone(tmp_path):
         with Endpoint() as endpoint:
             endpoint.behaviour.fault = lambda number, body: web.Response(status=500)
             async with served(tmp_path, policy, endpoint.url) as (ask, front):
-                front.engine.measures["m"]._dispatcher.first_backoff_s = 0.001
+                dispatcher = front.engine.measures["m"]._dispatcher
+                dispatcher.first_backoff_s, dispatcher.patience_s = 0.001, 0.5
                 for _ in range(5):
                     assert (await ask(question()))[0] == 502
                 before = len(endpoint.calls)
@@ -402,7 +404,7 @@ def test_a_program_with_an_event_loop_asks_too(tmp_path):
         with Endpoint() as endpoint:
             FromOpenAI.base_url = f"{endpoint.url}/v1/"
             model = cal.trusted(
-                policy, FromOpenAI(), key_env="PROGRAM_KEY", confidence="perplexity"
+                policy, FromOpenAI(), key_env="PROGRAM_KEY", measured_by="perplexity"
             )
             told = await model.aask("What is the capital of Peru?")
             await model.aclose()

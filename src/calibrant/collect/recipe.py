@@ -38,6 +38,8 @@ def study_recipe(data: Any, method: str, needs: tuple[str, ...]) -> dict[str, An
     if folder is None or not Study(folder).config_path.is_file():
         return {"method": method, "not_live": "the labels came from a table, not from a study"}
     study = Study(folder)
+    if "models" not in study.config:
+        return {"method": method, "not_live": "the study does not say how its models were asked"}
     values = {name: study.config[name] for name in _SETTINGS if name in study.config}
     reason = _not_live(values, method, needs)
     if reason is not None:

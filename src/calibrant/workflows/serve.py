@@ -59,7 +59,7 @@ def serve(
             metavar="HOW",
         ),
     ] = "status",
-    confidence: Annotated[
+    measured_by: Annotated[
         str | None,
         Option(
             "How the confidence of a table was made: perplexity, sequence_probability, "
@@ -107,7 +107,7 @@ def serve(
     defer
         ``status`` answers 409, ``text:I do not know`` that text, and a name the answer of that
         endpoint, which `endpoint` gives an address.
-    confidence
+    measured_by
         How the confidences of a table's policy are computed from an answer. A policy of a study
         knows its method, prompts and draws and takes none.
     reuse
@@ -139,7 +139,7 @@ def serve(
         ledger=ledger,
         token=token,
         defer=defer,
-        confidence=confidence,
+        measured_by=measured_by,
         reuse=reuse,
         log_requests=log_requests,
     )
@@ -207,7 +207,7 @@ def open_engine(
     price: Mapping[str, float],
     per_token: bool,
     ledger: str | Path,
-    confidence: str | None = None,
+    measured_by: str | None = None,
     reuse: bool = False,
 ) -> Engine:
     """Return what asks and decides for a saved policy, or say why it cannot be served.
@@ -229,7 +229,7 @@ def open_engine(
         models, decide = list(loaded.models), loaded.route
     _check_names({**endpoints, **keys, **price}, models, policy)
     recipe = dict(fitted_on.get("asked") or {"not_live": "it does not say how it was asked"})
-    method = _check_live(recipe, confidence, models, endpoints, policy)
+    method = _check_live(recipe, measured_by, models, endpoints, policy)
     kept = Ledger(ledger)
     try:
         measures: dict[str, Measure] = {
@@ -266,31 +266,31 @@ def _check_names(given: Mapping[str, Any], models: Sequence[str], policy: str | 
 
 def _check_live(
     recipe: Mapping[str, Any],
-    confidence: str | None,
+    measured_by: str | None,
     models: Sequence[str],
     endpoints: Mapping[str, str],
     policy: str | Path,
 ) -> str:
     """Return the method that is served, or say why what was certified cannot be measured here."""
     if recipe["not_live"] is None:
-        if confidence is not None and confidence != recipe["method"]:
+        if measured_by is not None and measured_by != recipe["method"]:
             raise InputError(
-                f"the policy was certified for {recipe['method']!r}, not {confidence!r}",
+                f"the policy was certified for {recipe['method']!r}, not {measured_by!r}",
                 source=str(policy),
-                hint=Hint("leave out {confidence}"),
+                hint=Hint("leave out {measured_by}"),
             )
         return str(recipe["method"])
-    if confidence is None:
+    if measured_by is None:
         raise InputError(
             f"how the confidence is measured is not known: {recipe['not_live']}",
             source=str(policy),
             hint=Hint(
                 "make the policy from a study, or say how the table's confidence was made with "
-                "{confidence}",
-                confidence="perplexity",
+                "{measured_by}",
+                measured_by="perplexity",
             ),
         )
-    check_method(confidence, str(policy))
+    check_method(measured_by, str(policy))
     missing = [name for name in models if name not in endpoints]
     if missing:
         raise InputError(
@@ -298,7 +298,7 @@ def _check_live(
             source=str(policy),
             hint=Hint("give {endpoint}", endpoint=f"{missing[0]}=http://127.0.0.1:8001/v1"),
         )
-    return confidence
+    return measured_by
 
 
 def _promise(promise: Mapping[str, Any]) -> str:

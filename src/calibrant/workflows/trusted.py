@@ -95,7 +95,7 @@ def trusted(
     client: Any = None,
     *,
     key_env: str | None = None,
-    confidence: str | None = None,
+    measured_by: str | None = None,
     ledger: str | Path | None = None,
 ) -> Trusted:
     """Put a saved policy into a program: one line that asks, measures and decides.
@@ -112,7 +112,7 @@ def trusted(
         package (its address is used), addresses by model, or None for those of the study.
     key_env
         Environment variable with the key; for a client of openai ``OPENAI_API_KEY``.
-    confidence
+    measured_by
         For a policy of a table, how its confidence was made; see `serve`.
     ledger
         File that keeps every call; a temporary one by default.
@@ -143,7 +143,7 @@ def trusted(
         price=dict.fromkeys(models, 1.0),
         per_token=False,
         ledger=Path(folder.name) / "served.sqlite" if folder is not None else Path(str(ledger)),
-        confidence=confidence,
+        measured_by=measured_by,
     )
     return Trusted(engine, folder)
 

@@ -77,7 +77,11 @@ def judged_options(choice: JudgeChoice | None, ledger: Path | None) -> Iterator[
     from calibrant.records.ledger import Ledger
     from calibrant.semantics.llm_judge import DispatcherAsker, LLMJudge
 
-    client = open_client(choice.spec)
+    try:
+        client = open_client(choice.spec)
+    except InputError as error:
+        told = f"judge {choice.model}"
+        raise InputError(error.rule, source=told, hint=error.hint) from None
     ledger.parent.mkdir(parents=True, exist_ok=True)
     with Ledger(ledger) as kept:
         speaker = LLMJudge(DispatcherAsker(Dispatcher(client, kept)), choice.spec["model"])

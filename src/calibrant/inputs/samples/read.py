@@ -197,7 +197,7 @@ def _roles(
         raise InputError(
             f"no column of sampled answers was found among {', '.join(table.columns)}",
             source=source,
-            hint=Hint("name it: {samples} COLUMN"),
+            hint=Hint("name it: {samples} COLUMN, or leave out {references} and {reference}"),
         )
     return roles, tuple(guessed)
 
