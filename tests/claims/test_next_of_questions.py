@@ -50,8 +50,8 @@ def test_a_step_that_leaves_the_weights_behind_says_so(tmp_path, monkeypatch):
     cells = {"p": rng.random(200), "y": rng.integers(0, 2, 200), "w": rng.random(200) + 0.5}
     pl.DataFrame(cells).write_csv("s.csv")
     found = cal.audit("s.csv", confidence="p", correct="y", weights="w")["next"]
-    assert found["command"].startswith("calibrant decide s.csv --confidence p --correct y")
-    assert found["why"].endswith("(`decide` has no weights: every row counts once)")
+    assert found["command"].startswith("calibrant mend s.csv --confidence p --correct y")
+    assert found["why"].endswith("(`mend` has no weights: every row counts once)")
     assert "weights" not in cal.audit("s.csv", confidence="p", correct="y")["next"]["why"]
 
 

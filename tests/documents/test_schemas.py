@@ -120,6 +120,7 @@ def served(folder):
         policy,
         endpoint=["small=http://127.0.0.1:9/v1"],
         ledger=folder / "served.sqlite",
+        measured_by="perplexity",
         on_start=lambda *_: signal.raise_signal(signal.SIGINT),
     )
 

@@ -33,7 +33,7 @@ def test_both_give_one_answer():
     alone = 0
     for block in planned["measured"]:
         mine, other = block["verification"], audited[block["model"]]
-        assert block["significance"]["tests"] == other["significance"]["tests"] == 24
+        assert block["significance"]["tests"] == other["significance"]["tests"] == 36
         assert block["significance"]["gap"] == other["significance"]["gap"]
         assert block["significance"]["within_margin"] == other["significance"]["within_margin"]
         alone += mine["resolution"]["ece"]["value"] > mine["resolution"]["if_calibrated"]

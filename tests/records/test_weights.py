@@ -102,4 +102,4 @@ def test_weights_that_a_verb_does_not_use_are_told():
     assert warning["text"] == "The weights are not used: every row counts once."
     off = table.with_columns(confidence=1 - 0.2 * pl.col("confidence"), model=pl.lit("a"))
     following = cal.audit(off.with_row_index("question"), question="question")["next"]
-    assert following["why"].endswith("(`decide` has no weights: every row counts once)")
+    assert following["why"].endswith("(`mend` has no weights: every row counts once)")

@@ -68,7 +68,8 @@ class Problem:
 
     kind: Literal["permanent", "exhausted"]
     message: str
-    status: int | None = None
+    # The ledger keeps what happened, not the number it came with.
+    status: int | None = field(default=None, compare=False)
     retry_after: float | None = None
 
 

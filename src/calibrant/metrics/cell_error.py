@@ -330,7 +330,7 @@ def error(confidence: ArrayLike, correct: ArrayLike, *, weights: ArrayLike | Non
     Examples
     --------
     >>> round(error(np.repeat([0.95, 1.0], 200), [1] * 390 + [0] * 10), 3)
-    0.048
+    0.05
     """
     data = check(confidence, correct, weights).present()
     value, place = np.unique(data.confidence.astype(np.float64), return_inverse=True)

@@ -322,7 +322,7 @@ def audited() -> tuple[str, ...]:
     Examples
     --------
     >>> audited()[:3]
-    ('ece', 'ece_debiased', 'smooth_ece')
+    ('error', 'ece', 'ece_debiased')
     """
     return tuple(name for name, metric in METRICS.items() if metric.audit == "always")
 

@@ -266,12 +266,16 @@ def _refusal(
     free = [name for name in names if name not in taken]
     alike = [name for name in free if role in name.lower()]
     found = (alike or (_agreeing(role, free, peek) if peek is not None else []))[:4]
-    kind = InputError if role == "confidence" else UnavailableError
-    return kind(rule, source=source, hint=_way_out(role, found, names))
-
-
-def _way_out(role: str, found: Sequence[str], names: list[str]) -> Hint:
     sampled = next((name for name in names if name.lower() in _SAMPLED), None)
+    if sampled is not None and not other:
+        # Answers without confidence and grade are not misnamed numbers: they wait to be graded.
+        found = []
+    graded = role == "confidence" and (other or sampled is None)
+    kind = InputError if graded else UnavailableError
+    return kind(rule, source=source, hint=_way_out(role, found, names, sampled))
+
+
+def _way_out(role: str, found: Sequence[str], names: list[str], sampled: str | None) -> Hint:
     if found:
         ways = [Hint("{" + role + "}", **{role: name}) for name in found]
         if len(found) > 1 and role in LISTS:

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from calibrant.core.errors import InputError
 
+# So many rows without an outcome are left out unasked; more may differ from the graded ones.
+FEW_UNGRADED = 0.05
+
 
 class Limit(NamedTuple):
     """A limit as it is unless it is set, and what it bounds."""

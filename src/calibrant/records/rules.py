@@ -20,8 +20,6 @@ class Rule:
     hint: str
 
 
-# So many rows without an outcome are left out unasked; more may differ from the graded ones.
-FEW_UNGRADED = 0.05
 _DROP = Hint("use {on_invalid} to leave such rows out and have them counted", on_invalid="drop")
 
 PERCENTAGES = Hint("if the column holds percentages, use {scale}", scale="percent")

@@ -22,11 +22,11 @@ from calibrant.records.guesses import (
     require_column,
     resolve_roles,
 )
+from calibrant.records.limits import FEW_UNGRADED
 from calibrant.records.reading import Reading
 from calibrant.records.repeated import counted_once, rows_per_text
 from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import (
-    FEW_UNGRADED,
     MISSING,
     PERCENTAGES,
     UNSCORED,

@@ -174,7 +174,7 @@ def cell_table(sums: ValueSums) -> CellTable:
     ...     np.array([0.95, 1.0]), np.array([200.0, 200.0]), np.array([200.0, 190.0])
     ... )
     >>> table = cell_table(sums)
-    >>> table.gap.round(3).tolist(), table.single.all()
+    >>> table.gap.round(3).tolist(), bool(table.single.all())
     ([-0.05, 0.05], True)
     """
     place, count = cell_places(sums.value, sums.rows)

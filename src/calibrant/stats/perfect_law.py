@@ -49,7 +49,7 @@ def sum_p_value(
     --------
     >>> one = np.array([1.0])
     >>> round(sum_p_value(one, np.array([0.9]), -10.0, np.array([100.0]), step=1.0), 4)
-    0.0034
+    0.0041
     """
     # Rows that are certain cannot vary: they are in the sum alone.
     varies = (chance > 0) & (chance < 1)
@@ -186,7 +186,7 @@ def rank_p_value(rows: Floats, right: Floats, area: float) -> float:
     Examples
     --------
     >>> round(rank_p_value(np.array([50.0, 50.0]), np.array([20.0, 30.0]), 0.6), 3)
-    0.046
+    0.047
     """
     n, hits = float(rows.sum()), float(right.sum())
     misses = n - hits

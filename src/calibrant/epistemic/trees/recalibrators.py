@@ -13,6 +13,7 @@ def fit_recalibrator(method: str, confidence: Floats, correct: Floats) -> Calibr
 
     Examples
     --------
+    >>> import numpy as np
     >>> fitted = fit_recalibrator("platt", np.array([0.9, 0.8, 0.3]), np.array([1.0, 0.0, 0.0]))
     >>> fitted.scale_
     'logit'

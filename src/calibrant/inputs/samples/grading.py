@@ -73,13 +73,15 @@ def _ends(ends: tuple[float, float]) -> dict[str, float]:
     return {"low": ends[0], "high": ends[1]}
 
 
-def grading_warnings(entries: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
+def grading_warnings(
+    entries: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> list[dict[str, Any]]:
     """Return one sentence for each model whose grades are often doubtful.
 
     Examples
     --------
     >>> entry = {"doubtful": 0.31, "accuracy": {"low": 0.57, "high": 0.66}, "odds_factor": 3.0}
-    >>> print(grading_warnings({("m", "stated"): entry})[0])  # doctest: +ELLIPSIS
+    >>> print(grading_warnings({("m", "stated"): entry})[0]["text"])  # doctest: +ELLIPSIS
     m: 31 % of the grades are doubtful and none was checked. If the odds of ... 57 % and 66 %.
     """
     told: dict[str, str] = {}
@@ -93,4 +95,7 @@ def grading_warnings(entries: Mapping[tuple[str, str], Mapping[str, Any]]) -> li
                 f"checked. If the odds of the grader are off by up to {entry['odds_factor']:g}, "
                 f"accuracy lies between {low:.0f} % and {high:.0f} %."
             )
-    return list(told.values())
+    return [
+        {"id": "data.grades", "subject": {"models": [model]}, "text": text}
+        for model, text in told.items()
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -86,7 +86,9 @@ def graded_source(
     )
 
 
-def _coverage(source: AuditSource, graded: GradedSamples, grading: Sequence[str]) -> dict[str, Any]:
+def _coverage(
+    source: AuditSource, graded: GradedSamples, grading: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
     found = source.coverage()
     own = [

@@ -16,6 +16,7 @@ from calibrant.inputs.streams.footers import streamed_input
 from calibrant.inputs.streams.repeated import refuse_repeats
 from calibrant.inputs.streams.streaming import Streamed, as_parquet, sum_plan
 from calibrant.records.batches import Part, table_parts
+from calibrant.records.limits import FEW_UNGRADED
 from calibrant.records.part_sums import (
     PartSums,
     SumPlan,
@@ -23,7 +24,6 @@ from calibrant.records.part_sums import (
     model_blocks,
     sum_part,
 )
-from calibrant.records.rules import FEW_UNGRADED
 from calibrant.stats.sums.mergeable import CellSums
 
 if TYPE_CHECKING:
