@@ -122,10 +122,6 @@ def step_of_grades(head: Document, out: Any) -> dict[str, str]:
     return {"command": call.text(), "why": "Keep the grades: decide, compare and groups read them"}
 
 
-# Below so many shared questions `compare` gives no interval.
-_LEAST_SHARED = 20
-
-
 def _after_audit(
     claims: Sequence[Claim], entries: Sequence[Document], *, paired: bool
 ) -> tuple[str, dict[str, Any], str]:
@@ -133,8 +129,8 @@ def _after_audit(
     if not any(claim.outcome == "shown" for claim in claims):
         return "plan", {"claim": "ece<0.05"}, "How many labels would decide it?"
     models = {claim.subject.get("model") for claim in claims if claim.subject.get("model")}
-    enough = all(entry["questions"] >= _LEAST_SHARED for entry in entries)
-    if len(models) > 1 and paired and enough:
+    # Below 20 shared questions `compare` gives no interval.
+    if len(models) > 1 and paired and min(entry["questions"] for entry in entries) >= 20:
         return "compare", {}, "Is one model better calibrated, or only more accurate?"
     repeated = any(entry["questions"] < entry["n"] for entry in entries)
     if not repeated and all(map(_may_answer, entries)):
