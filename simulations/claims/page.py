@@ -10,7 +10,9 @@ from simulations.claims.harness import DOCUMENT, rate_interval, stored
 PAGE = ROOT / "docs" / "claims.md"
 # Runs from which on a rate of 5 % is known to within 1.5 points.
 SETTLED = 1_000
-_WORST = 15
+# So many worlds are shown; all of them are in `results` beside this file.
+_WORST = 3
+_WORST_AUDITS = 8
 _LIMITS = """Named limits. Of continuous confidences a pattern finer than the slices can be missed
 (100 teeth of 3 points with 10,000 rows: called calibrated in up to 9 %), so the sentence names its
 slices. Rows that are repeated among round values alone, and not all of them, are not found.
@@ -21,8 +23,9 @@ HEAD = """# Every claim, and how often it is false
 
 calibrant says a sentence about data only as the outcome of a declared test. This page lists every
 such claim: the question, the hypothesis, the test, and the share of simulated data sets in which
-the claim was made although it is false. The worlds are made, so their truth is known. It is
-written by `make simulate claims`; a claim that is not on it cannot be printed.
+the claim was made although it is false. The worlds are made, so their truth is known. The three
+worlds in which a claim is false most often are shown; all are in `simulations/claims/results`.
+The page is written by `make simulate claims`; a claim that is not on it cannot be printed.
 
 A claim has one of four outcomes. **Shown**: the test rejects the opposite at 5 %, after correction
 for the number of claims. **Equivalent**: the difference is below the margin, by two one-sided
@@ -55,7 +58,7 @@ def _documents(rows) -> str:
         "| world | audits | with a false sentence | interval |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for row in worst[:_WORST]:
+    for row in worst[:_WORST_AUDITS]:
         low, high = rate_interval(row["false"], row["runs"])
         lines.append(
             f"| {row['world']} | {row['runs']:,} | {100 * row['false'] / row['runs']:.1f} % "
@@ -79,14 +82,12 @@ def _section(rule, rows) -> str:
         lines += [f"**Margin.** {100 * rule.margin:g} points unless `--margin` says otherwise.", ""]
     if not rows:
         return "\n".join([*lines, "Not simulated.", ""])
-    worst = max(rows, key=lambda row: row["false"] / row["runs"])
-    low, high = rate_interval(worst["false"], worst["runs"])
-    power = [row for row in rows if row["power"]]
-    said = ", ".join(f"{row['world']}: {100 * row['true'] / row['runs']:.0f} %" for row in power)
+    worst = sorted(rows, key=lambda row: row["false"] / row["runs"], reverse=True)
+    low, high = rate_interval(worst[0]["false"], worst[0]["runs"])
     lines.append(
-        f"**False at most in {100 * worst['false'] / worst['runs']:.1f} %** of runs "
-        f"(95 % interval {100 * low:.1f} to {100 * high:.1f}; world: {worst['world']})."
-        + (f" Made where it is true: {said}." if power else "")
+        f"**False at most in {100 * worst[0]['false'] / worst[0]['runs']:.1f} %** of runs "
+        f"(95 % interval {100 * low:.1f} to {100 * high:.1f}), over {len(rows)} worlds."
+        + _power([row for row in rows if row["power"]])
     )
     if min([row["runs"] for row in rows if not row["power"]] or [SETTLED]) < SETTLED:
         lines += ["", f"**Not settled yet**: some worlds have fewer than {SETTLED:,} runs."]
@@ -95,13 +96,23 @@ def _section(rule, rows) -> str:
         "| world | runs | false claims | interval | true claims |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for row in rows:
+    for row in worst[:_WORST]:
         low, high = rate_interval(row["false"], row["runs"])
         lines.append(
             f"| {row['world']} | {row['runs']:,} | {100 * row['false'] / row['runs']:.1f} % "
             f"| {100 * low:.1f} to {100 * high:.1f} % | {100 * row['true'] / row['runs']:.0f} % |"
         )
     return "\n".join([*lines, ""])
+
+
+def _power(rows) -> str:
+    """How often the claim is made where it is true: the worlds where that is rarest and surest."""
+    if not rows:
+        return ""
+    rows = sorted(rows, key=lambda row: row["true"] / row["runs"])
+    ends = rows if len(rows) == 1 else (rows[0], rows[-1])
+    said = " to ".join(f"{100 * row['true'] / row['runs']:.0f} % ({row['world']})" for row in ends)
+    return f" Made where it is true: {said}."
 
 
 def _sentence(text: str) -> str:

@@ -3,13 +3,14 @@
 import re
 
 import pytest
+from simulations.claims.harness import rate_interval, stored
+from simulations.claims.page import SETTLED, written
 
 from calibrant.claims import catalogue, declared
 from support import ROOT
 
 SOURCE = ROOT / "src" / "calibrant"
-# Runs from which on a rate of 5 % is known to within 1.5 points.
-SETTLED = 1_000
+RESULTS = stored()
 # Words of verdicts. Labels of axes, columns and options may name the quantities themselves.
 VERDICTS = re.compile(
     r"cannot be told apart|no evidence of|is better calibrated than|"
@@ -53,13 +54,19 @@ def test_a_claim_without_a_measured_false_rate_cannot_be_printed(rule):
     assert f"## `{rule.id}`" in page, "run `make simulate claims`"
     section = page.split(f"## `{rule.id}`", 1)[1].split("\n## ", 1)[0]
     assert "Not simulated" not in section, f"{rule.id} has no world: see simulations/claims"
-    rows = re.findall(r"\| ([\d,]+) \| ([\d.]+) % \| ([\d.]+) to ([\d.]+) % \|", section)
-    assert rows
-    for runs, rate, low, high in rows:
-        if int(runs.replace(",", "")) < SETTLED:
+    for row in RESULTS[rule.id]:
+        runs, rate = row["runs"], row["false"] / row["runs"]
+        low, high = rate_interval(row["false"], runs)
+        said = f"{rule.id} is false in {rate:.1%} of {runs} runs: {row['world']}"
+        if runs < SETTLED:
             # Few runs leave a wide interval, and the page says that the rate is not settled.
-            assert float(low) <= 5.0, f"{rule.id} is false in {rate} % of {runs} runs"
-            assert float(high) <= 15.0, f"{rule.id} may be false in up to {high} % ({runs} runs)"
+            assert low <= 0.0505, said
+            assert high <= 0.1505, said
             continue
-        assert float(rate) <= 5.0, f"{rule.id} is false in {rate} % of {runs} runs"
-        assert float(high) <= 6.5, f"{rule.id} may be false in up to {high} % ({runs} runs)"
+        assert rate <= 0.0505, said
+        assert high <= 0.0655, said
+
+
+def test_the_page_is_that_of_the_results():
+    page = (ROOT / "docs" / "claims.md").read_text()
+    assert page == written(), "write it again: CALIBRANT_CLAIMS= python -m simulations claims"
