@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 
 from benchmarks.harness import Page, interleaved_seconds, seconds
-from calibrant.metrics.multi_answer import evaluate_multi_answer
-from calibrant.sources.mace.build import build_benchmark
-from calibrant.sources.mace.check import check_questions
-from calibrant.sources.mace.math_rule import math_questions
+from calibrant.bench.measures import evaluate_multi_answer
+from calibrant.bench.questions.build import build_benchmark
+from calibrant.bench.questions.check import check_questions
+from calibrant.bench.questions.math_rule import math_questions
 
 KS = (1, 2, 4, 6)
 

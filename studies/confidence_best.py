@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from benchmarks.harness import DATA
 
+from calibrant.bench.measures import evaluate_multi_answer
+from calibrant.bench.measures.leaves import Leaf
+from calibrant.bench.measures.significance import compare_aurocs
 from calibrant.confidence import METHODS, cross_fit, score_table
 from calibrant.metrics.estimates import metric_estimates
-from calibrant.metrics.multi_answer import evaluate_multi_answer
-from calibrant.metrics.multi_answer.leaves import Leaf
-from calibrant.metrics.multi_answer.significance import compare_aurocs
 from calibrant.metrics.recalibration import cross_fitted
 from calibrant.semantics import annotate
 from calibrant.stats.multiplicity import holm

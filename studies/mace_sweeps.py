@@ -12,8 +12,8 @@ import altair as alt
 import numpy as np
 import polars as pl
 
+from calibrant.bench.measures import leaves, macro_auroc
 from calibrant.confidence import score_table
-from calibrant.metrics.multi_answer import leaves, macro_auroc
 from calibrant.semantics import annotate
 from studies._confidence_situations import area_difference
 from studies._confidence_tables import deepseek_tables, local_draws, read_deepseek

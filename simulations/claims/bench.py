@@ -8,18 +8,24 @@ from functools import cache, partial
 
 import numpy as np
 
-from calibrant.claims.bench import evaluation_claims, question_claims
+from calibrant.bench.evaluation_claims import evaluation_claims
+from calibrant.bench.measures import macro_auroc
+from calibrant.bench.measures.evaluate import gap_change
+from calibrant.bench.measures.leaves import ScoreRows
+from calibrant.bench.measures.significance import (
+    ALPHA,
+    Setting,
+    correct_comparisons,
+    leading_method,
+    tests_against,
+)
+from calibrant.bench.question_claims import question_claims
+from calibrant.bench.questions.build import build_benchmark
+from calibrant.bench.questions.check import check_questions
+from calibrant.bench.questions.spot import spot_check
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.document import plain
 from calibrant.metrics import auroc
-from calibrant.metrics.multi_answer import macro_auroc
-from calibrant.metrics.multi_answer.against import Setting, leading_method, tests_against
-from calibrant.metrics.multi_answer.following import gap_change
-from calibrant.metrics.multi_answer.multiplicity import ALPHA, correct_comparisons
-from calibrant.metrics.multi_answer.rows import ScoreRows
-from calibrant.sources.mace.build import build_benchmark
-from calibrant.sources.mace.check import check_questions
-from calibrant.sources.mace.second_look import spot_check
 from simulations.claims.harness import RUNS, Said, World
 
 BEST, AGAINST, MISLED = "bench.best_method", "bench.against_reference", "bench.misled_by_k"
@@ -250,7 +256,7 @@ def ticked(rng, wrong, number):
 
 
 def most_wrong_of(ticks):
-    from calibrant.claims.bench.questions import most_wrong
+    from calibrant.bench.question_claims import most_wrong
 
     return most_wrong(sum(not right for right in ticks.values()), len(ticks))
 

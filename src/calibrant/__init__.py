@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from calibrant import semantics as semantics
     from calibrant import sources as sources
     from calibrant import stats as stats
+    from calibrant.bench.evaluate import bench_evaluate as bench_evaluate
+    from calibrant.bench.make import bench_check as bench_check
+    from calibrant.bench.make import bench_mace as bench_mace
     from calibrant.core.errors import CalibrantError as CalibrantError
     from calibrant.core.errors import ClaimFailed as ClaimFailed
     from calibrant.core.errors import InputError as InputError
@@ -31,9 +34,6 @@ if TYPE_CHECKING:
     from calibrant.mending import load_mend as load_mend
     from calibrant.report.result import Result as Result
     from calibrant.verbs.audit import audit as audit
-    from calibrant.verbs.bench import bench_check as bench_check
-    from calibrant.verbs.bench import bench_mace as bench_mace
-    from calibrant.verbs.bench_evaluate import bench_evaluate as bench_evaluate
     from calibrant.verbs.cascade import cascade as cascade
     from calibrant.verbs.compare import compare as compare
     from calibrant.verbs.decide import decide as decide

@@ -5,13 +5,13 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from calibrant.bench.evaluate import bench_evaluate
 from calibrant.cli.main import app
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.inputs import check_input
 from calibrant.inputs.streams.row_streams import follow_file
 from calibrant.records import Study
-from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.monitor import monitor
 from cli.all_commands import commands
 

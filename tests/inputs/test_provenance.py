@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import calibrant as cal
+from calibrant.bench.evaluate import bench_evaluate
+from calibrant.bench.make import bench_check, bench_mace
 from calibrant.core.errors import InputError
 from calibrant.inputs.provenance import document_head, input_files
 from calibrant.records import Study
 from calibrant.report.provenance import provenance_table
-from calibrant.verbs.bench import bench_check, bench_mace
-from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.groups import groups
 from calibrant.verbs.label import label_add, label_next, label_status

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 import calibrant as cal
+from calibrant.bench.evaluate import bench_evaluate
+from calibrant.bench.make import bench_check, bench_mace
 from calibrant.planning import leaderboard
 from calibrant.records import Study
 from calibrant.semantics import annotate
-from calibrant.verbs.bench import bench_check, bench_mace
-from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide

@@ -79,15 +79,15 @@ VERBS: dict[str, Entry] = {
         "Watch calibration over time, with an alarm when it changes.",
     ),
     "bench mace": Entry(
-        "calibrant.verbs.bench:bench_mace",
+        "calibrant.bench.make:bench_mace",
         "Write a benchmark with exactly k right answers per question.",
     ),
     "bench check": Entry(
-        "calibrant.verbs.bench:bench_check",
+        "calibrant.bench.make:bench_check",
         "Derive the answers of every question again; exit with 1 when one is wrong.",
     ),
     "bench evaluate": Entry(
-        "calibrant.verbs.bench_evaluate:bench_evaluate",
+        "calibrant.bench.evaluate:bench_evaluate",
         "Which confidence still ranks well when several answers are right?",
     ),
     "import": Entry(

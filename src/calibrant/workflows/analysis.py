@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from calibrant.bench.evaluate import bench_evaluate
 from calibrant.confidence import ranking_methods
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import CalibrantError, InputError
@@ -18,7 +19,6 @@ from calibrant.report import render_html
 from calibrant.report.result import Result
 from calibrant.report.typed import AnalysisResult
 from calibrant.verbs.audit import audit
-from calibrant.verbs.bench_evaluate import bench_evaluate
 from calibrant.verbs.cascade import cascade
 from calibrant.verbs.compare import compare
 from calibrant.verbs.decide import decide

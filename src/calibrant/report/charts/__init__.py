@@ -13,12 +13,23 @@ from calibrant.report.charts.chart import Chart
 __all__ = ["Chart", "answer_of", "charts_note", "charts_of", "further_of"]
 
 # Kinds whose charts stand in a module of another name.
-_MODULES = {"grade": "collected", "demo": "collected"} | dict.fromkeys(
-    ("bench", "bench_check", "semantics", "methods", "study", "import_logs", "run"), "collected"
-)
+_MODULES = dict.fromkeys(
+    (
+        "bench",
+        "bench_check",
+        "demo",
+        "grade",
+        "import_logs",
+        "methods",
+        "run",
+        "semantics",
+        "study",
+    ),
+    "collected",
+) | {"multi_answer": "calibrant.bench.charts"}
 _OWN = frozenset(
     {"audit", "cascade", "compare", "decide", "groups", "label", "leaderboard", "mend", "monitor",
-     "multi_answer", "plan"}
+     "plan"}
 )  # fmt: skip
 
 
@@ -62,4 +73,6 @@ def _called(document: Mapping[str, Any], name: str) -> list[Chart]:
 def _module(document: Mapping[str, Any]) -> ModuleType | None:
     kind = kind_of(document)
     name = kind if kind in _OWN else _MODULES.get(kind)
-    return None if name is None else importlib.import_module(f"{__name__}.{name}")
+    if name is None:
+        return None
+    return importlib.import_module(name if "." in name else f"{__name__}.{name}")

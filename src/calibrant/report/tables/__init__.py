@@ -17,8 +17,8 @@ from calibrant.report.blocks import Paragraph, Table
 KINDS = {
     "analysis": "lists.analysis_blocks",
     "audit": "audit.blocks",
-    "bench": "bench.blocks",
-    "bench_check": "bench.check_blocks",
+    "bench": "calibrant.bench.question_tables.blocks",
+    "bench_check": "calibrant.bench.question_tables.check_blocks",
     "cascade": "cascade.blocks",
     "compare": "compare.blocks",
     "decide": "decide.blocks",
@@ -33,7 +33,7 @@ KINDS = {
     "methods": "methods.blocks",
     "models": "lists.models_blocks",
     "monitor": "monitor.blocks",
-    "multi_answer": "multi_answer.blocks",
+    "multi_answer": "calibrant.bench.tables.blocks",
     "plan": "plan.blocks",
     "report": "lists.report_blocks",
     "run": "run.blocks",
@@ -52,8 +52,9 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             f"there is no report of documents calibrant.{kind}/1",
             hint=did_you_mean(kind, sorted(KINDS)),
         )
-    module, _, name = KINDS[kind].partition(".")
-    build = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    module, _, name = KINDS[kind].rpartition(".")
+    place = module if "." in module else f"{__name__}.{module}"
+    build = getattr(importlib.import_module(place), name)
     blocks: list[Paragraph | Table] = build(document)
     return blocks
 

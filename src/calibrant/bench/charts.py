@@ -1,0 +1,197 @@
+"""Charts of questions with several right answers: by their number, on mixes, by mass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+from calibrant.bench.tables import coverage_words
+from calibrant.report.charts.chart import TONES, Axis, Chart, Dot, Item, Line, Mark, Names, between
+from calibrant.report.charts.scales import count_words, percent, short_number, three_digits
+
+_METHODS = len(TONES)
+# How far apart the methods of one place stand, so that their intervals do not cover each other.
+_APART = 0.09
+
+Curve = tuple[str, str, Sequence[tuple[int, Mapping[str, Any]]]]
+"""Name, tone, and estimates at the places of a list of names."""
+
+
+def answer(document: Mapping[str, Any]) -> Chart | None:
+    """Return what is right and what is said, by the number of right answers."""
+    results = [entry for entry in document["results"] if entry["probability"] and entry["by_k"]]
+    if not results:
+        return None
+    model = results[0]["model"]
+    own = [entry for entry in results if entry["model"] == model]
+    own.sort(
+        key=lambda e: -abs(((e.get("change") or {}).get("confidence") or {}).get("value") or 0)
+    )
+    title = f"Share right and confidence by number of right answers, {model}"
+    caption = "A confidence that follows 'right' holds."
+    return _by_k("answer", title, caption, own[: _METHODS - 1])
+
+
+def further(document: Mapping[str, Any]) -> list[Chart]:
+    """Return all methods by k, AUROC by mix, coverage, thresholds and masses, for each model."""
+    found: list[Chart | None] = []
+    for number, (model, entries) in enumerate(_by_model(document).items(), 1):
+        shown = _best(entries)
+        caption = (
+            "With more right answers accuracy (grey, dashed; that of the answers of "
+            f"{shown[0]['method']}) should rise; a confidence that falls takes variety for doubt. "
+            "Upright lines: intervals."
+        )
+        title = f"{model}: accuracy and confidence by number of right answers"
+        found += [_by_k(f"by-k-{number}", title, caption, shown), _by_mix(model, shown, number)]
+        found.append(_coverage(model, document, number))
+        found += [_by_tau(model, document, number), _masses(model, document, number)]
+    return [chart for chart in found if chart is not None]
+
+
+def note(document: Mapping[str, Any]) -> str:
+    """Say how many methods the charts leave out."""
+    most = max((len(entries) for entries in _by_model(document).values()), default=0)
+    if most <= _METHODS:
+        return ""
+    return (
+        f"Charts show the {_METHODS} methods with the largest AUROC on the widest mix, of {most}; "
+        "the tables have them all."
+    )
+
+
+def _by_model(document: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in document["results"]:
+        found.setdefault(entry["model"], []).append(entry)
+    return found
+
+
+def _best(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    def rank(entry: Mapping[str, Any]) -> float:
+        value = entry["mixes"][-1]["auroc"]["value"] if entry["mixes"] else None
+        return 0.0 if value is None else -value
+
+    return sorted(entries, key=rank)[:_METHODS]
+
+
+def _by_k(
+    name: str, title: str, caption: str, entries: Sequence[Mapping[str, Any]]
+) -> Chart | None:
+    ks = [point["k"] for point in entries[0]["by_k"]]
+    curves: list[Curve] = [
+        ("right", "plain", [(i, p["accuracy"]) for i, p in enumerate(entries[0]["by_k"])])
+    ]
+    for tone, entry in zip(TONES, entries, strict=False):
+        said = [(ks.index(p["k"]), p["confidence"]) for p in entry["by_k"] if p["k"] in ks]
+        curves.append((str(entry["method"]), tone, said))
+    words = "right answers that a question has (k)"
+    return _curves(name, title, caption, (words, [str(k) for k in ks]), "share", percent, curves)
+
+
+def _by_mix(model: str, entries: Sequence[Mapping[str, Any]], number: int) -> Chart | None:
+    mixes = {tuple(part["mix"]) for entry in entries for part in entry["mixes"]}
+    # From few to many, wherever a line begins.
+    ordered = sorted(mixes, key=lambda mix: (len(mix), mix))
+    curves: list[Curve] = [
+        (
+            str(entry["method"]),
+            tone,
+            [(ordered.index(tuple(part["mix"])), part["auroc"]) for part in entry["mixes"]],
+        )
+        for tone, entry in zip(TONES, entries, strict=False)
+    ]
+    return _curves(
+        f"by-mix-{number}",
+        f"{model}: telling right from wrong on mixes",
+        "AUROC when questions with one and with several right answers are pooled; 0.5 is chance. "
+        "A line that falls to the right is a confidence that several right answers mislead. "
+        "Upright lines: intervals.",
+        ("mix of numbers of right answers", ["+".join(map(str, mix)) for mix in ordered]),
+        "AUROC",
+        three_digits,
+        curves,
+    )
+
+
+def _coverage(model: str, document: Mapping[str, Any], number: int) -> Chart | None:
+    own = [entry for entry in document.get("coverage") or [] if entry["model"] == model]
+    rows = [(i, entry["coverage"]) for i, entry in enumerate(own)]
+    return _curves(
+        f"coverage-{number}",
+        f"{model}: how many answers it holds likely",
+        f"{coverage_words(document.get('coverage_rule') or {})} A model that knows all right "
+        "answers has a line that rises.",
+        ("number of right answers", [str(entry["k"]) for entry in own]),
+        "meanings held likely",
+        three_digits,
+        [("", "first", rows)],
+    )
+
+
+def _curves(
+    name: str,
+    title: str,
+    caption: str,
+    x: tuple[str, Sequence[str]],
+    y: str,
+    words: Callable[[float], str],
+    curves: Sequence[Curve],
+) -> Chart | None:
+    """Return estimates over a few places as lines side by side, with their intervals."""
+    marks: list[Mark] = []
+    for number, (method, tone, rows) in enumerate(curves):
+        shift = (number - (len(curves) - 1) / 2) * _APART
+        known = [(i, e) for i, e in rows if e is not None and e["value"] is not None]
+        if not known:
+            continue
+        places = [(i + shift, e["value"]) for i, e in known]
+        look: Literal["dashed", ""] = "dashed" if tone == "plain" else ""
+        marks.append(Line(places, tone, method, look=look, key=method))
+        for (i, e), (px, py) in zip(known, places, strict=True):
+            tip = f"{method or title}, {x[1][i]}: {words(round(py, 3))}{between(e, words)}"
+            marks.append(Dot(px, py, e["low"], e["high"], tone, size=0.12, tip=tip))
+    if not marks:
+        return None
+    return Chart(name, title, caption, Axis(x[0], names=x[1]), Axis(y, words=words), marks)
+
+
+def _by_tau(model: str, document: Mapping[str, Any], number: int) -> Chart | None:
+    tuned = [entry for entry in document.get("tuning") or [] if entry["model"] == model]
+    lines = []
+    for tone, entry in zip(TONES, tuned, strict=False):
+        known = [(p["threshold"], p["auroc"]) for p in entry["curve"] if p["auroc"] is not None]
+        if known:
+            tips = [f"{entry['method']}, tau {t:.3g}: AUROC {a:.3f}" for t, a in known]
+            lines.append(Line(known, tone, str(entry["method"]), tips=tips))
+    if not lines:
+        return None
+    return Chart(
+        f"tau-{number}",
+        f"{model}: AUROC against the threshold tau",
+        "Meanings with less mass than tau are left out of the sum. AUROC on the fifth of the "
+        "questions that the threshold is tuned on. Thresholds of sca are quantiles of the masses.",
+        Axis("tau", words=short_number, scale="symlog"),
+        Axis("AUROC", words=three_digits),
+        lines,
+    )
+
+
+def _masses(model: str, document: Mapping[str, Any], number: int) -> Chart | None:
+    found = [entry for entry in document.get("masses") or [] if entry["model"] == model]
+    if not found:
+        return None
+    names = [f"{low:g} to {high:g}" for low, high in pairwise(found[0]["edges"])] + ["above 1"]
+    return Chart(
+        f"masses-{number}",
+        f"{model}: meanings by their mass",
+        "Mass: summed probability of the draws of a meaning. Few meanings hold most of it; a "
+        "threshold in the gap between them and the many small ones separates knowledge from noise.",
+        Axis("meanings", words=count_words),
+        Names(names),
+        [
+            Item(name, bar=(0, n), words=count_words(n), tip=f"{name}: {n:,} meanings")
+            for name, n in zip(names, found[0]["counts"], strict=True)
+        ],
+    )

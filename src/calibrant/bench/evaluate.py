@@ -1,0 +1,378 @@
+"""`bench evaluate`: confidence by number of right answers, and on mixes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.bench.evaluation_claims import evaluation_claims
+from calibrant.bench.measures import (
+    evaluate_multi_answer,
+    knowledge_coverage,
+    mass_histogram,
+    tune_aggregation,
+)
+from calibrant.claims.margins import COMPARISON_MARGIN
+from calibrant.confidence import (
+    METHODS,
+    DrawTable,
+    class_mass,
+    compact_table,
+    ranking_methods,
+    score_table,
+)
+from calibrant.confidence.scoring import PAPER
+from calibrant.core.document import plain
+from calibrant.core.error_source import error_source
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.inputs.provenance import document_head
+from calibrant.records import Scores, Study, load_scores, read_table, source_name
+from calibrant.report.typed import MultiAnswerResult
+from calibrant.verbs._options import (
+    About,
+    Level,
+    Margin,
+    OnInvalid,
+    Seed,
+    Similarity,
+    Tau,
+    Variant,
+)
+
+_TUNED = ("sca", "snca", "sfca")
+_REFERENCE = "sca"
+_QUESTION_COLUMNS = ("question_id", "k", "domain", "subtype")
+
+
+@verb(example="calibrant bench evaluate scores.csv --reference consistency")
+def bench_evaluate(
+    data: Annotated[
+        Any,
+        Option(
+            "Scores with k and domain, or a study folder.",
+            metavar="SCORES",
+            group=INPUT,
+            argument=True,
+            place="read",
+        ),
+    ],
+    *,
+    questions: Annotated[
+        Any,
+        Option(
+            "Questions, where scores lack k and domain.",
+            metavar="PATH",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
+    draws: Annotated[
+        Any,
+        Option(
+            "Draws with class_id, for coverage and tau.",
+            metavar="PATH",
+            group=INPUT,
+            place="read",
+        ),
+    ] = None,
+    mixes: Sequence[Sequence[int]] | None = None,
+    reference: Annotated[
+        str | None,
+        Option("Method that others are tested against; sca by default.", metavar="NAME"),
+    ] = None,
+    tune: Annotated[
+        Sequence[str],
+        Option("Methods whose threshold is tuned; '' for none.", metavar="A,B,.."),
+    ] = _TUNED,
+    tau_grid: Annotated[
+        Sequence[float],
+        Option(
+            "Thresholds to try; by default such that fit the masses.",
+            metavar="A,B,..",
+            group=ADVANCED,
+            kind="numbers",
+        ),
+    ] = (),
+    about: About = None,
+    variant: Variant = None,
+    tau: Tau = None,
+    similarity: Similarity = None,
+    coverage_mass: Annotated[
+        str,
+        Option(
+            "Mass of a known answer.",
+            metavar="frequency|probability|draws",
+            group=ADVANCED,
+            choices=("frequency", "probability", "draws"),
+        ),
+    ] = "frequency",
+    coverage_threshold: Annotated[
+        float,
+        Option(
+            "Mass from which on an answer is known.",
+            metavar="SHARE",
+            group=ADVANCED,
+            min=0,
+            max=1,
+        ),
+    ] = 0.1,
+    on_invalid: OnInvalid = None,
+    resamples: Annotated[
+        int,
+        Option("Draws of the test.", metavar="N", group=ADVANCED, min=2, max=1_000_000),
+    ] = 1_000,
+    items: Annotated[
+        int,
+        Option(
+            "Questions in each draw of the test.",
+            metavar="N",
+            group=ADVANCED,
+            min=2,
+            max=1_000_000,
+        ),
+    ] = 1_000,
+    margin: Margin = COMPARISON_MARGIN,
+    level: Level = 0.95,
+    seed: Seed = 0,
+) -> MultiAnswerResult:
+    """Evaluate confidences on questions with one and with several right answers.
+
+    Parameters
+    ----------
+    data
+        Study folder, or a scores table with the columns ``k`` and ``domain`` (and
+        ``subtype``).
+    questions
+        Table with ``k``, ``domain`` and ``subtype`` by ``question_id``, where the scores do
+        not have them.
+    draws
+        Draws with ``class_id`` (and log-probs), for knowledge coverage and thresholds; a
+        study has its own.
+    mixes
+        Numbers of right answers to pool; None: [1], [1, 2], .. of those present.
+    reference
+        Method that the others are tested against; None takes sca where the table has it.
+    tune
+        Aggregating methods whose threshold is tuned on a fifth of the questions.
+    tau_grid
+        Thresholds to try; without it quantiles of the masses at hand for sca, and shares up to
+        0.5 for snca and sfca.
+    about, variant, tau, similarity
+        Score the draws again with these choices, instead of taking the scores as they are (see
+        `calibrant.confidence.Options`); only methods that the draws allow are then evaluated.
+    coverage_mass, coverage_threshold
+        A meaning is known from this mass on: its share of the draws (``frequency``), or the
+        summed probability of its texts, each counted once (``probability``) or as often as it
+        was drawn (``draws``, as in the paper).
+    on_invalid
+        ``error`` or ``drop`` for score rows that break a rule, for example without a grade.
+    resamples, items
+        Draws of the test against the reference, and questions in each.
+    margin
+        Differences below it do not matter: of AUROC, and of the gap between confidence and
+        accuracy.
+    level
+        Coverage of the intervals.
+    seed
+        The same seed gives the same document.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> right = rng.random(200) < 0.6
+    >>> table = {"question_id": np.arange(200), "method": ["consistency"] * 200,
+    ...          "confidence": np.where(right, 0.8, 0.4), "correct": right,
+    ...          "k": [1, 2] * 100, "domain": ["award"] * 200}
+    >>> result = bench_evaluate(table)
+    >>> result["mixes"], result["results"][0]["mixes"][1]["auroc"]["value"]
+    ([[1], [1, 2]], 1.0)
+    """
+    tune = _tuned_methods(tune)
+    study = Study(data) if isinstance(data, str | Path) and Study.is_study(data) else None
+    with error_source(source_name(data)):
+        scores = _scores(study.read("scores") if study else data, questions, on_invalid)
+    with error_source(source_name(data if study else draws)):
+        table = _draw_table(study, draws)
+    frame = _rescored(scores.frame, table, about, variant, tau, similarity)
+    coverage = _coverage(table, coverage_mass, coverage_threshold) if table is not None else None
+    document = evaluate_multi_answer(
+        frame,
+        mixes=mixes,
+        reference=reference or _REFERENCE,
+        ranking_methods=ranking_methods(),
+        coverage=coverage,
+        draws=resamples,
+        items=items,
+        level=level,
+        seed=seed,
+    )
+    _require_reference(reference, document["results"])
+    settings = {"resamples": resamples, "items": items, "level": level, "tune": list(tune),
+                "margin": margin, "scoring": {"about": about, "variant": variant, "tau": tau,
+                                                "similarity": similarity}}  # fmt: skip
+    given = [data, *(table for table in (questions, draws) if table is not None)]
+    document = {**document_head("multi_answer", given, seed=seed, settings=settings), **document}
+    document["dropped"] = dict(scores.dropped)
+    document["coverage_rule"] = {"mass": coverage_mass, "threshold": coverage_threshold}
+    document["tuning"] = _tuning(table, frame, tune, tau_grid or None, level, seed)
+    document["masses"] = [] if table is None else mass_histogram(table)
+    document["claims"] = [c.to_dict() for c in evaluation_claims(plain(document), margin)]
+    return MultiAnswerResult(document)
+
+
+def _tuned_methods(names: str | Sequence[str]) -> list[str]:
+    """Return the methods to tune, from a list separated by commas too."""
+    if isinstance(names, str):
+        names = [part.strip() for part in names.split(",")] if names else []
+    if not all(names):
+        rule = "{tune} is a list of names separated by commas, got {0}"
+        raise InputError(Hint(rule, repr(",".join(names))))
+    for name in names:
+        if name not in METHODS:
+            raise InputError(
+                Hint("{tune} names confidence methods, got {0}", repr(name)),
+                hint=did_you_mean(name, list(METHODS)),
+            )
+    return list(names)
+
+
+def _require_reference(reference: str | None, results: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a reference that was asked for and is not in the table."""
+    present = sorted({entry["method"] for entry in results})
+    if reference is not None and reference not in present:
+        raise InputError(
+            Hint("{reference} is a method of the table, got {0}", repr(reference)),
+            hint=did_you_mean(reference, present),
+        )
+
+
+def _scores(data: Any, questions: Any, on_invalid: str | None) -> Scores:
+    frame = read_table(data)
+    if questions is not None:
+        known = _questions(questions)
+        columns = [c for c in _QUESTION_COLUMNS if c in known.columns]
+        extra = [c for c in columns if c == "question_id" or c not in frame.columns]
+        frame = frame.join(known.select(extra), on="question_id", how="left")
+    for column in ("k", "domain"):
+        if column not in frame.columns or frame[column].null_count():
+            raise InputError(
+                f"every score needs a value in the column {column!r}",
+                hint=Hint("give the questions with {questions}, or join them to the scores"),
+            )
+    frame = frame.with_columns(_whole_numbers(frame["k"]))
+    return load_scores(frame, on_invalid=on_invalid, non_probability=ranking_methods())
+
+
+def _questions(source: Any) -> pl.DataFrame:
+    """Read the questions, one row per id: a second one would double the scores of the first."""
+    known = read_table(source)
+    if "question_id" not in known.columns:
+        raise InputError(
+            "there is no column 'question_id' in the questions",
+            source=source_name(source),
+            hint=did_you_mean("question_id", known.columns),
+        )
+    again = known["question_id"].is_duplicated()
+    if again.any():
+        row = int(again.arg_true()[1]) + 1
+        raise InputError(
+            f"the question {known['question_id'][row - 1]!r} appears more than once",
+            source=source_name(source),
+            row=row,
+            hint="give a table with one row per question",
+        )
+    return known
+
+
+def _whole_numbers(k: pl.Series) -> pl.Series:
+    """Return the numbers of right answers as small whole numbers."""
+    found = k.cast(pl.String).str.strip_chars().cast(pl.Int32, strict=False)
+    wrong = found.is_null() | (found < 1).fill_null(True)
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        raise InputError(
+            f"the number of right answers k is a whole number from 1, got {k[row]!r}", row=row + 1
+        )
+    return found.cast(pl.Int64)
+
+
+def _draw_table(study: Study | None, draws: Any) -> DrawTable | None:
+    if study is not None and study.has("draws") and study.has("semantics"):
+        return compact_table(study.read("draws"), study.read("semantics"))
+    if draws is None:
+        return None
+    frame = read_table(draws)
+    if "class_id" not in frame.columns:
+        raise InputError(
+            f"draws need a column class_id (the meaning of each), got {', '.join(frame.columns)}"
+        )
+    return compact_table(frame)
+
+
+def _rescored(
+    frame: pl.DataFrame,
+    table: DrawTable | None,
+    about: str | None,
+    variant: str | None,
+    tau: float | None,
+    similarity: str | None,
+) -> pl.DataFrame:
+    """Score the draws again where a choice was made, with the methods of the table."""
+    given: dict[str, Any] = {"about": about, "variant": variant, "tau": tau,
+                             "similarity": similarity}  # fmt: skip
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if not chosen:
+        return frame
+    if table is None:
+        rule = "{" + next(iter(chosen)) + "} is about how draws are scored, and there are none"
+        raise InputError(Hint(rule), hint=Hint("give a study folder, or draws with {draws}"))
+    names = [name for name in frame["method"].unique(maintain_order=True) if name in METHODS]
+    columns = [c for c in _QUESTION_COLUMNS if c in frame.columns]
+    scored = score_table(table, methods=names, **chosen).scores
+    # One variant for all: the settings name it, the methods keep their names.
+    scored = scored.with_columns(pl.col("method").str.strip_suffix(PAPER))
+    return scored.drop_nulls(["confidence", "correct"]).join(
+        frame.select(columns).unique(), on="question_id", maintain_order="left"
+    )
+
+
+def _coverage(table: DrawTable, mass: str, threshold: float) -> pl.DataFrame:
+    block = table.samples
+    classes = block.classes
+    if mass in ("probability", "draws"):
+        units, found = knowledge_coverage(
+            classes.unit,
+            np.where(classes.answered, np.arange(classes.unit.size), -1),
+            class_mass(block, distinct=mass == "probability"),
+            threshold=threshold,
+        )
+    else:
+        units, found = knowledge_coverage(block.unit, block.class_id, threshold=threshold)
+    return pl.DataFrame(
+        {
+            "question_id": table.question_id.gather(units),
+            "model": table.model.gather(units),
+            "coverage": found,
+        }
+    )
+
+
+def _tuning(
+    table: DrawTable | None,
+    frame: pl.DataFrame,
+    methods: Sequence[str],
+    grid: Sequence[float] | None,
+    level: float,
+    seed: int,
+) -> list[dict[str, Any]]:
+    if table is None or not methods:
+        return []
+    questions = frame.select("question_id", "k", "domain").unique()
+    return tune_aggregation(table, questions, methods=methods, grid=grid, level=level, seed=seed)

@@ -1,0 +1,359 @@
+"""What `bench evaluate` may say: which method ranks best, and does k mislead confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy import special
+
+from calibrant.bench.measures.significance import ALPHA
+from calibrant.claims.claim import Claim, ClaimRule, Facts, Outcome, declare
+from calibrant.claims.margins import COMPARISON_MARGIN
+from calibrant.claims.words import (
+    joined,
+    labels_text,
+    percent,
+    points,
+    points_range,
+)
+from calibrant.stats.multiplicity import holm
+
+# The power of a forecast: 80 %.
+_POWER = 0.8416212335729143
+
+
+def _named(facts: Facts, text: str) -> str:
+    if facts["named"]:
+        return f"{facts['model']}: {text}"
+    # Names of methods are written as one types them.
+    literal = text.startswith((facts["method"], facts.get("reference", facts["method"])))
+    return text if literal else text[0].upper() + text[1:]
+
+
+def _questions(facts: Facts) -> str:
+    numbers = [str(k) for k in facts["mix"]]
+    known = joined(numbers, most=len(numbers))
+    return f"questions with {known} right answer{'' if numbers == ['1'] else 's'}"
+
+
+def _would_decide(facts: Facts) -> str:
+    return f"{labels_text(facts['more'], 'questions').capitalize()} would decide."
+
+
+BEST = declare(
+    ClaimRule(
+        "bench.best_method",
+        "Which method ranks right answers above wrong ones best?",
+        "AUROC(leading method) > AUROC(every other method), all numbers of right answers pooled, "
+        "mean over domains, judged on the answers of either method",
+        "the method with the largest AUROC against each of the others: spread of a paired "
+        "bootstrap over questions, Student's law; the largest p-value counts, at 4 %",
+        "the p-value times the number of other methods, because the leading one was chosen; Holm "
+        "over models",
+        {
+            "shown": lambda facts: _named(
+                facts,
+                f"of {facts['methods']} methods {facts['method']} ranks answers best: AUROC "
+                f"{percent(facts['auroc'])}, {points(facts['value'])} above {facts['next']} "
+                f"(95 % interval {points_range(facts['low'], facts['high'])}).",
+            ),
+            "undecided": lambda facts: _named(
+                facts,
+                f"undecided which of {facts['methods']} methods ranks answers best. "
+                f"So far {facts['method']} leads (AUROC {facts['auroc']:.2f}); "
+                f"{facts['close']} may be as good. {_would_decide(facts)}",
+            ),
+        },
+    )
+)
+
+
+def _difference(facts: Facts) -> str:
+    side = "higher" if facts["value"] >= 0 else "lower"
+    low, high = (facts["low"], facts["high"])
+    if facts["value"] < 0:
+        low, high = -high, -low
+    return (
+        f"AUROC {points(abs(facts['value']))} {side} (95 % interval {points_range(low, high)}) on "
+        f"{_questions(facts)}"
+    )
+
+
+AGAINST = declare(
+    ClaimRule(
+        "bench.against_reference",
+        "Does the reference method rank answers better or worse than this one?",
+        "AUROC(reference) - AUROC(method) is not 0, questions with all numbers of right answers "
+        "pooled, mean over domains, judged on the same answer of every question",
+        "spread of a paired bootstrap over questions, Student's law with the number of the rarer "
+        "outcome less one as degrees, at 4 %; 'equivalent' by two one-sided tests; 'depends' where "
+        "it is "
+        "shown on the answers of one method and the sign turns on those of the other",
+        "Holm over all models, methods and mixes; for 'equivalent' over models and methods",
+        {
+            "shown": lambda facts: _named(
+                facts,
+                f"{facts['reference']} ranks answers "
+                f"{'better' if facts['value'] > 0 else 'worse'} than {facts['method']}: "
+                f"{_difference(facts)}.",
+            ),
+            "equivalent": lambda facts: _named(
+                facts,
+                f"{facts['reference']} and {facts['method']} rank answers equally well within "
+                f"{points(facts['margin'])} of AUROC on {_questions(facts)}.",
+            ),
+            "undecided": lambda facts: _named(
+                facts,
+                f"undecided whether {facts['reference']} ranks answers better than "
+                f"{facts['method']}: {_difference(facts)}. {_would_decide(facts)}",
+            ),
+            "depends": lambda facts: _named(
+                facts,
+                f"whether {facts['reference']} ranks better than {facts['method']} depends on "
+                f"whose answer is graded: {points(facts['value'], sign=True)} of AUROC on answers "
+                f"of {facts['reference']}, {points(facts['own'], sign=True)} on the other's.",
+            ),
+        },
+        margin=COMPARISON_MARGIN,
+    )
+)
+
+
+def _moves(facts: Facts) -> str:
+    return (
+        f"with {facts['to']} right answers instead of {facts['from']}, accuracy "
+        f"{_moved(facts['accuracy'])} and {facts['method']} {_moved(facts['confidence'])}"
+    )
+
+
+def _moved(change: float) -> str:
+    if abs(change) < 5e-4:
+        return "does not change"
+    return f"{'rises' if change >= 0 else 'falls'} by {points(abs(change))}"
+
+
+MISLED = declare(
+    ClaimRule(
+        "bench.misled_by_k",
+        "Does confidence follow accuracy when more answers are right?",
+        "E[confidence - grade] at the largest k differs from that at the smallest k, mean over "
+        "the parts (domains, kinds of Math) that both have",
+        "Welch's test at 4 %, with one right and one wrong answer more in the variance of every "
+        "part; "
+        "'equivalent' by two one-sided tests",
+        "Holm over all models and methods; 'equivalent' in a family of its own",
+        {
+            "shown": lambda facts: _named(
+                facts,
+                f"{_moves(facts)}. Against accuracy, confidence "
+                f"{'loses' if facts['value'] < 0 else 'gains'} {points(abs(facts['value']))} "
+                f"(95 % interval {points_range(facts['least'], facts['most'])}).",
+            ),
+            "equivalent": lambda facts: _named(
+                facts,
+                f"{_moves(facts)}: the two move together within {points(facts['margin'])}.",
+            ),
+            "undecided": lambda facts: _named(
+                facts,
+                f"{_moves(facts)}: undecided whether confidence follows accuracy. "
+                f"{_would_decide(facts)}",
+            ),
+        },
+        margin=COMPARISON_MARGIN,
+    )
+)
+
+
+def evaluation_claims(document: Mapping[str, Any], margin: float) -> list[Claim]:
+    """Return the claims of an evaluation with several right answers.
+
+    Parameters
+    ----------
+    document
+        Document ``calibrant.multi_answer/1`` as plain data.
+    margin
+        Differences below it do not matter.
+    """
+    results = document["results"]
+    named = len({entry["model"] for entry in results}) > 1
+    return [
+        *_best(document, named=named),
+        *_misled(results, margin, named=named),
+        *_against(document, margin, named=named),
+    ]
+
+
+def within_margin(value: float, error: float, freedom: float, margin: float) -> float:
+    """Return the p-value of 'the difference is within the margin': the larger of two tests.
+
+    Without any spread, methods agreed on every question that they were compared on; then it is
+    the chance to meet none of the questions on which they differ.
+
+    Examples
+    --------
+    >>> round(within_margin(0.0, 0.01, 200, 0.05), 6)
+    1e-06
+    >>> within_margin(0.06, 0.01, 200, 0.05) > 0.5
+    True
+    """
+    if error == 0:
+        return (1 - min(margin, 1.0) / 2) ** freedom if value == 0 else float(abs(value) >= margin)
+    return float(special.stdtr(freedom, -(margin - abs(value)) / error))
+
+
+def _more(n: int, value: float, error: float, alpha: float, margin: float | None) -> float | None:
+    """Return how many more questions would decide with a power of 80 %.
+
+    The smaller of two numbers: those that show a difference as large as it looks, and, where a
+    margin is given, those that show it to be within the margin.
+    """
+    needed = []
+    if value != 0:
+        needed.append((float(special.ndtri(1 - alpha / 2)) + _POWER) * error / abs(value))
+    if margin is not None and abs(value) < margin:
+        needed.append((float(special.ndtri(1 - alpha)) + _POWER) * error / (margin - abs(value)))
+    if not needed or error == 0:
+        return None
+    return max(n * (min(needed) ** 2 - 1), 10.0)
+
+
+def _interval(value: float, error: float, freedom: float) -> dict[str, float]:
+    reach = float(special.stdtrit(freedom, 0.975)) * error
+    return {"value": value, "low": max(value - reach, -1.0), "high": min(value + reach, 1.0)}
+
+
+def _best(document: Mapping[str, Any], *, named: bool) -> list[Claim]:
+    tested = [entry for entry in document.get("leading", []) if entry["p_value"] is not None]
+    areas = {
+        (entry["model"], entry["method"]): entry["mixes"][-1]["auroc"]["value"]
+        for entry in document["results"]
+    }
+    made = []
+    for entry, p_adjusted in zip(tested, holm([e["p_value"] for e in tested]), strict=True):
+        against = entry["against"]
+        closest = max(against, key=lambda test: test["p_student"])
+        alpha = ALPHA / len(against)
+        open_ones = [test for test in against if test["p_student"] > alpha / len(tested)]
+        value, error = closest["difference"]["value"], closest["error"]
+        sized = _interval(value, error, closest["freedom"])
+        facts = {
+            **sized,
+            "model": entry["model"],
+            "named": named,
+            "method": entry["method"],
+            "methods": entry["methods"],
+            "auroc": areas[entry["model"], entry["method"]],
+            "next": closest["method"],
+            "close": joined([test["method"] for test in open_ones]),
+            "more": _more(closest["n"], max(value, 0.0), error, alpha, None),
+        }
+        made.append(
+            BEST.claim(
+                "shown" if p_adjusted <= ALPHA else "undecided",
+                facts,
+                subject={"model": entry["model"], "method": entry["method"]},
+                estimate=sized,
+                p_adjusted=p_adjusted,
+                n=closest["n"],
+            )
+        )
+    return made
+
+
+def _misled(results: Sequence[Mapping[str, Any]], margin: float, *, named: bool) -> list[Claim]:
+    tested = [entry for entry in results if entry["change"].get("gap")]
+    gaps = [entry["change"]["gap"] for entry in tested]
+    changes = holm([gap["p_value"] for gap in gaps])
+    alike = holm([_within(gap["value"]["value"], gap, margin) for gap in gaps])
+    made = []
+    for entry, gap, p_change, p_alike in zip(tested, gaps, changes, alike, strict=True):
+        outcome = _three_ways(p_change, p_alike)
+        sized = gap["value"]
+        least, most = sorted((abs(sized["low"]), abs(sized["high"])))
+        facts = {
+            **{name: entry["change"][name] for name in ("from", "to")},
+            **{name: sized[name] for name in ("value", "low", "high")},
+            **{name: gap[name] for name in ("accuracy", "confidence")},
+            "least": least,
+            "most": most,
+            "margin": margin,
+            "named": named,
+            **{name: entry[name] for name in ("model", "method")},
+            "more": _more(sized["n"], sized["value"], gap["error"], ALPHA, margin),
+        }
+        made.append(
+            MISLED.claim(
+                outcome,
+                facts,
+                subject={"model": entry["model"], "method": entry["method"]},
+                estimate=sized,
+                p_adjusted=p_alike if outcome == "equivalent" else p_change,
+                margin=margin,
+            )
+        )
+    return made
+
+
+def _within(value: float, test: Mapping[str, Any], margin: float) -> float:
+    return within_margin(value, test["error"], test["freedom"], margin)
+
+
+def _three_ways(p_change: float, p_alike: float) -> Outcome:
+    if p_alike <= ALPHA:
+        return "equivalent"
+    return "shown" if p_change <= ALPHA else "undecided"
+
+
+def _against(document: Mapping[str, Any], margin: float, *, named: bool) -> list[Claim]:
+    tested = [
+        (entry, entry["significance"][-1])
+        for entry in document["results"]
+        if entry["significance"] and entry["significance"][-1].get("p_adjusted") is not None
+    ]
+    alike = holm([_within(test["difference"]["value"], test, margin) for _, test in tested])
+    made = []
+    for (entry, test), p_alike in zip(tested, alike, strict=True):
+        value, own = test["difference"]["value"], test["own_difference"]["value"]
+        outcome = _three_ways(test["p_adjusted"], p_alike)
+        if test["outcomes_differ"] and outcome != "undecided":
+            outcome = _both_views(outcome, test, own, margin)
+        sized = _interval(value, test["error"], test["freedom"])
+        facts = {
+            **sized,
+            "own": own,
+            "margin": margin,
+            "named": named,
+            "mix": test["mix"],
+            **{name: entry[name] for name in ("model", "method")},
+            "reference": document["reference"],
+            "more": _more(test["n"], value, test["error"], ALPHA, margin),
+        }
+        made.append(
+            AGAINST.claim(
+                outcome,
+                facts,
+                subject={
+                    "model": entry["model"],
+                    "method": entry["method"],
+                    "reference": document["reference"],
+                },
+                estimate=sized,
+                p_adjusted=p_alike if outcome == "equivalent" else test["p_adjusted"],
+                margin=margin,
+                n=test["n"],
+            )
+        )
+    return made
+
+
+def _both_views(
+    outcome: Outcome, test: Mapping[str, Any], own: float | None, margin: float
+) -> Outcome:
+    """Keep an outcome only where the answers of the other method do not speak against it."""
+    if own is None or math.isnan(own):
+        return outcome
+    if outcome == "equivalent":
+        return outcome if abs(own) < margin else "depends"
+    return outcome if own * test["difference"]["value"] > 0 else "depends"

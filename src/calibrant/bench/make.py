@@ -1,0 +1,320 @@
+"""`bench`: write questions with exactly k right answers, and check them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from calibrant.bench.question_claims import question_claims
+from calibrant.bench.questions.build import build_benchmark
+from calibrant.bench.questions.check import check_questions
+from calibrant.bench.questions.choose import STRATA, Embed
+from calibrant.bench.questions.filters import fact_sets, raw_facts, read_popularity
+from calibrant.bench.questions.math_rule import NUMBER_NAMES
+from calibrant.bench.questions.own_domain import own_domains
+from calibrant.bench.questions.question import read_questions, write_questions
+from calibrant.bench.questions.spot import read_ticks, write_spot_check
+from calibrant.bench.questions.spot import spot_check as judged
+from calibrant.bench.questions.triples import Triple, read_triples
+from calibrant.core.calls import Call
+from calibrant.core.document import plain
+from calibrant.core.errors import InputError
+from calibrant.core.verb import ADVANCED, INPUT, OUTPUT, Check, Option, verb
+from calibrant.inputs.provenance import document_head
+from calibrant.records import Study
+from calibrant.report.typed import BenchCheckResult, BenchResult
+from calibrant.verbs._options import DomainFiles, Seed, Triples
+
+
+@verb(
+    example="calibrant bench mace --domain math --k 1,2,4,6 --per-k 100 --out questions.jsonl",
+    outputs=("json",),
+)
+def bench_mace(
+    out: Annotated[
+        str | Path | None,
+        Option(
+            "Where to write.",
+            metavar="FILE.jsonl",
+            group=OUTPUT,
+            place="write with folders",
+            required=True,
+        ),
+    ] = None,
+    *,
+    domains: Annotated[
+        Sequence[str] | None,
+        Option(
+            "Domains: award, office, region, math, river, language; math by default.",
+            metavar="A,B,..",
+            kind="names",
+            cli="domain",
+        ),
+    ] = None,
+    k: Annotated[
+        Sequence[int],
+        Option(
+            "Numbers of right answers.", metavar="1,2,..", kind="whole numbers", min=1, max=1_000
+        ),
+    ] = (1, 2, 4, 6),
+    per_k: Annotated[
+        int, Option("Questions per domain and k.", metavar="N", min=1, max=10**7)
+    ] = 500,
+    seed: Seed = 0,
+    triples: Triples = (),
+    domain_files: DomainFiles = (),
+    popularity: Annotated[
+        Any,
+        Option("Page views; drops obscure subjects.", metavar="PATH", group=INPUT, place="read"),
+    ] = None,
+    min_views: Annotated[
+        float,
+        Option("Fewest page views of a subject.", metavar="N", group=ADVANCED, min=0, max=10**12),
+    ] = 1_000,
+    top_views: Annotated[
+        int,
+        Option("Most viewed subjects per domain.", metavar="N", group=ADVANCED, min=1, max=10**9),
+    ] = 5_000,
+    rules: Annotated[
+        bool, Option("Apply the domain rules that make answers complete.", group=ADVANCED)
+    ] = True,
+    single_cap: Annotated[
+        int | None,
+        Option(
+            "River, Language: most subjects with one answer (the paper has 600).",
+            metavar="N",
+            group=ADVANCED,
+            min=1,
+            max=10**9,
+        ),
+    ] = None,
+    kinds: Annotated[
+        Sequence[str],
+        Option("Math: kinds of numbers.", metavar="A,B,..", group=ADVANCED, kind="names"),
+    ] = tuple(NUMBER_NAMES),
+    limit: Annotated[
+        int, Option("Math: the largest number.", metavar="N", min=1, max=10**9)
+    ] = 1_000_000,
+    cap: Annotated[
+        int,
+        Option("Most candidates per domain.", metavar="N", group=ADVANCED, min=1, max=10**8),
+    ] = 10_000,
+    strata: Annotated[
+        str,
+        Option(
+            "Choose by k-means over n-grams or sentence embeddings, or at random.",
+            metavar="ngrams|sentence|random",
+            group=ADVANCED,
+            choices=tuple(STRATA),
+        ),
+    ] = "ngrams",
+    split_entities: Annotated[
+        bool, Option("Give every answer entity to one domain.", group=ADVANCED)
+    ] = True,
+) -> BenchResult:
+    """Write a benchmark of questions with exactly k right answers.
+
+    Parameters
+    ----------
+    out
+        File of JSON lines to write; None writes nothing.
+    domains
+        Some of award, office, region, math, river, language. Without it: the domains of
+        `triples`, or else Math.
+    k
+        Numbers of right answers.
+    per_k
+        Questions per domain and k; the result says where the facts give fewer.
+    seed
+        The same input and seed give the same file.
+    triples
+        Files or folders of facts. Math needs none; Language and Region have shipped facts.
+    domain_files
+        TOML files of domains of one's own: relation, triples, wording, source, completeness.
+    popularity, min_views, top_views
+        Table of page views, and which subjects they keep.
+    rules
+        Apply the domain rules to triples (for example one laureate per year).
+    single_cap
+        River and Language from triples: most subjects with one answer, drawn at random; the
+        paper's Appendix B.3 has 600. None keeps all.
+    kinds, limit
+        Of Math: kinds of numbers, and the largest number.
+    cap
+        Largest number of candidates per domain.
+    strata
+        How questions are chosen among the candidates: ``ngrams``, ``sentence`` or ``random``.
+    split_entities
+        Give every answer entity to one domain.
+
+    Examples
+    --------
+    >>> result = bench_mace(domains=["math"], k=[1, 2], per_k=5)
+    >>> result["questions"]
+    10
+    """
+    found = _read(triples)
+    views = (
+        read_popularity(popularity, minimum=min_views, top=top_views)
+        if popularity is not None
+        else None
+    )
+    facts = fact_sets(found, source=_source(triples), popularity=views, rules=rules,
+                      single_cap=single_cap, seed=seed)  # fmt: skip
+    facts |= own_domains(domain_files)
+    names = list(domains) if domains is not None else list(facts) or ["math"]
+    benchmark = build_benchmark(
+        names,
+        k,
+        per_k,
+        facts=facts,
+        seed=seed,
+        kinds=kinds,
+        limit=limit,
+        cap=cap,
+        strata=strata,
+        embed=_embedder() if strata == "sentence" else None,
+        split_entities=split_entities,
+    )
+    if out is not None:
+        write_questions(benchmark.questions, out)
+    settings = {"k": list(k), "per_k": per_k, "rules": rules, "limit": limit, "cap": cap,
+                "single_cap": single_cap}  # fmt: skip
+    return BenchResult(
+        {
+            **document_head("bench", [*triples, *domain_files], seed=seed, settings=settings),
+            "strata": strata,
+            "split_entities": split_entities,
+            "questions": len(benchmark.questions),
+            "results": list(benchmark.statistics),
+            "filters": list(benchmark.filters),
+            "page_views": views.summary() if views is not None else [],
+            "next": None if out is None else _check_step(out, triples, domain_files),
+        }
+    )
+
+
+def _check_step(
+    out: str | Path, triples: Sequence[str | Path], domain_files: Sequence[str | Path]
+) -> dict[str, str]:
+    """Return the command that looks at the questions again, with the facts behind them."""
+    call = Call("bench check", out, triples=list(triples), domain_files=list(domain_files))
+    return {"why": "Check every question again, with a second source", "command": call.text()}
+
+
+def _broken(document: Mapping[str, Any]) -> str | None:
+    return None if document["ok"] else "the questions break a rule"
+
+
+@verb(
+    example="calibrant bench check questions.jsonl",
+    outputs=("json",),
+    checks=(Check("", "", _broken),),
+)
+def bench_check(
+    questions: Annotated[
+        Any,
+        Option(
+            "Table of questions.", metavar="QUESTIONS", group=INPUT, argument=True, place="read"
+        ),
+    ],
+    *,
+    triples: Triples = (),
+    domain_files: DomainFiles = (),
+    spot_check: Annotated[
+        str | Path | None,
+        Option(
+            "Write sampled questions for a person to tick: .csv to fill in, or .html.",
+            metavar="FILE",
+            group=OUTPUT,
+            place="write with folders",
+        ),
+    ] = None,
+    spot_questions: Annotated[
+        int, Option("Questions in the spot check.", metavar="N", min=1, max=10_000)
+    ] = 30,
+    ticks: Annotated[
+        Sequence[str | Path],
+        Option(
+            "Filled-in spot checks, of one person or of two.",
+            metavar="PATH",
+            group=INPUT,
+            kind="several",
+            place="read",
+        ),
+    ] = (),
+    seed: Seed = 0,
+) -> BenchCheckResult:
+    """Derive the answers of every question again and compare.
+
+    Parameters
+    ----------
+    questions
+        A table of questions: one that `bench_mace` wrote, or any with text (or question),
+        references, domain and, where known, k and subtype.
+    triples
+        Files or folders of the facts behind them. Math is checked by rule; Language and
+        Region without triples against the facts that ship with the package.
+    domain_files
+        TOML files of the domains of one's own behind them.
+    spot_check, spot_questions
+        File to write with this many sampled questions, for a person to tick.
+    ticks
+        Filled-in spot checks: the share found wrong gets an interval, two people their kappa.
+    seed
+        Seed of the sample.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"text": ["Name one perfect square from 5 to 20, both included."],
+    ...                       "references": [["9", "16"]], "domain": ["math"]})
+    >>> bench_check(table)["ok"]
+    True
+    """
+    facts = raw_facts(_read(triples), source=_source(triples)) | own_domains(domain_files)
+    head = document_head("bench_check", [questions, *triples, *domain_files])
+    found = read_questions(questions)
+    document = {**head, **check_questions(found, facts), "spot_check": None}
+    if spot_check is not None:
+        write_spot_check(found, spot_check, number=spot_questions, seed=seed)
+    if ticks:
+        people = judged(*(read_ticks(path) for path in ticks[:2]))
+        document |= {"spot_check": people, "ok": document["ok"] and not people["found_wrong"]}
+    document["claims"] = [claim.to_dict() for claim in question_claims(plain(document))]
+    document["next"] = _ask_step(questions, ok=bool(document["ok"]))
+    return BenchCheckResult(document)
+
+
+def _ask_step(questions: Any, *, ok: bool) -> dict[str, str] | None:
+    """Return how questions that hold are asked, or where to see all that do not."""
+    if not isinstance(questions, str | Path):
+        return None
+    file, folder = shlex.quote(str(questions)), Path(questions).parent
+    if not ok:
+        call = Call("bench check", questions, json="problems.json")
+        return {"why": "List every problem", "command": call.text()}
+    if Study(folder).config_path.is_file():
+        return {"why": "Ask a model these questions", "command": Call("run", folder).text()}
+    copied = f" && cp {file} study/questions.jsonl" if file.endswith(".jsonl") else ""
+    command = f"calibrant init study{copied}"
+    return {"why": "Put the questions into a study, to ask a model", "command": command}
+
+
+def _read(paths: Sequence[str | Path]) -> list[Triple]:
+    if isinstance(paths, str | Path):
+        raise InputError("triples is a list of paths", hint=f"write triples=[{str(paths)!r}]")
+    return [triple for path in paths for triple in read_triples(path)]
+
+
+def _source(paths: Sequence[str | Path]) -> str:
+    """Return the facts' names without the folders above: output must not differ by machine."""
+    return "facts in " + ", ".join(Path(path).name for path in paths)
+
+
+def _embedder() -> Embed:
+    from calibrant.clients.endpoints.embeddings import open_embedder
+
+    return open_embedder().embed

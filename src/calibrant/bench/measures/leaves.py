@@ -1,0 +1,120 @@
+"""Leaves of an evaluation: a domain, a number of right answers, and the rows there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike
+
+from calibrant.core.arrays import Array, Indices
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Rows that are pooled, and their weight in the average over domains."""
+
+    domain: str
+    subtype: str | None
+    rows: Indices
+    weight: float
+
+    @property
+    def name(self) -> str:
+        """For example ``math/prime``."""
+        return self.domain if self.subtype is None else f"{self.domain}/{self.subtype}"
+
+
+def leaves(
+    domain: ArrayLike,
+    subtype: ArrayLike | None = None,
+    *,
+    nested: Collection[str] = ("math",),
+) -> list[Leaf]:
+    """Return the parts to pool within, with weights that sum to 1.
+
+    Every domain weighs the same. A domain in `nested` is the mean of its subtypes, so each of
+    Math's five kinds of numbers has a fifth of Math's weight.
+
+    Examples
+    --------
+    >>> parts = leaves(["award", "math", "math"], ["", "prime", "cube"])
+    >>> [(part.name, part.weight) for part in parts]
+    [('award', 0.5), ('math/cube', 0.25), ('math/prime', 0.25)]
+    """
+    domains = np.asarray(domain).astype(str)
+    kinds = None if subtype is None else np.asarray(subtype).astype(str)
+    names = sorted(set(domains.tolist()))
+    found = []
+    for name in names:
+        rows = np.flatnonzero(domains == name)
+        parts: list[str | None] = [None]
+        if kinds is not None and name in nested:
+            parts = sorted(set(kinds[rows].tolist()))
+        for part in parts:
+            inner = rows if part is None or kinds is None else rows[kinds[rows] == part]
+            found.append(Leaf(name, part, inner, 1 / len(names) / len(parts)))
+    return found
+
+
+def mixes_of(ks: Collection[int]) -> list[list[int]]:
+    """Return the mixes that add one number of answers after the other.
+
+    Examples
+    --------
+    >>> mixes_of([6, 1, 2])
+    [[1], [1, 2], [1, 2, 6]]
+    """
+    ordered = sorted(set(ks))
+    return [ordered[: end + 1] for end in range(len(ordered))]
+
+
+@dataclass(frozen=True)
+class ScoreRows:
+    """The scores of one model and method as arrays."""
+
+    question: Array
+    confidence: Array
+    correct: Array
+    k: Array
+    domain: Array
+    subtype: Array | None
+
+    @classmethod
+    def of(cls, frame: pl.DataFrame) -> ScoreRows:
+        """Read the rows of one model and method from a table of scores."""
+        subtype = frame["subtype"].fill_null("").to_numpy() if "subtype" in frame.columns else None
+        return cls(
+            question=frame["question_id"].to_numpy(),
+            confidence=frame["confidence"].to_numpy().astype(np.float64),
+            correct=frame["correct"].cast(pl.Float64).to_numpy(),
+            k=frame["k"].to_numpy(),
+            domain=frame["domain"].to_numpy(),
+            subtype=subtype,
+        )
+
+    def take(self, rows: Array) -> ScoreRows:
+        """Return these rows alone."""
+        subtype = None if self.subtype is None else self.subtype[rows]
+        return ScoreRows(
+            self.question[rows],
+            self.confidence[rows],
+            self.correct[rows],
+            self.k[rows],
+            self.domain[rows],
+            subtype,
+        )
+
+    def of_k(self, ks: Collection[int]) -> ScoreRows:
+        """Return the questions with one of these numbers of right answers."""
+        return self.take(np.flatnonzero(np.isin(self.k, list(ks))))
+
+    def leaves(self) -> list[Leaf]:
+        """Domains, and the kinds within Math: the parts of accuracy and confidence."""
+        return leaves(self.domain, self.subtype)
+
+    def domains(self) -> list[Leaf]:
+        """Whole domains: AUROC pools the kinds of Math, as the paper does (C.2)."""
+        return leaves(self.domain, None)

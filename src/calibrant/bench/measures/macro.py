@@ -1,0 +1,311 @@
+"""Means over leaves, each leaf counted once, with their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibrant.bench.measures.leaves import Leaf
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator
+from calibrant.metrics.estimates import metric_estimates
+from calibrant.stats import ranking
+from calibrant.stats.intervals import (
+    area_score_interval,
+    logit_interval,
+    normal_quantile,
+    unseen_share,
+    wald_interval,
+    wilson_interval,
+)
+
+_FEW = 5
+_USUAL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value within one leaf, its standard error and number of questions."""
+
+    value: float
+    error: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """The mean over parts, the values within them, and the parts where it is undefined."""
+
+    estimate: Estimate
+    parts: tuple[tuple[Leaf, Part], ...]
+    left_out: tuple[str, ...]
+
+
+def part_mean(values: Array) -> Part:
+    """Return a mean with its standard error."""
+    n = int(values.size)
+    error = float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    return Part(float(values.mean()) if n else math.nan, error, n)
+
+
+def part_auroc(confidence: Array, correct: Array) -> Part:
+    """Return the AUROC of one part; NaN where all answers are right or all are wrong."""
+    n = int(correct.size)
+    if n == 0 or correct.min() == correct.max():
+        return Part(math.nan, math.nan, n)
+    ranked = ranking.Ranked.of(confidence, correct, None)
+    area, influence = ranking.area_under_curve(ranked)
+    error = math.sqrt(influence.second_moment(ranked)) / n
+    rarer = min(correct.sum(), n - correct.sum())
+    if rarer < _FEW and confidence.min() < confidence.max():
+        # A handful of answers shows too little of its own spread; no AUROC varies more than
+        # this bound (van Dantzig 1951), taken at an area drawn a little towards one half.
+        pairs = correct.sum() * (n - correct.sum())
+        near = (area * pairs + 0.5) / (pairs + 1)
+        error = max(error, math.sqrt(near * (1 - near) / rarer))
+    if area in (0.0, 1.0):
+        # An area without a single exchange shows no spread; its score interval has a width.
+        low, high = area_score_interval(area, correct.sum(), n - correct.sum(), _USUAL)
+        error = max(error, (high - low) / normal_quantile(_USUAL))
+    return Part(area, error, n)
+
+
+def macro_mean(
+    values: Array,
+    parts: Sequence[Leaf],
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = None,
+) -> Macro:
+    """Return the mean over parts of the mean within them.
+
+    Values that never varied may still do so: with `bounds`, the range of the values, up to the
+    share that this many questions may all have missed; without, there is no interval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.bench.measures.leaves import leaves
+    >>> parts = leaves(["a", "a", "a", "b"])
+    >>> macro_mean(np.array([0.0, 0.0, 0.0, 1.0]), parts).estimate.value
+    0.5
+    """
+
+    def interval(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+        return _mean_interval(value, error, n, level, bounds)
+
+    return _macro(lambda rows: part_mean(values[rows]), parts, level, interval)
+
+
+def macro_rate(correct: Array, parts: Sequence[Leaf], *, level: float = 0.95) -> Macro:
+    """Return the mean over parts of the share of right answers; the interval is Wilson's."""
+    return _macro(lambda rows: part_mean(correct[rows]), parts, level, _wilson)
+
+
+def macro_auroc(
+    confidence: Array, correct: Array, parts: Sequence[Leaf], *, level: float = 0.95
+) -> Macro:
+    """Return the mean over parts of the AUROC within them.
+
+    A part where all answers are right, or all are wrong, has no AUROC; it is left out of the
+    mean and named.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.bench.measures.leaves import leaves
+    >>> parts = leaves(["a"] * 3 + ["b"] * 2)
+    >>> found = macro_auroc(np.array([.9, .8, .1, .5, .5]), np.array([1., 0, 0, 1, 1]), parts)
+    >>> found.estimate.value, found.left_out
+    (1.0, ('b',))
+    """
+    return _macro(lambda rows: part_auroc(confidence[rows], correct[rows]), parts, level, _logit)
+
+
+def _macro(
+    of_rows: Callable[[Array], Part],
+    parts: Sequence[Leaf],
+    level: float,
+    interval: Callable[[float, float, int, float], tuple[float, float]],
+) -> Macro:
+    found = _with_errors([(leaf, of_rows(leaf.rows)) for leaf in parts])
+    defined = [(leaf, part) for leaf, part in found if not math.isnan(part.value)]
+    left_out = tuple(leaf.name for leaf, part in found if math.isnan(part.value))
+    n = sum(part.n for _, part in defined)
+    total = sum(leaf.weight for leaf, _ in defined)
+    if not defined:
+        nothing = Estimate(math.nan, math.nan, math.nan, n=0, level=level)
+        return Macro(nothing, tuple(found), left_out)
+    value = sum(leaf.weight * part.value for leaf, part in defined) / total
+    error = math.sqrt(sum((leaf.weight * part.error / total) ** 2 for leaf, part in defined))
+    low, high = interval(value, error, n, level) if math.isfinite(error) else (math.nan, math.nan)
+    return Macro(Estimate(value, low, high, n=n, level=level), tuple(found), left_out)
+
+
+def _with_errors(found: list[tuple[Leaf, Part]]) -> list[tuple[Leaf, Part]]:
+    """Give a part of one question, which has no spread, the pooled spread of the others."""
+    spread = [(p.n - 1, p.error**2 * p.n) for _, p in found if p.n > 1 and p.error >= 0]
+    freedom = sum(n for n, _ in spread)
+    if not freedom:
+        return found
+    pooled = math.sqrt(sum(n * variance for n, variance in spread) / freedom)
+    return [(leaf, Part(part.value, pooled, 1) if part.n == 1 else part) for leaf, part in found]
+
+
+def _mean_interval(
+    value: float, error: float, n: int, level: float, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    if error > 0:
+        low, high = wald_interval(value, error, level, units=n)
+    elif bounds is None:
+        return math.nan, math.nan
+    else:
+        unseen = unseen_share(n, level)
+        low, high = (value + unseen * (bound - value) for bound in bounds)
+    return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
+
+
+def _logit(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+    """Return the interval on the logit scale; at 0 and 1, where there is none, to one side."""
+    if error == 0:
+        return _wilson(value, error, n, level)
+    if not 0 < value < 1:
+        reach = normal_quantile(level) * error
+        return max(value - reach, 0.0), min(value + reach, 1.0)
+    return logit_interval(value, error, level, units=n)
+
+
+def _wilson(value: float, error: float, n: int, level: float) -> tuple[float, float]:
+    """Return Wilson's interval for the number of questions that the error is worth."""
+    worth = value * (1 - value) / error**2 if error > 0 else float(n)
+    low, high = wilson_interval(value, worth, level)
+    return float(low), float(high)
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """Return second minus first of two independent estimates.
+
+    The distances to the ends of their intervals are added in squares, each side for itself
+    (Zou and Donner 2008), so that an end that shows no spread still counts with its interval.
+
+    Examples
+    --------
+    >>> few, many = Estimate(0.5, 0.4, 0.6, n=90), Estimate(1.0, 0.9, 1.0, n=40)
+    >>> print(difference(few, many))
+    0.500 [0.359, 0.600]
+    """
+    value = second.value - first.value
+    low = value - math.hypot(second.value - second.low, first.high - first.value)
+    high = value + math.hypot(second.high - second.value, first.value - first.low)
+    n = first.n + second.n
+    return Estimate(value, low, high, n=n, level=first.level, interval="combined ends")
+
+
+def macro_ece(
+    confidence: NDArray[Any],
+    correct: NDArray[Any],
+    parts: Sequence[Leaf],
+    *,
+    level: float = 0.95,
+    rng: RngLike = 0,
+) -> Estimate:
+    """Return the mean over parts of the ECE within them (15 equal-width bins).
+
+    Each part's interval comes from inverting a test of its own; the distances to their ends
+    are added in squares, each side for itself (Zou and Donner 2008), so the interval stays
+    lopsided where those of the parts are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from calibrant.bench.measures.leaves import leaves
+    >>> found = macro_ece(np.array([0.9] * 50 + [0.1] * 50), np.ones(100), leaves(["a"] * 100))
+    >>> round(found.value, 3)
+    0.5
+    """
+    generator = as_generator(rng)
+    value = below = above = 0.0
+    for leaf in parts:
+        own = metric_estimates(
+            confidence[leaf.rows], correct[leaf.rows], names=("ece",), level=level, rng=generator
+        )["ece"]
+        value += leaf.weight * own.value
+        below += (leaf.weight * (own.value - own.low)) ** 2
+        above += (leaf.weight * (own.high - own.value)) ** 2
+    n = sum(leaf.rows.size for leaf in parts)
+    low, high = value - math.sqrt(below), value + math.sqrt(above)
+    return Estimate(value, low, high, n=n, level=level, interval="combined inversions")
+
+
+def knowledge_coverage(
+    unit: ArrayLike, class_id: ArrayLike, mass: ArrayLike | None = None, *, threshold: float = 0.1
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the units and their number of meanings with at least `threshold` of the mass.
+
+    Parameters
+    ----------
+    unit
+        Question of each draw, shape (n,).
+    class_id
+        Meaning of each draw; negative for a draw without an answer, which counts in the mass
+        of its question but is no meaning.
+    mass
+        Probability of each draw's text. Without it every draw weighs 1 / draws of its question.
+    threshold
+        Least mass of a meaning that counts as known.
+
+    References
+    ----------
+    Wang et al., 'Evaluating and Calibrating LLM Confidence on Questions with Multiple Correct
+    Answers', where the mass is the summed probability of the texts.
+
+    Examples
+    --------
+    >>> knowledge_coverage(["q"] * 20, [0] * 12 + [1] * 6 + [2] * 1 + [3] * 1)
+    (array(['q'], dtype='<U1'), array([2]))
+    """
+    if not 0 <= threshold <= 1:
+        raise InputError(f"the threshold lies in [0, 1], got {threshold}")
+    names, codes = np.unique(np.asarray(unit), return_inverse=True)
+    classes = np.asarray(class_id)
+    if classes.shape != codes.shape:
+        raise InputError(f"one class per draw: {codes.size} draws, {classes.size} classes")
+    shares = 1.0 / np.bincount(codes)[codes]
+    weight = shares if mass is None else np.asarray(mass, dtype=np.float64)
+    pairs, inverse = np.unique(np.stack([codes, classes]), axis=1, return_inverse=True)
+    sums = np.bincount(np.ravel(inverse), weight, pairs.shape[1])
+    # Twenty draws of 0.05 make 1.0 only up to rounding, and 0.1 means two of twenty.
+    known = (pairs[1] >= 0) & (sums >= threshold - 1e-12)
+    return names, np.bincount(pairs[0][known], minlength=names.size).astype(np.int64)
+
+
+def spearman(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate:
+    """Return Spearman's rank correlation, in [-1, 1]; NaN where one side is constant.
+
+    The interval is Fisher's with the variance of Bonett and Wright (2000).
+
+    Examples
+    --------
+    >>> spearman([1, 2, 3, 4, 5], [5, 6, 7, 8, 7]).value
+    0.82...
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    n = int(a.size)
+    if n < 4 or a.min() == a.max() or b.min() == b.max():
+        return Estimate(math.nan, math.nan, math.nan, n=n, level=level)
+    # Loaded here: it takes a second.
+    from scipy.stats import spearmanr
+
+    rho = float(spearmanr(a, b).statistic)
+    if abs(rho) >= 1:
+        return Estimate(rho, math.nan, math.nan, n=n, level=level, interval="fisher")
+    reach = normal_quantile(level) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+    low, high = (math.tanh(math.atanh(rho) + side * reach) for side in (-1, 1))
+    return Estimate(rho, low, high, n=n, level=level, interval="fisher")

@@ -1,0 +1,363 @@
+"""Is one method better than another: resampled differences of AUROC, several at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from calibrant.bench.measures.leaves import Leaf, ScoreRows
+from calibrant.bench.measures.macro import macro_auroc
+from calibrant.core.arrays import Array, Floats
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import RngLike, as_generator, named_stream
+from calibrant.stats.bootstrap import percentile_interval
+from calibrant.stats.multiplicity import holm
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Difference of two AUROCs (first minus second), and how surely it is not 0.
+
+    `p` is two-sided: twice the smaller share of draws on either side of 0, where one draw is
+    added to each side, so that it is never 0. It is as coarse as the number of draws; what is
+    corrected for many comparisons needs a finer one: `p_student` takes the spread of the draws,
+    brought to all questions (`error`), and Student's law with `freedom` degrees.
+    """
+
+    difference: Estimate
+    p: float
+    p_student: float
+    draws: int
+    items: int
+    error: float
+    freedom: int
+
+
+def compare_aurocs(
+    first: tuple[Array, Array],
+    second: tuple[Array, Array],
+    parts: Sequence[Leaf],
+    *,
+    draws: int = 1_000,
+    items: int | None = 1_000,
+    level: float = 0.95,
+    rng: RngLike = 0,
+) -> Comparison:
+    """Compare two methods on the same questions.
+
+    In each draw, `items` questions are taken with replacement, shared by the parts in
+    proportion to their sizes; both methods are scored on the same ones. A part that a draw
+    leaves without right or without wrong answers is left out of that draw for both methods.
+
+    Parameters
+    ----------
+    first, second
+        Confidence and outcome of each method, row by row about the same questions. A fair
+        comparison gives both the same outcomes: the grades of one and the same answer.
+    parts
+        Parts to pool within; one part with all rows gives the pooled test.
+    draws, items
+        Number of draws and of questions in each; None, and at most: as many as there are.
+    level
+        Coverage of the interval of the difference.
+    rng
+        Source of randomness.
+
+    Examples
+    --------
+    >>> from calibrant.bench.measures.leaves import leaves
+    >>> rng = np.random.default_rng(0)
+    >>> right = (rng.random(400) < 0.5).astype(float)
+    >>> good, bad = right + rng.normal(size=400), rng.normal(size=400)
+    >>> compare_aurocs((good, right), (bad, right), leaves(["a"] * 400)).p < 0.01
+    True
+    """
+    if draws < 100:
+        raise InputError(f"a test needs at least 100 draws, got {draws}")
+    size = sum(leaf.rows.size for leaf in parts)
+    # More questions than there are would promise a precision that the data do not have.
+    drawn = size if items is None else min(items, size)
+    generator = as_generator(rng)
+    sums = [np.zeros(draws), np.zeros(draws)]
+    weights = np.zeros(draws)
+    for leaf in parts:
+        # Every part gives at least two questions: with fewer it has no AUROC at all.
+        share = max(2, round(drawn * leaf.rows.size / size))
+        taken = generator.integers(leaf.rows.size, size=(draws, share))
+        times = _times_taken(taken, leaf.rows.size)
+        areas = [
+            _resampled_areas(values[leaf.rows], correct[leaf.rows], times)
+            for values, correct in (first, second)
+        ]
+        defined = ~np.isnan(areas[0]) & ~np.isnan(areas[1])
+        weights += leaf.weight * defined
+        for total, area in zip(sums, areas, strict=True):
+            total += np.where(defined, leaf.weight * area, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gaps = (sums[0] - sums[1]) / weights
+    return _comparison(first, second, parts, gaps[weights > 0], drawn, level)
+
+
+def _comparison(
+    first: tuple[Array, Array],
+    second: tuple[Array, Array],
+    parts: Sequence[Leaf],
+    gaps: Floats,
+    items: int,
+    level: float,
+) -> Comparison:
+    n = sum(leaf.rows.size for leaf in parts)
+    values = [macro_auroc(*method, parts).estimate.value for method in (first, second)]
+    if gaps.size == 0 or any(math.isnan(value) for value in values):
+        nothing = Estimate(math.nan, math.nan, math.nan, n=n, level=level)
+        return Comparison(nothing, math.nan, math.nan, int(gaps.size), items, math.nan, 1)
+    low, high = percentile_interval(gaps, level)
+    above = (1 + np.count_nonzero(gaps >= 0)) / (gaps.size + 1)
+    below = (1 + np.count_nonzero(gaps <= 0)) / (gaps.size + 1)
+    estimate = Estimate(
+        values[0] - values[1], low, high, n=n, level=level, interval="bootstrap-percentile"
+    )
+    p = float(min(1.0, 2 * min(above, below)))
+    rows = np.concatenate([leaf.rows for leaf in parts])
+    rarer = min(_rarer(correct[rows]) for _, correct in (first, second))
+    # Draws of fewer questions vary more than the questions at hand do.
+    spread = float(gaps.std(ddof=1)) * math.sqrt(items / n)
+    freedom = max(rarer - 1, 1)
+    student = _student_p(estimate.value, spread, freedom, p)
+    return Comparison(estimate, p, student, int(gaps.size), items, spread, freedom)
+
+
+def _rarer(correct: Array) -> int:
+    """Return the number of the rarer outcome: it limits what an AUROC rests on."""
+    right = np.count_nonzero(correct > 0)
+    return int(min(right, correct.size - right))
+
+
+def _student_p(difference: float, spread: float, freedom: int, p: float) -> float:
+    """Return the two-sided p-value of the difference by Student's law.
+
+    Degrees of freedom come from the rarer outcome: with a handful of right answers the draws
+    show too little of their own spread, and only so does the test keep its level far out.
+    """
+    if spread == 0:
+        return 1.0 if difference == 0 else p
+    return float(2 * special.stdtr(freedom, -abs(difference) / spread))
+
+
+def _times_taken(taken: NDArray[np.int64], size: int) -> NDArray[np.int32]:
+    """Return how often each row is taken by each draw, shape (rows, draws)."""
+    draws = taken.shape[0]
+    place = draws * taken + np.arange(draws)[:, None]
+    return np.bincount(place.ravel(), minlength=draws * size).astype(np.int32).reshape(size, draws)
+
+
+def _resampled_areas(score: Array, correct: Array, times: NDArray[np.int32]) -> Floats:
+    """Return the AUROC of each draw: wrong answers sorted once, looked up by the right ones."""
+    right, wrong = np.flatnonzero(correct > 0), np.flatnonzero(correct <= 0)
+    wrong = wrong[np.argsort(score[wrong], kind="stable")]
+    # Wrong answers of a draw below each place of their order.
+    below = np.zeros((wrong.size + 1, times.shape[1]), np.int32)
+    np.cumsum(times[wrong], axis=0, out=below[1:])
+    low, high = (np.searchsorted(score[wrong], score[right], side=s) for s in ("left", "right"))
+    hits = times[right]
+    # Twice the pairs won, so that a tie counts one and all stays in whole numbers.
+    beaten = below[low]
+    beaten += below[high]
+    won = np.einsum("ij,ij->j", hits, beaten, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        areas: Floats = won / (2.0 * hits.sum(axis=0) * below[-1])
+    return areas
+
+
+# A little below 5 %: the spread comes from draws, and what is said must be false in 5 % at most.
+ALPHA = 0.04
+_FAMILIES = (("p_student", "p_adjusted"), ("pooled_p_student", "pooled_p_adjusted"))
+
+
+def correct_comparisons(tests: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Give every test its adjusted p-values, in place, and say what was done.
+
+    All models, methods and mixes of a document are one family, because a reader looks for the
+    smallest p among all of them; the tests on one pool of questions are another one. An
+    undefined test claims nothing, and does not count.
+
+    Examples
+    --------
+    >>> tests = [{"p_student": p, "pooled_p_student": p} for p in (0.01, 0.04, math.nan)]
+    >>> correct_comparisons(tests)
+    {'control': 'holm', 'alpha': 0.04, 'tests': 2}
+    >>> [test["p_adjusted"] for test in tests]
+    [0.02, 0.04, nan]
+    """
+    every = list(tests)
+    for raw, adjusted in _FAMILIES:
+        defined = [test for test in every if not math.isnan(test[raw])]
+        for test in every:
+            test[adjusted] = math.nan
+        for test, value in zip(defined, holm([test[raw] for test in defined]), strict=True):
+            test[adjusted] = float(value)
+    number = sum(not math.isnan(test["p_student"]) for test in every)
+    return {"control": "holm", "alpha": ALPHA, "tests": number}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How methods are compared: draws of the test, questions in each, level, seed and model."""
+
+    draws: int
+    items: int
+    level: float
+    seed: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two methods on the questions that both have scored."""
+
+    first: ScoreRows
+    second: ScoreRows
+    mix: Sequence[int]
+    setting: Setting
+
+    @classmethod
+    def of(cls, first: ScoreRows, second: ScoreRows, mix: Sequence[int], setting: Setting) -> _Pair:
+        _, left, right = np.intersect1d(first.question, second.question, return_indices=True)
+        kept = np.isin(first.k[left], list(mix))
+        return cls(first.take(left[kept]), second.take(right[kept]), mix, setting)
+
+    @property
+    def n(self) -> int:
+        return int(self.first.correct.size)
+
+    @property
+    def outcomes_differ(self) -> int:
+        """Questions where the answers of the two methods have different grades."""
+        return int(np.count_nonzero(self.first.correct != self.second.correct))
+
+    def test(self, kind: str) -> Comparison:
+        """Compare on the first method's answers by domain or in one pool, or on the second's."""
+        pooled = [Leaf("all", None, np.arange(self.n), 1.0)]
+        outcome = self.second.correct if kind == "own" else self.first.correct
+        return compare_aurocs(
+            (self.first.confidence, outcome),
+            (self.second.confidence, outcome),
+            pooled if kind == "pooled" else self.first.domains(),
+            draws=self.setting.draws,
+            items=self.setting.items,
+            level=self.setting.level,
+            # The draws depend on the mix only, so all methods meet the same questions.
+            rng=named_stream(self.setting.seed, "test", self.setting.model, kind, self.mix),
+        )
+
+
+def tests_against(
+    rows: Mapping[str, ScoreRows],
+    name: str,
+    reference: str,
+    mixes: Sequence[Sequence[int]],
+    setting: Setting,
+) -> list[dict[str, Any]]:
+    """Return the tests of one method against the reference, one per mix."""
+    if name == reference or reference not in rows:
+        return []
+    found = []
+    for mix in mixes:
+        pair = _Pair.of(rows[reference], rows[name], mix, setting)
+        if pair.n:
+            asked = int(np.isin(rows[reference].k, list(mix)).sum())
+            found.append(_entry(pair, reference, asked))
+    return found
+
+
+def _entry(pair: _Pair, reference: str, asked: int) -> dict[str, Any]:
+    macro, pooled = pair.test("macro"), pair.test("pooled")
+    own = pair.test("own") if pair.outcomes_differ else macro
+    return {
+        "mix": list(pair.mix),
+        "n": pair.n,
+        "items": macro.items,
+        "not_shared": asked - pair.n,
+        "difference": macro.difference,
+        "error": macro.error,
+        "freedom": macro.freedom,
+        "p": macro.p,
+        "p_student": macro.p_student,
+        "pooled_difference": pooled.difference,
+        "pooled_p": pooled.p,
+        "pooled_p_student": pooled.p_student,
+        "outcome": f"the answer that {reference} is about",
+        "outcomes_differ": pair.outcomes_differ,
+        "own_difference": own.difference,
+        "own_p": own.p,
+        "own_p_student": own.p_student,
+    }
+
+
+def leading_method(
+    rows: Mapping[str, ScoreRows],
+    areas: Mapping[str, float],
+    mix: Sequence[int],
+    setting: Setting,
+) -> dict[str, Any] | None:
+    """Test the method with the largest AUROC against every other one.
+
+    Whoever reads the largest of many numbers has chosen it, so its p-value is the largest of
+    those against the others, times their number (Bonferroni): then it is at most as likely as
+    that p-value that a method that is not the best of all is called so.
+
+    Parameters
+    ----------
+    rows
+        Scores of one model, by method.
+    areas
+        Macro AUROC of every method on the mix; NaN where it is undefined.
+    mix
+        Numbers of right answers that are pooled.
+    setting
+        How to compare.
+    """
+    ranked = sorted(
+        (name for name in areas if not math.isnan(areas[name])), key=lambda n: -areas[n]
+    )
+    if len(ranked) < 2:
+        return None
+    best, others = ranked[0], ranked[1:]
+    against: list[dict[str, Any]] = []
+    for name in others:
+        pair = _Pair.of(rows[best], rows[name], mix, setting)
+        tests = [pair.test("macro")] if pair.n else []
+        tests += [pair.test("own")] if pair.n and pair.outcomes_differ else []
+        defined = [test for test in tests if not math.isnan(test.p_student)]
+        if not defined or len(defined) < len(tests):
+            continue
+        # The comparison has to hold for the answers of either method.
+        weakest = min(defined, key=_signed_distance)
+        against.append(
+            {
+                "method": name,
+                "n": pair.n,
+                "difference": weakest.difference,
+                "error": weakest.error,
+                "freedom": weakest.freedom,
+                "p_student": weakest.p_student if weakest.difference.value > 0 else 1.0,
+            }
+        )
+    p_values = [test["p_student"] for test in against]
+    p_value = min(1.0, len(p_values) * max(p_values)) if p_values else None
+    return {"method": best, "mix": list(mix), "methods": len(ranked), "p_value": p_value,
+            "against": against}  # fmt: skip
+
+
+def _signed_distance(test: Comparison) -> float:
+    """Return how many standard errors the difference lies above 0."""
+    if test.error == 0:
+        return math.copysign(math.inf, test.difference.value) if test.difference.value else 0.0
+    return test.difference.value / test.error

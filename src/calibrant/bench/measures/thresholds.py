@@ -1,0 +1,298 @@
+"""Thresholds of methods that add up answers: masses, tuning on a part, the rest untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from calibrant.bench.measures.leaves import leaves, mixes_of
+from calibrant.bench.measures.macro import macro_auroc
+from calibrant.confidence import METHODS, DrawTable, class_mass, score_table
+from calibrant.core.arrays import Array
+from calibrant.core.errors import InputError
+from calibrant.core.estimate import Estimate
+from calibrant.core.rng import named_stream
+
+
+def _masses(table: DrawTable) -> NDArray[np.float64]:
+    mass = class_mass(table.samples)
+    known = table.samples.classes.answered & ~np.isnan(mass)
+    return mass[known]
+
+
+def mass_grid(table: DrawTable, *, points: int = 12) -> tuple[float, ...]:
+    """Return thresholds for sca that fit the masses at hand: 0 and quantiles of the masses.
+
+    A fixed grid up to 0.5 says nothing about masses of 0.001, nor about sums over draws of 5.
+
+    Parameters
+    ----------
+    table
+        Draws with log-probs and meanings.
+    points
+        Quantiles taken, evenly spaced from the least mass to the largest.
+
+    Examples
+    --------
+    >>> from calibrant.confidence import Question, table_of
+    >>> logs = [[float(np.log(p))] for p in (0.4, 0.4, 0.1, 0.02)]
+    >>> mass_grid(table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs)]), points=3)
+    (0.0, 0.02, 0.1, 0.8)
+    """
+    masses = _masses(table)
+    if not masses.size:
+        return (0.0,)
+    found = np.quantile(masses, np.linspace(0.0, 1.0, points))
+    return tuple(sorted({0.0, *(float(f"{value:.3g}") for value in found)}))
+
+
+def mass_histogram(table: DrawTable, *, bins: int = 10) -> list[dict[str, Any]]:
+    """Return, per model, how many meanings have which mass (Fig. 9 of the paper).
+
+    The mass of a meaning is the summed probability of its draws, not normalised: it may exceed
+    1, and the last bin holds those that do.
+
+    Parameters
+    ----------
+    table
+        Draws with log-probs and meanings.
+    bins
+        Bins of equal width from 0 to 1.
+
+    Returns
+    -------
+    list of dict
+        ``model``, ``edges`` (bins + 1 of them) and ``counts`` (bins + 1: the last one is above 1);
+        models without log-probs are left out.
+
+    Examples
+    --------
+    >>> from calibrant.confidence import Question, table_of
+    >>> logs = [[float(np.log(p))] for p in (0.6, 0.6, 0.3, 0.02)]
+    >>> table = table_of([Question(classes=[0, 0, 1, 2], token_logprobs=logs, model="m")])
+    >>> mass_histogram(table, bins=2)
+    [{'model': 'm', 'edges': [0.0, 0.5, 1.0], 'counts': [2, 0, 1]}]
+    """
+    classes = table.samples.classes
+    mass = class_mass(table.samples)
+    known = classes.answered & ~np.isnan(mass)
+    models = table.model.gather(classes.unit[known]).to_numpy()
+    edges = np.round(np.linspace(0.0, 1.0, bins + 1), 12)
+    found = []
+    for model in dict.fromkeys(models.tolist()):
+        own = mass[known][models == model]
+        inside = np.histogram(own[own <= 1.0], bins=edges)[0]
+        counts = [*inside.tolist(), int(np.count_nonzero(own > 1.0))]
+        found.append({"model": model, "edges": edges.tolist(), "counts": counts})
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The chosen threshold, AUROC of every threshold on the development part, and of the
+    chosen one on the rest.
+    """
+
+    threshold: float
+    curve: tuple[tuple[float, float], ...]
+    development: Estimate
+    rest: Estimate
+
+
+def development_part(
+    question_id: Sequence[str], strata: Sequence[str], *, share: float = 0.2, seed: int = 0
+) -> NDArray[np.bool_]:
+    """Return which rows belong to the development part.
+
+    The part holds `share` of the questions of every stratum (rounded). A question is in it
+    under every model and method.
+
+    Examples
+    --------
+    >>> development_part([f"q{i}" for i in range(10)], ["a"] * 10).tolist().count(True)
+    2
+    """
+    if not 0 < share < 1:
+        raise InputError(f"the development share lies between 0 and 1, got {share}")
+    names = np.asarray(question_id).astype(str)
+    groups = np.asarray(strata).astype(str)
+    chosen: set[str] = set()
+    for group in sorted(set(groups.tolist())):
+        questions = sorted(set(names[groups == group].tolist()))
+        order = named_stream(seed, "development", group).permutation(len(questions))
+        chosen.update(questions[index] for index in order[: round(share * len(questions))])
+    return np.array([name in chosen for name in names.tolist()])
+
+
+def tune_threshold(
+    score_at: Callable[[float], tuple[Array, Array]],
+    grid: Sequence[float],
+    development: NDArray[np.bool_],
+    domain: Sequence[str],
+    subtype: Sequence[str] | None = None,
+    *,
+    level: float = 0.95,
+) -> Tuned:
+    """Return the threshold with the highest macro AUROC on the development part.
+
+    Parameters
+    ----------
+    score_at
+        From a threshold to confidence and outcome of all rows.
+    grid
+        Thresholds to try; the smallest one wins a tie.
+    development
+        Which rows belong to the development part.
+    domain, subtype
+        Parts of the macro average, row by row.
+    level
+        Coverage of the intervals.
+    """
+    kinds = None if subtype is None else np.asarray(subtype)
+    sides = []
+    for mask in (development, ~development):
+        rows = np.flatnonzero(mask)
+        parts = leaves(np.asarray(domain)[rows], None if kinds is None else kinds[rows])
+        sides.append((rows, parts))
+    (dev_rows, dev_parts), (rest_rows, rest_parts) = sides
+    found = []
+    for threshold in sorted(grid):
+        confidence, correct = score_at(threshold)
+        estimate = macro_auroc(
+            confidence[dev_rows], correct[dev_rows], dev_parts, level=level
+        ).estimate
+        found.append((threshold, estimate))
+    defined = [pair for pair in found if not np.isnan(pair[1].value)]
+    if not defined:
+        raise InputError("no threshold has an AUROC on the development part: too few questions")
+    best, estimate = max(defined, key=lambda pair: (pair[1].value, -pair[0]))
+    confidence, correct = score_at(best)
+    rest = macro_auroc(confidence[rest_rows], correct[rest_rows], rest_parts, level=level)
+    curve = tuple((threshold, value.value) for threshold, value in found)
+    return Tuned(best, curve, estimate, rest.estimate)
+
+
+GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+
+
+def tune_aggregation(
+    table: DrawTable,
+    questions: pl.DataFrame,
+    *,
+    methods: Sequence[str] = ("sca", "snca", "sfca"),
+    grid: Sequence[float] | None = None,
+    share: float = 0.2,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Return, per model and method, the tuned threshold and what it gives on the rest.
+
+    Parameters
+    ----------
+    table
+        Draws with their meanings.
+    questions
+        Columns question_id, k and domain.
+    methods
+        Methods with a threshold whose inputs are there; others are left out.
+    grid
+        Thresholds to try; None: for sca quantiles of the masses at hand (`mass_grid`), for shares
+        of the mass (snca, sfca) a fixed grid up to 0.5.
+    share
+        Share of the questions of every domain that makes the development part.
+    level, seed
+        Coverage of the intervals; seed of the split.
+    **options
+        Further options of the confidence methods.
+    """
+    for name in methods:
+        if METHODS[name].default_tau is None:
+            raise InputError(f"the method {name!r} has no threshold to tune")
+    scored = [
+        score_table(table, methods=[name], tau=tau, **options).scores.with_columns(
+            tau=pl.lit(tau, pl.Float64)
+        )
+        for name in methods
+        for tau in _grid(name, table, grid)
+    ]
+    frame = (
+        pl.concat(scored)
+        .drop_nulls(["confidence", "correct"])
+        .join(questions.select("question_id", "k", "domain"), on="question_id")
+    )
+    return [
+        _tuned(part, share, level, seed)
+        for part in frame.sort("model", "method", "tau", "question_id").partition_by(
+            ["model", "method"], maintain_order=True
+        )
+    ]
+
+
+def _grid(method: str, table: DrawTable, grid: Sequence[float] | None) -> Sequence[float]:
+    if grid is not None:
+        return grid
+    default = METHODS[method].default_tau or 0.0
+    # Shares of the mass lie in [0, 1]; sums of it have the size of the data.
+    fitting = GRID if METHODS[method].probability else mass_grid(table)
+    return sorted({default, *fitting})
+
+
+def _tuned(frame: pl.DataFrame, share: float, level: float, seed: int) -> dict[str, Any]:
+    by_tau = {float(part["tau"][0]): part for part in frame.partition_by("tau")}
+    grid = sorted(by_tau)
+    first = by_tau[grid[0]]
+    development = development_part(
+        first["question_id"].to_list(), first["domain"].to_list(), share=share, seed=seed
+    )
+
+    def score_at(tau: float) -> tuple[Any, Any]:
+        part = by_tau[tau]
+        return part["confidence"].to_numpy(), part["correct"].cast(pl.Float64).to_numpy()
+
+    method = str(first["method"][0])
+    default = METHODS[method].default_tau or 0.0
+    head = {
+        "model": first["model"][0],
+        "method": method,
+        "default": default,
+        "development_questions": int(development.sum()),
+    }
+    try:
+        found = tune_threshold(score_at, grid, development, first["domain"].to_list(), level=level)
+    except InputError as error:
+        # Nothing else of the evaluation needs this threshold.
+        return {**head, "threshold": None, "reason": error.rule, "curve": [], "mixes": []}
+    return {
+        **head,
+        "threshold": found.threshold,
+        "reason": None,
+        "curve": [{"threshold": tau, "auroc": area} for tau, area in found.curve],
+        "development": found.development,
+        "mixes": [
+            {
+                "mix": mix,
+                "tuned": _rest(by_tau[found.threshold], mix, ~development, level),
+                "default": _rest(by_tau[default], mix, ~development, level)
+                if default in by_tau
+                else None,
+            }
+            for mix in mixes_of(first["k"].to_list())
+        ],
+    }
+
+
+def _rest(part: pl.DataFrame, mix: Sequence[int], rest: Any, level: float) -> Any:
+    rows = np.flatnonzero(rest & part["k"].is_in(list(mix)).to_numpy())
+    kept = part[rows]
+    return macro_auroc(
+        kept["confidence"].to_numpy(),
+        kept["correct"].cast(pl.Float64).to_numpy(),
+        leaves(kept["domain"].to_numpy()),
+        level=level,
+    ).estimate

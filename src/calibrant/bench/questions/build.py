@@ -1,0 +1,219 @@
+"""Build a benchmark: candidates, duplicates out, entities to one domain each, choice."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.bench.questions.candidates import union_candidates, window_candidates
+from calibrant.bench.questions.choose import Embed, choose, without_duplicates
+from calibrant.bench.questions.facts import FactSet, foreign_entities
+from calibrant.bench.questions.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
+from calibrant.bench.questions.question import Question
+from calibrant.bench.questions.shipped import SHIPPED
+from calibrant.bench.questions.siblings import SiblingNames
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.core.registry import did_you_mean
+from calibrant.core.rng import named_stream
+
+DOMAINS = ("award", "office", "region", "math", "river", "language")
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """Questions, and the table that says what they are made of."""
+
+    questions: tuple[Question, ...]
+    statistics: tuple[Mapping[str, Any], ...]
+    filters: tuple[Mapping[str, Any], ...] = ()
+
+
+def build_benchmark(
+    domains: Sequence[str],
+    ks: Sequence[int] = (1, 2, 4, 6),
+    per_k: int = 500,
+    *,
+    facts: Mapping[str, Sequence[FactSet]] | None = None,
+    seed: int = 0,
+    kinds: Sequence[str] = tuple(NUMBER_NAMES),
+    limit: int = 1_000_000,
+    cap: int = 10_000,
+    strata: str = "ngrams",
+    embed: Embed | None = None,
+    split_entities: bool = True,
+) -> Benchmark:
+    """Return `per_k` questions for every domain and k, or as many as the facts give.
+
+    Parameters
+    ----------
+    domains
+        Some of award, office, region, math, river, language.
+    ks
+        Numbers of right answers.
+    per_k
+        Questions per domain and k.
+    facts
+        Facts by domain; a domain without facts is built from what ships with the package.
+    seed
+        The same input and seed give the same questions.
+    kinds, limit
+        Of Math: the kinds of numbers and the largest number.
+    cap
+        Largest number of candidates per domain.
+    strata, embed
+        How the questions are chosen among the candidates.
+    split_entities
+        Give every entity to one domain, so that no answer is right in two of them.
+    """
+    _check(domains, ks, per_k, own=[name for name in facts or {} if name not in DOMAINS])
+    known = {name: _facts_of(name, facts or {}) for name in domains if name != "math"}
+    foreign = foreign_entities(known) if split_entities and len(known) > 1 else {}
+    found: list[Question] = []
+    statistics: list[dict[str, Any]] = []
+    for name in domains:
+        repeated: dict[str, int] = {}
+        if name == "math":
+            by_k = {k: math_questions(k, per_k, kinds=kinds, limit=limit, seed=seed) for k in ks}
+            candidates = {k: len(questions) for k, questions in by_k.items()}
+        else:
+            pools, repeated = _pools(known[name], ks, cap, foreign.get(name, frozenset()), seed)
+            candidates = {k: len(pool) for k, pool in pools.items()}
+            chosen = {
+                k: choose(
+                    pool,
+                    per_k,
+                    strata=strata,
+                    embed=embed,
+                    rng=named_stream(seed, "choose", name, k),
+                )
+                for k, pool in pools.items()
+            }
+            by_k = _with_siblings(chosen, known[name])
+        found.extend(question for k in ks for question in by_k[k])
+        statistics.append(_statistics(name, known.get(name, ()), by_k, candidates, per_k))
+        statistics[-1]["duplicates"] = repeated
+    filters = [_filters(facts) for sets in known.values() for facts in sets]
+    return Benchmark(tuple(found), tuple(statistics), tuple(filters))
+
+
+def _filters(facts: FactSet) -> dict[str, Any]:
+    return {
+        "domain": facts.domain,
+        "relation": facts.relation,
+        "subjects": dict(facts.stages),
+        "dropped": [
+            {"stage": stage, "reason": reason, "number": number}
+            for stage, reasons in facts.dropped.items()
+            for reason, number in reasons.items()
+            if number
+        ],
+    }
+
+
+def _check(
+    domains: Sequence[str], ks: Sequence[int], per_k: int, *, own: Sequence[str] = ()
+) -> None:
+    known = [*DOMAINS, *own]
+    for name in domains:
+        if name not in known:
+            raise InputError(f"there is no domain {name!r}", hint=did_you_mean(name, known))
+    if len(set(domains)) < len(domains) or not domains:
+        raise InputError(f"name every domain once, got {', '.join(domains) or 'none'}")
+    if not ks or min(ks) < 1 or len(set(ks)) < len(ks):
+        raise InputError(f"k is a list of different numbers from 1 on, got {list(ks)}")
+    if per_k < 1:
+        raise InputError(f"the number of questions per k is at least 1, got {per_k}")
+
+
+def _facts_of(name: str, facts: Mapping[str, Sequence[FactSet]]) -> Sequence[FactSet]:
+    if name in facts:
+        return facts[name]
+    if name in SHIPPED:
+        return SHIPPED[name]()
+    raise InputError(
+        f"no facts for the domain {name!r} ship with the package",
+        hint=Hint(
+            "give a file or folder of facts with {triples} (csv, jsonl, parquet, SPARQL JSON)"
+        ),
+    )
+
+
+def _pools(
+    sets: Sequence[FactSet], ks: Sequence[int], cap: int, foreign: frozenset[str], seed: int
+) -> tuple[dict[int, list[Question]], dict[str, int]]:
+    """Return the candidates by k, and the duplicates dropped."""
+    dropped: Counter[str] = Counter()
+    pools = {}
+    share = max(1, cap // len(ks) // len(sets))
+    for k in ks:
+        pool: list[Question] = []
+        for facts in sets:
+            facts.require_complete()
+            builder = window_candidates if facts.wording.bounded else union_candidates
+            rng = named_stream(seed, "candidates", facts.domain, facts.relation, k)
+            pool.extend(builder(facts, k, share, foreign=foreign, rng=rng))
+        pools[k], repeated = without_duplicates(pool)
+        dropped.update(repeated)
+    return pools, dict(dropped)
+
+
+def _with_siblings(
+    by_k: Mapping[int, Sequence[Question]], sets: Sequence[FactSet]
+) -> dict[int, list[Question]]:
+    """Return the chosen questions, now with the answers that are known to be wrong."""
+    names = {facts.relation: SiblingNames(facts) for facts in sets}
+    return {k: [names[q.subtype].told_to(q) for q in chosen] for k, chosen in by_k.items()}
+
+
+def _statistics(
+    name: str,
+    sets: Sequence[FactSet],
+    by_k: Mapping[int, Sequence[Question]],
+    candidates: Mapping[int, int],
+    per_k: int,
+) -> dict[str, Any]:
+    questions = [question for chosen in by_k.values() for question in chosen]
+    subjects = {
+        (question.subtype, subject)
+        for question in questions
+        for subject in question.meta["subjects"]
+    }
+    available: dict[str, int] = defaultdict(int)
+    for facts in sets:
+        available["subjects"] += len(facts.facts)
+        available["objects"] += len(facts.entities())
+    return {
+        "domain": name,
+        "source": "; ".join(dict.fromkeys(f.source for f in sets)) or MATH_SOURCE,
+        "relations": [_declaration(facts) for facts in sets],
+        "available": dict(available),
+        "subjects": len(subjects),
+        "objects": len({answer for question in questions for answer in question.answers}),
+        "answer_sets": len({(q.subtype, q.answers) for q in questions}),
+        "candidates": sum(candidates.values()),
+        "questions": len(questions),
+        "by_k": [
+            {
+                "k": k,
+                "candidates": candidates[k],
+                "questions": len(chosen),
+                "short_by": max(0, per_k - len(chosen)),
+            }
+            for k, chosen in by_k.items()
+        ],
+    }
+
+
+def _declaration(facts: FactSet) -> dict[str, Any]:
+    """Return what a relation declares about itself."""
+    return {
+        "relation": facts.relation,
+        "source": facts.source,
+        "date": facts.date,
+        "complete": facts.complete,
+        "completeness": facts.completeness,
+        "subjects": len(facts.facts),
+    }

@@ -1,0 +1,190 @@
+"""Questions that could be asked: one subject within bounds, or up to three subjects together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import combinations, zip_longest
+
+import numpy as np
+
+from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.question import Question
+from calibrant.bench.questions.wording import Bounds
+
+
+def inside(facts: Collection[Fact], bounds: Bounds, *, touching: bool) -> set[str] | None:
+    """Return the answers within the bounds, or None when a value is only partly inside.
+
+    With `touching`, an uncertain value that shares an end with the window counts as partly
+    inside; without it (rounded areas), sharing an end is no overlap.
+
+    Examples
+    --------
+    >>> areas = [Fact("X", "A", 10.0, 20.0), Fact("X", "B", 20.0, 30.0)]
+    >>> inside(areas, (10.0, 20.0), touching=False)
+    {'a'}
+    >>> inside(areas, (10.0, 25.0), touching=False) is None
+    True
+    """
+    lower, upper = bounds
+    found = set()
+    for fact in facts:
+        low, high = _span(fact)
+        if lower <= low and high <= upper:
+            found.add(fact.key)
+        elif low == high or touching:
+            if low <= upper and high >= lower:
+                return None
+        elif low < upper and high > lower:
+            return None
+    return found
+
+
+def window_candidates(
+    facts: FactSet,
+    k: int,
+    cap: int,
+    *,
+    foreign: Collection[str] = (),
+    rng: np.random.Generator,
+) -> list[Question]:
+    """Return up to `cap` candidate questions with exactly `k` right answers.
+
+    All windows between recorded values are tried; those with too many or too few answers, an
+    answer of another domain, or a value that lies across an end are left out. An award's
+    window is used only where every year in it is on record.
+    """
+    found = [
+        (subject, bounds)
+        for subject in facts.facts
+        for bounds in _windows(facts, subject, k, frozenset(foreign))
+    ]
+    if len(found) > cap:
+        chosen = np.sort(rng.choice(len(found), size=cap, replace=False))
+        found = [found[index] for index in chosen]
+    return [_window_question(facts, subject, bounds) for subject, bounds in found]
+
+
+def _windows(facts: FactSet, subject: str, k: int, foreign: frozenset[str]) -> Iterator[Bounds]:
+    members = facts.facts[subject]
+    touching = facts.wording.unit != "area"
+    lows = sorted({_span(fact)[0] for fact in members})
+    highs = sorted({_span(fact)[1] for fact in members})
+    for lower in lows:
+        for upper in (high for high in highs if high >= lower):
+            certain = {f.key for f in members if lower <= _span(f)[0] and _span(f)[1] <= upper}
+            if len(certain) > k:
+                break
+            if facts.relation == "awarded_to" and not _recorded(lows, lower, upper):
+                break
+            if len(certain) == k and not certain & foreign:
+                answers = inside(members, (lower, upper), touching=touching)
+                if answers is not None:
+                    yield lower, upper
+
+
+def _recorded(years: list[float], lower: float, upper: float) -> bool:
+    return sum(lower <= year <= upper for year in years) == upper - lower + 1
+
+
+def _span(fact: Fact) -> Bounds:
+    if fact.low is None or fact.high is None:
+        raise AssertionError(f"a window needs facts with values, got {fact}")
+    return fact.low, fact.high
+
+
+def _window_question(facts: FactSet, subject: str, bounds: Bounds) -> Question:
+    touching = facts.wording.unit != "area"
+    keys = inside(facts.facts[subject], bounds, touching=touching) or set()
+    names = facts.answers(subject)
+    return Question(
+        text=facts.wording.window_text(subject, bounds),
+        references=tuple(sorted(names[key] for key in keys)),
+        domain=facts.domain,
+        subtype=facts.relation,
+        source=facts.source,
+        date=facts.date,
+        meta={"subjects": [subject], "lower": bounds[0], "upper": bounds[1]},
+    )
+
+
+_MOST_SUBJECTS = 3
+# Combinations tried per candidate wanted: disjoint triples of the right size are common.
+_TRIES = 40
+
+
+def union_candidates(
+    facts: FactSet,
+    k: int,
+    cap: int,
+    *,
+    foreign: Collection[str] = (),
+    rng: np.random.Generator,
+) -> list[Question]:
+    """Return up to `cap` candidate questions with exactly `k` right answers.
+
+    Parameters
+    ----------
+    facts
+        Facts of one relation; the answers of a subject are taken as exhaustive.
+    k
+        Number of right answers.
+    cap
+        Largest number of candidates.
+    foreign
+        Answers that belong to another domain; a subject that has one is not asked about.
+    rng
+        Source of randomness.
+    """
+    sets = _usable(facts, k, frozenset(foreign))
+    chosen: dict[tuple[str, ...], None] = {}
+    for subjects in _subject_sets(sets, k, cap, rng):
+        chosen.setdefault(subjects)
+        if len(chosen) >= cap:
+            break
+    return [_union_question(facts, subjects) for subjects in chosen]
+
+
+def _usable(facts: FactSet, k: int, foreign: frozenset[str]) -> dict[str, frozenset[str]]:
+    sets = {subject: frozenset(facts.answers(subject)) for subject in facts.facts}
+    return {
+        subject: answers
+        for subject, answers in sets.items()
+        if 0 < len(answers) <= k and not answers & foreign
+    }
+
+
+def _subject_sets(
+    sets: dict[str, frozenset[str]], k: int, cap: int, rng: np.random.Generator
+) -> Iterator[tuple[str, ...]]:
+    """Yield subject sets whose united answers number k, by turns of one, two and three."""
+    names = list(sets)
+    if not names:
+        return
+    sizes = np.array([len(sets[name]) for name in names])
+    singles = [(names[index],) for index in rng.permutation(np.flatnonzero(sizes == k))]
+    kinds = [singles]
+    for many in range(2, min(_MOST_SUBJECTS, k) + 1):
+        draws = rng.integers(len(names), size=(cap * _TRIES, many))
+        rows = draws[sizes[draws].sum(axis=1) == k][: 4 * cap]
+        found = (tuple(sorted(names[index] for index in row)) for row in rows)
+        kinds.append([subjects for subjects in found if _disjoint(sets, subjects)])
+    for turn in zip_longest(*kinds):
+        yield from (subjects for subjects in turn if subjects is not None)
+
+
+def _disjoint(sets: dict[str, frozenset[str]], subjects: tuple[str, ...]) -> bool:
+    return all(not sets[a] & sets[b] for a, b in combinations(subjects, 2))
+
+
+def _union_question(facts: FactSet, subjects: tuple[str, ...]) -> Question:
+    references = [names for subject in subjects for names in facts.answers(subject).values()]
+    return Question(
+        text=facts.wording.union_text(subjects),
+        references=tuple(sorted(references)),
+        domain=facts.domain,
+        subtype=facts.relation,
+        source=facts.source,
+        date=facts.date,
+        meta={"subjects": list(subjects)},
+    )

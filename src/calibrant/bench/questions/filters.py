@@ -1,0 +1,321 @@
+"""Filters on triples: popularity, validity, rules of the domain. Every drop has a reason.
+
+A fact that is dropped from a subject leaves its list of answers incomplete, and questions
+about it would call right answers wrong. So one unusable fact drops its whole subject.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.question import normalised
+from calibrant.bench.questions.triples import DOMAIN_RELATION, Triple
+from calibrant.bench.questions.wording import WORDINGS
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.records import read_table
+
+_BARE_ID = re.compile(r"[QLP]\d+")
+_FIRST_YEAR, _LAST_YEAR = 1800, 2023
+_MOST_COUNTRIES = 6
+_Groups = dict[str, list[Triple]]
+_Drops = dict[str, Counter[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Popularity:
+    """Page views by domain and entity; the most viewed `top` from `minimum` on are kept.
+
+    `listed` and `popular` count entities before names that several of them share are joined.
+    """
+
+    views: Mapping[str, Mapping[str, float]]
+    minimum: float = 1_000
+    top: int = 5_000
+    listed: Mapping[str, int] = field(default_factory=dict)
+    popular: Mapping[str, int] = field(default_factory=dict)
+
+    def kept(self, domain: str) -> frozenset[str]:
+        """Return the names that pass."""
+        views = self.views.get(domain, {})
+        passing = [name for name, count in views.items() if count >= self.minimum]
+        passing.sort(key=lambda name: (-views[name], name))
+        return frozenset(passing[: self.top])
+
+    def summary(self) -> list[dict[str, Any]]:
+        """Return per domain how many entities are listed and how many pass."""
+        return [
+            {"domain": domain, "listed": self.listed[domain], "popular": self.popular[domain]}
+            for domain in sorted(self.listed)
+        ]
+
+
+def read_popularity(source: Any, *, minimum: float = 1_000, top: int = 5_000) -> Popularity:
+    """Read page views: columns ``label``, ``views_12m`` or ``views``, and ``domain``.
+
+    Where several entities share a label, the most viewed one stands for it.
+    """
+    frame = read_table(source)
+    column = next((name for name in ("views_12m", "views") if name in frame.columns), None)
+    if column is None or not {"domain", "label"} <= set(frame.columns):
+        raise InputError(
+            f"page views have columns domain, label and views, got {', '.join(frame.columns)}",
+            source=str(source),
+        )
+    views: dict[str, dict[str, float]] = defaultdict(dict)
+    listed: Counter[str] = Counter()
+    popular: Counter[str] = Counter()
+    known = frame.drop_nulls(["label", column]).select("domain", "label", column)
+    for name, label, count in known.iter_rows():
+        domain = "region" if name == "country" else name
+        listed[domain] += 1
+        popular[domain] += count >= minimum
+        key = normalised(label)
+        views[domain][key] = max(views[domain].get(key, 0), count)
+    capped = {domain: min(top, popular[domain]) for domain in listed}
+    return Popularity(views, minimum, top, listed, capped)
+
+
+def fact_sets(
+    triples: Iterable[Triple],
+    *,
+    source: str,
+    popularity: Popularity | None = None,
+    rules: bool = True,
+    single_cap: int | None = None,
+    seed: int = 0,
+) -> dict[str, list[FactSet]]:
+    """Return the facts by domain that pass every filter, with the drops counted by reason.
+
+    Parameters
+    ----------
+    triples
+        As read.
+    source
+        Where they come from, in words.
+    popularity
+        Page views; without them the popularity filter is left out.
+    rules
+        Apply the rules of the domain, for example one laureate per year.
+    single_cap
+        Most subjects with one answer that River and Language keep, drawn at random (600 in
+        Appendix B.3 of the paper); None keeps all.
+    seed
+        Seed of that draw.
+    """
+    by_domain: dict[str, list[Triple]] = defaultdict(list)
+    for triple in triples:
+        by_domain[triple.domain].append(triple)
+    made = {
+        domain: _fact_set(domain, found, source, popularity, rules)
+        for domain, found in by_domain.items()
+    }
+    return {domain: [_sampled(facts, single_cap, seed)] for domain, facts in made.items()}
+
+
+def raw_facts(triples: Iterable[Triple], *, source: str) -> dict[str, list[FactSet]]:
+    """Return all facts by domain, unfiltered: what a check compares questions with.
+
+    A triple without a subject, object or needed value says nothing that could be compared.
+    """
+    usable = [
+        triple
+        for triple in triples
+        if triple.subject is not None
+        and triple.obj is not None
+        and (triple.low is not None or WORDINGS[DOMAIN_RELATION[triple.domain]].unit is None)
+    ]
+    found = {}
+    for domain in dict.fromkeys(triple.domain for triple in usable):
+        groups = _grouped([t for t in usable if t.domain == domain], defaultdict(Counter))
+        facts = {subject: _facts(domain, group) for subject, group in groups.items()}
+        found[domain] = [FactSet(domain, DOMAIN_RELATION[domain], source, facts)]
+    return found
+
+
+def _fact_set(
+    domain: str,
+    triples: Sequence[Triple],
+    source: str,
+    popularity: Popularity | None,
+    rules: bool,
+) -> FactSet:
+    dropped: _Drops = defaultdict(Counter)
+    groups = _grouped(triples, dropped)
+    stages = {"raw": len(groups)}
+    if popularity is not None or any(triple.views is not None for triple in triples):
+        groups = _popular(domain, groups, popularity or Popularity({}), dropped["popularity"])
+        stages["popularity"] = len(groups)
+    groups = _valid(domain, groups, dropped["validity"])
+    stages["validity"] = len(groups)
+    if rules:
+        groups = _by_rule(domain, groups, dropped["domain rule"])
+        stages["domain rule"] = len(groups)
+    return FactSet(
+        domain=domain,
+        relation=DOMAIN_RELATION[domain],
+        source=source,
+        facts={subject: _facts(domain, groups[subject]) for subject in sorted(groups)},
+        dropped={stage: dict(reasons) for stage, reasons in dropped.items() if reasons},
+        stages=stages,
+    )
+
+
+def _sampled(facts: FactSet, cap: int | None, seed: int) -> FactSet:
+    """Keep at most `cap` of the subjects with one answer; each other one keeps all its answers."""
+    if cap is None or facts.wording.bounded:
+        return facts
+    single = [subject for subject in facts.facts if len(facts.answers(subject)) == 1]
+    left = facts.facts
+    dropped = {stage: dict(reasons) for stage, reasons in facts.dropped.items()}
+    if len(single) > cap:
+        order = named_stream(seed, "single answers", facts.domain).permutation(len(single))
+        gone = {single[index] for index in order[cap:]}
+        left = {subject: found for subject, found in facts.facts.items() if subject not in gone}
+        dropped["sample"] = {f"beyond {cap:,} subjects with one answer": len(gone)}
+    stages = {**facts.stages, "sample": len(left)}
+    return replace(facts, facts=left, dropped=dropped, stages=stages)
+
+
+def _grouped(triples: Sequence[Triple], dropped: _Drops) -> _Groups:
+    groups: _Groups = defaultdict(list)
+    for triple in dict.fromkeys(triples):
+        if triple.subject is None:
+            dropped["validity"]["subject label missing"] += 1
+        else:
+            groups[triple.subject].append(triple)
+    repeated = len(triples) - len(dict.fromkeys(triples))
+    if repeated:
+        dropped["validity"]["repetition of a triple"] += repeated
+    return dict(groups)
+
+
+def _popular(
+    domain: str, groups: _Groups, popularity: Popularity, reasons: Counter[str]
+) -> _Groups:
+    own = {
+        normalised(subject): max(triple.views for triple in found if triple.views is not None)
+        for subject, found in groups.items()
+        if any(triple.views is not None for triple in found)
+    }
+    views = {**popularity.views.get(domain, {}), **own}
+    table = Popularity({domain: views}, popularity.minimum, popularity.top)
+    kept = table.kept(domain)
+    found = {}
+    for subject, triples in groups.items():
+        name = normalised(subject)
+        if name in kept:
+            found[subject] = triples
+        elif name not in views:
+            reasons["no page views known"] += 1
+        elif views[name] < table.minimum:
+            reasons[f"fewer than {table.minimum:,.0f} views"] += 1
+        else:
+            reasons[f"beyond the {table.top:,} most viewed"] += 1
+    return found
+
+
+def _valid(domain: str, groups: _Groups, reasons: Counter[str]) -> _Groups:
+    needs_value = WORDINGS[DOMAIN_RELATION[domain]].unit is not None
+    found = {}
+    for subject, triples in groups.items():
+        defects = [_defect(triple, needs_value) for triple in triples]
+        defect = next((text for text in defects if text is not None), None)
+        if defect is not None:
+            reasons[defect] += 1
+        else:
+            found[subject] = triples
+    return found
+
+
+def _defect(triple: Triple, needs_value: bool) -> str | None:
+    if triple.subject is not None and _BARE_ID.fullmatch(triple.subject):
+        return "subject is a bare Q-id"
+    if triple.obj is None:
+        return "label of an object missing"
+    if _BARE_ID.fullmatch(triple.obj):
+        return "an object is a bare Q-id"
+    if needs_value and (triple.low is None or triple.high is None):
+        return "year or area of an object missing"
+    return None
+
+
+def _by_rule(domain: str, groups: _Groups, reasons: Counter[str]) -> _Groups:
+    found = {}
+    for subject, triples in groups.items():
+        kept = [t for t in triples if domain not in ("award", "office") or _in_years(t)]
+        reason = _RULES[domain](kept) if kept else "no record between 1800 and 2023"
+        if reason is None:
+            found[subject] = kept
+        else:
+            reasons[reason] += 1
+    return found
+
+
+def _in_years(triple: Triple) -> bool:
+    return triple.low is not None and _FIRST_YEAR <= triple.low <= _LAST_YEAR
+
+
+def _award(triples: Sequence[Triple]) -> str | None:
+    years = [triple.low for triple in triples if triple.low is not None]
+    if len(set(years)) < len(years):
+        return "several laureates in one year"
+    if max(years) - min(years) + 1 != len(years):
+        return "years without a record"
+    return "fewer than three recorded years" if len(years) < 3 else None
+
+
+def _office(triples: Sequence[Triple]) -> str | None:
+    years = [triple.low for triple in triples]
+    if len(set(years)) < len(years):
+        return "several holders in one year"
+    return "fewer than ten recorded years" if len(years) < 10 else None
+
+
+def _region(triples: Sequence[Triple]) -> str | None:
+    return "fewer than three divisions" if len({t.obj for t in triples}) < 3 else None
+
+
+def _countries(triples: Sequence[Triple]) -> str | None:
+    return "more than six countries" if len({t.obj for t in triples}) > _MOST_COUNTRIES else None
+
+
+_RULES: dict[str, Callable[[Sequence[Triple]], str | None]] = {
+    "award": _award,
+    "office": _office,
+    "region": _region,
+    "river": _countries,
+    "language": _countries,
+}
+# The generic word of a division's name: 'Maekel Region' is also called 'Maekel'.
+_KIND = (
+    r"(?:administrative )?(?:region|province|governorate|district|department|state|county"
+    r"|prefecture|municipality|division|parish|oblast|canton|voivodeship|territory|krai)"
+)
+_GENERIC = re.compile(rf"\s+{_KIND}$|^{_KIND}\s+(?:of )?", flags=re.IGNORECASE)
+
+
+def _facts(domain: str, triples: Sequence[Triple]) -> tuple[Fact, ...]:
+    names = Counter(_GENERIC.sub("", str(triple.obj)) for triple in triples)
+    return tuple(
+        Fact(
+            subject=str(triple.subject),
+            obj=str(triple.obj),
+            low=triple.low,
+            high=triple.high,
+            aliases=(*triple.aliases, *_short_name(domain, str(triple.obj), names)),
+            subject_id=triple.subject_id,
+        )
+        for triple in triples
+    )
+
+
+def _short_name(domain: str, name: str, names: Counter[str]) -> tuple[str, ...]:
+    short = _GENERIC.sub("", name)
+    unique = short != name and names[short] == 1
+    return (short,) if domain == "region" and unique else ()

@@ -1,0 +1,280 @@
+"""A second look: sources and rules that the questions were not made from."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from math import isqrt
+from typing import Any
+
+from calibrant.bench.questions.question import Question, ascii_fold, normalised
+from calibrant.bench.questions.shipped.language import cldr_official, language_names, state_names
+from calibrant.bench.questions.shipped.lists import listed_divisions, official_languages
+from calibrant.core.errors import MissingDependencyError
+
+UNINHABITED = (
+    "Antarctica",
+    "Bouvet Island",
+    "British Indian Ocean Territory",
+    "Chagos Archipelago",
+    "Clipperton Island",
+    "Diego Garcia",
+    "French Southern Territories",
+    "French Southern and Antarctic Lands",
+    "Heard & McDonald Islands",
+    "Heard Island and McDonald Islands",
+    "South Georgia & South Sandwich Islands",
+    "South Georgia and the South Sandwich Islands",
+    "U.S. Outlying Islands",
+    "United States Minor Outlying Islands",
+)
+_EMPTY_LAND = frozenset(normalised(name) for name in UNINHABITED)
+_UNKNOWN = re.compile(
+    r"\b(?:unknown|undetermined|unspecified|n/?a|none|null|nan|tbd|test)\b(?: language| region)?",
+    flags=re.IGNORECASE,
+)
+_BARE_ID = re.compile(r"\b[QLP]\d{2,}\b")
+_LONGEST_NAME = 120
+
+
+def implausible(question: Question) -> Iterator[str]:
+    """Yield what is implausible about a question, nothing where all is well.
+
+    Examples
+    --------
+    >>> bad = Question("Name one country where Unknown language is spoken.", (("Antarctica",),),
+    ...                "language", "", "test")
+    >>> list(implausible(bad))
+    ['the question asks about something unknown', 'nobody lives in Antarctica']
+    """
+    if _UNKNOWN.search(question.text) and question.domain != "math":
+        yield "the question asks about something unknown"
+    if _BARE_ID.search(question.text):
+        yield "the question holds a bare id"
+    if not question.references:
+        yield "there is no right answer"
+    yield from _names(question)
+    yield from _twice(question)
+    wrong = {normalised(name) for name in question.siblings}
+    right = {normalised(name) for names in question.references for name in names}
+    if wrong & right:
+        yield f"both right and known to be wrong: {', '.join(sorted(wrong & right))}"
+
+
+def _names(question: Question) -> Iterator[str]:
+    for names in question.references:
+        name = names[0].strip() if names else ""
+        if not name:
+            yield "a right answer has no name"
+        elif normalised(name) in _EMPTY_LAND:
+            yield f"nobody lives in {name}"
+        elif _BARE_ID.fullmatch(name) or _UNKNOWN.fullmatch(name):
+            yield f"a right answer is no name: {name}"
+        elif len(name) > _LONGEST_NAME:
+            yield f"a right answer is longer than a name: {name[:40]}.."
+
+
+def _twice(question: Question) -> Iterator[str]:
+    """Yield answers that share a name: k counts them twice."""
+    owners: dict[str, int] = {}
+    for place, names in enumerate(question.references):
+        for name in {normalised(text) for text in names}:
+            if owners.setdefault(name, place) != place:
+                yield f"two right answers share the name {name!r}"
+                return
+
+
+_UNSEEN = "not covered"
+_OF = re.compile(r"^Name one (?:spoken )?language that is official[^.]*? in (?P<names>[^.]+?)"
+                 r"(?:, by law.*)?\.$")  # fmt: skip
+_IN = re.compile(r"^Name one (?:country|member state|state)[^.]* where (?P<names>[^.]+?) is an? "
+                 r"official language.*\.$")  # fmt: skip
+_LETTERS = re.compile(r"^Name one (?P<kind>.+?) of (?P<country>.+?) whose name in ISO 3166-2 "
+                      r"begins with (?:the letter (?P<one>[A-Z])|a letter from (?P<low>[A-Z]) to "
+                      r"(?P<high>[A-Z]))\.$")  # fmt: skip
+_SPAN = re.compile(r"(\d+)\D+(\d+)")
+
+
+def look_at_languages(question: Question) -> str | None:
+    """Compare with Unicode CLDR and with the list by hand: both must have every right answer."""
+    if match := _OF.match(question.text):
+        return _languages_of(question, match["names"])
+    if match := _IN.match(question.text):
+        return _states_with(question, match["names"])
+    return _UNSEEN
+
+
+def _languages_of(question: Question, text: str) -> str | None:
+    states = [code for code, _ in _found_names(text, _state_keys())]
+    if not states:
+        return _UNSEEN
+    listed = official_languages()
+    if out := [code for code in states if code in listed.left_out]:
+        return f"the official languages of {state_names()[out[0]][0]} are not certain"
+    answers = {_language_keys().get(normalised(n), "") for r in question.references for n in r}
+    answers.discard("")
+    for known in (listed.states, cldr_official()):
+        expected = frozenset().union(*(known.get(code, frozenset()) for code in states))
+        if problem := _differ(answers, expected, language_names()):
+            return problem
+    return None
+
+
+def _states_with(question: Question, text: str) -> str | None:
+    tongues = {code for code, _ in _found_names(text, _language_keys())}
+    if not tongues:
+        return _UNSEEN
+    listed = official_languages()
+    if out := sorted(c for c, found in listed.left_out.items() if found & tongues):
+        return f"not certain whether it is official in {state_names()[out[0]][0]}"
+    answers = {_state_keys().get(normalised(n), "") for r in question.references for n in r}
+    answers.discard("")
+    official = cldr_official()
+    for known in (listed.states, {code: official.get(code, frozenset()) for code in listed.states}):
+        expected = frozenset(code for code, found in known.items() if found & tongues)
+        names = {code: found[0] for code, found in state_names().items()}
+        if problem := _differ(answers, expected, names):
+            return problem
+    return None
+
+
+def _differ(answers: set[str], expected: frozenset[str], names: dict[str, str]) -> str | None:
+    wrong, missing = sorted(answers - expected), sorted(expected - answers)
+    parts = [
+        f"{word} {', '.join(names.get(code, code) for code in codes)}"
+        for word, codes in (("another source does not have", wrong), ("it also has", missing))
+        if codes
+    ]
+    return "; ".join(parts) or None
+
+
+def _found_names(text: str, keys: dict[str, str]) -> list[tuple[str, str]]:
+    """Return the codes of the names that 'A, B or C' consists of; all must be known."""
+    whole = keys.get(normalised(text))
+    if whole is not None:
+        return [(whole, text)]
+    parts = [part.strip() for part in re.split(r", | or ", text)]
+    codes = [(keys.get(normalised(part), ""), part) for part in parts]
+    return codes if all(code for code, _ in codes) else []
+
+
+@lru_cache(maxsize=1)
+def _state_keys() -> dict[str, str]:
+    return {normalised(name): code for code, names in state_names().items() for name in names}
+
+
+@lru_cache(maxsize=1)
+def _language_keys() -> dict[str, str]:
+    names = {normalised(name): code for code, name in language_names().items() if "_" not in code}
+    for code, others in official_languages().also_called.items():
+        names.update({normalised(name): code for name in others})
+    return names
+
+
+def look_at_divisions(question: Question) -> str | None:
+    """Compare with the divisions that were written down by hand."""
+    match = _LETTERS.match(question.text)
+    if match is None:
+        return _UNSEEN
+    lists = {(one.country, one.kind): one.names for one in listed_divisions()[1]}
+    names = lists.get((match["country"], match["kind"].lower()))
+    if names is None:
+        return _UNSEEN
+    low, high = (match["one"], match["one"]) if match["one"] else (match["low"], match["high"])
+    answers = {normalised(name) for reference in question.references for name in reference}
+    inside = [entity for entity in names if low <= ascii_fold(entity[0])[0].upper() <= high]
+    missing = [e[0] for e in inside if not {normalised(name) for name in e} & answers]
+    known = {normalised(name) for entity in inside for name in entity}
+    wrong = [r[0] for r in question.references if not {normalised(n) for n in r} & known]
+    parts = [f"another source does not have {', '.join(wrong)}" if wrong else "",
+             f"it also has {', '.join(missing)}" if missing else ""]  # fmt: skip
+    return "; ".join(part for part in parts if part) or None
+
+
+def look_at_numbers(question: Question) -> str | None:
+    """Test every number of a Math question by the definition of its kind, one by one."""
+    span = _SPAN.search(question.text)
+    kind = next((name for name in _DEFINITIONS if name in question.text.lower()), None)
+    if span is None or kind is None or int(span[2]) - int(span[1]) > _LONGEST_SPAN:
+        return _UNSEEN
+    holds = _DEFINITIONS[kind]
+    expected = {n for n in range(int(span[1]), int(span[2]) + 1) if holds(n)}
+    answers = {int(names[0]) for names in question.references if names[0].isdecimal()}
+    if answers != expected or len(answers) != question.k:
+        return f"by definition the answers are {sorted(expected)}"
+    return None
+
+
+def _square(number: int) -> bool:
+    return number >= 0 and isqrt(number) ** 2 == number
+
+
+def _cube(number: int) -> bool:
+    near = round(number ** (1 / 3))
+    return number in ((near - 1) ** 3, near**3, (near + 1) ** 3)
+
+
+def _prime(number: int) -> bool:
+    return number > 1 and all(number % part for part in range(2, int(number**0.5) + 1))
+
+
+_LONGEST_SPAN = 20_000
+_DEFINITIONS: dict[str, Callable[[int], bool]] = {
+    "prime": _prime,
+    "square": _square,
+    "cube": _cube,
+    "fibonacci": lambda n: _square(5 * n * n + 4) or _square(5 * n * n - 4),
+    "triangular": lambda n: _square(8 * n + 1),
+}
+
+
+_LOOKS: dict[str, Callable[[Question], str | None]] = {
+    "language": look_at_languages,
+    "region": look_at_divisions,
+    "math": look_at_numbers,
+}
+UNSEEN = "not covered"
+
+
+def second_look(questions: Sequence[Question]) -> dict[str, Any]:
+    """Return what other sources say about the questions.
+
+    Returns
+    -------
+    dict
+        ``looked_at``: questions that another source covers; ``not_covered``; ``findings``: one
+        entry per contradiction, with the question, the rule or source and the detail.
+    """
+    findings: list[dict[str, Any]] = []
+    seen: Counter[bool] = Counter()
+    for question in questions:
+        problems = [("plausibility", text) for text in implausible(question)]
+        found = _contradiction(question)
+        seen[found != UNSEEN] += 1
+        if found not in (None, UNSEEN):
+            problems.append(("another source", str(found)))
+        findings.extend(_entries(question, problems))
+    return {"looked_at": seen[True], "not_covered": seen[False], "findings": findings}
+
+
+def _contradiction(question: Question) -> str | None:
+    look = _LOOKS.get(question.domain)
+    if look is None:
+        return UNSEEN
+    try:
+        return look(question)
+    except MissingDependencyError:
+        return UNSEEN  # the package with the other source is not installed
+
+
+def _entries(question: Question, problems: Iterable[tuple[str, str]]) -> Iterable[dict[str, Any]]:
+    for rule, detail in problems:
+        yield {
+            "question_id": question.question_id,
+            "domain": question.domain,
+            "text": question.text,
+            "rule": rule,
+            "detail": detail,
+        }

@@ -1,0 +1,168 @@
+"""A page of sampled questions for a person to tick, and what the ticks say."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.bench.questions.question import Question
+from calibrant.core.errors import InputError
+from calibrant.core.rng import named_stream
+from calibrant.records import read_table
+from calibrant.records.texts.spreadsheets import neutral_cells
+
+_COLUMNS = ("question_id", "text", "right_answers", "verdict")
+_RIGHT = frozenset({"right", "r", "ok", "yes", "1", "true"})
+_WRONG = frozenset({"wrong", "w", "no", "0", "false", "x"})
+
+
+def spot_questions(questions: Sequence[Question], number: int, *, seed: int = 0) -> list[Question]:
+    """Return a simple random sample without replacement, in the order of the benchmark."""
+    rng = named_stream(seed, "spot check")
+    size = min(number, len(questions))
+    chosen = rng.choice(len(questions), size=size, replace=False)
+    return [questions[index] for index in sorted(chosen)]
+
+
+def write_spot_check(
+    questions: Sequence[Question], path: str | Path, *, number: int = 30, seed: int = 0
+) -> int:
+    """Write a sample for a person to judge: a table (.csv) to fill in, or a page (.html).
+
+    Returns the number of questions written.
+    """
+    sample = spot_questions(questions, number, seed=seed)
+    target = Path(path)
+    text = spot_page(sample) if target.suffix == ".html" else _spot_table(sample)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8")
+    return len(sample)
+
+
+def _spot_table(sample: Sequence[Question]) -> str:
+    rows = [
+        (q.question_id, q.text, "; ".join(names[0] for names in q.references), "") for q in sample
+    ]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
+    # The ids are read back.
+    return neutral_cells(frame, keep=("question_id",)).write_csv()
+
+
+def read_ticks(source: Any) -> dict[str, bool]:
+    """Read a filled-in table: question_id, and a verdict that says right or wrong."""
+    frame = read_table(source)
+    if not {"question_id", "verdict"} <= set(frame.columns):
+        raise InputError(
+            f"a spot check has columns question_id and verdict, got {', '.join(frame.columns)}",
+            source=str(source),
+        )
+    found = {}
+    for row, record in enumerate(frame.iter_rows(named=True), start=1):
+        # A column of 0 and 1 is read as numbers, and 0 is a verdict.
+        word = "" if record["verdict"] is None else str(record["verdict"]).strip().lower()
+        if not word:
+            continue
+        if word not in _RIGHT | _WRONG:
+            raise InputError(
+                f"a verdict is right or wrong, got {record['verdict']!r}",
+                source=str(source),
+                row=row,
+            )
+        found[str(record["question_id"])] = word in _RIGHT
+    return found
+
+
+def spot_check(
+    first: Mapping[str, bool],
+    second: Mapping[str, bool] | None = None,
+    *,
+    level: float = 0.95,
+) -> dict[str, Any]:
+    """Return the share found wrong with its interval, and the agreement of two people.
+
+    Parameters
+    ----------
+    first, second
+        Verdicts of one person, and of another on the same questions.
+    level
+        Coverage of the exact (Clopper-Pearson) interval.
+
+    Examples
+    --------
+    >>> verdicts = {f"q{i}": i > 0 for i in range(30)}
+    >>> found = spot_check(verdicts)
+    >>> found["wrong"]["n"], round(found["wrong"]["value"], 3), round(found["wrong"]["high"], 3)
+    (30, 0.033, 0.172)
+    """
+    if not first:
+        raise InputError("no question has a verdict yet", hint="write right or wrong in each row")
+    wrong = sum(not verdict for verdict in first.values())
+    # Loaded here: it takes a second.
+    from scipy.stats import binomtest
+
+    interval = binomtest(wrong, len(first)).proportion_ci(level, method="exact")
+    document: dict[str, Any] = {
+        "wrong": {
+            "value": wrong / len(first),
+            "low": float(interval.low),
+            "high": float(interval.high),
+            "n": len(first),
+        },
+        "found_wrong": sorted(name for name, verdict in first.items() if not verdict),
+    }
+    if second is not None:
+        both = sorted(first.keys() & second.keys())
+        document["agreement"] = _agreement([first[i] for i in both], [second[i] for i in both])
+    return document
+
+
+def _agreement(a: Sequence[bool], b: Sequence[bool]) -> dict[str, Any]:
+    """Return the share of equal verdicts and Cohen's kappa; no kappa where nobody varies."""
+    if not a:
+        raise InputError("the two people judged no question in common")
+    equal = sum(x == y for x, y in zip(a, b, strict=True)) / len(a)
+    rates = sum(a) / len(a), sum(b) / len(b)
+    chance = rates[0] * rates[1] + (1 - rates[0]) * (1 - rates[1])
+    kappa = None if chance == 1.0 else (equal - chance) / (1.0 - chance)
+    return {"questions": len(a), "equal": equal, "kappa": kappa}
+
+
+def spot_page(sample: Sequence[Question]) -> str:
+    """Return a page on which a person ticks right or wrong, and saves the table."""
+    rows = "".join(
+        f'<li data-id="{html.escape(question.question_id)}"><p>{html.escape(question.text)}</p>'
+        f"<ul>{''.join(f'<li>{html.escape(names[0])}</li>' for names in question.references)}</ul>"
+        f"<p class=s>{html.escape(question.source)} {html.escape(question.date)}</p>"
+        f'<label><input type=radio name="{place}" value=right> right: exactly these</label> '
+        f'<label><input type=radio name="{place}" value=wrong> wrong: one is false or missing'
+        "</label></li>"
+        for place, question in enumerate(sample)
+    )
+    return _PAGE.replace("ROWS", rows).replace("NUMBER", str(len(sample)))
+
+
+_PAGE = """<!doctype html><html lang=en><meta charset=utf-8>
+<meta name=viewport content="width=device-width"><title>Spot check</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
+ol>li{margin:1.2rem 0;padding-bottom:.6rem;border-bottom:1px solid #ddd}
+.s{color:#666;font-size:.8rem}
+label{margin-right:1rem}button{font:inherit;padding:.5rem 1rem}</style>
+<h1>Are these answers right?</h1>
+<p>NUMBER questions, drawn at random. Each lists all right answers. Tick wrong if one is false or
+one is missing. Then save the table and give it to <code>calibrant bench check</code>.</p>
+<ol>ROWS</ol><button id=save>Save the table</button> <span id=left></span>
+<script>
+const items=[...document.querySelectorAll('ol>li')];
+const verdict=i=>{const c=i.querySelector('input:checked');return c?c.value:''};
+const count=()=>{document.getElementById('left').textContent=
+items.filter(i=>!verdict(i)).length+' left'};document.addEventListener('change',count);count();
+document.getElementById('save').onclick=()=>{
+const text='question_id,verdict\\n'+items.map(i=>i.dataset.id+','+verdict(i)).join('\\n')+'\\n';
+const a=document.createElement('a');a.href=URL.createObjectURL(new Blob([text]));
+a.download='spot_check.csv';a.click()};
+</script></html>
+"""

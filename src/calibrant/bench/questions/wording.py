@@ -1,0 +1,289 @@
+"""How a relation is put into words, and how the words are read back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from calibrant.core.registry import Registry
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a question asks for: subjects of a relation, where it has them with bounds."""
+
+    relation: str
+    subjects: tuple[str, ...]
+    bounds: Bounds | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The frame of a relation's questions.
+
+    Parameters
+    ----------
+    relation, domain
+        For example ``flows_through`` and ``river``.
+    frame
+        The sentence with ``{subjects}`` and, for a window, ``{bounds}``.
+    unit
+        ``year``, ``area`` or ``letter`` for a window; None for a union of subjects.
+    article
+        What stands before each subject.
+    joiner
+        What stands before the last of several subjects.
+    own_unit
+        How bounds are written in a domain of one's own.
+    """
+
+    relation: str
+    domain: str
+    frame: str
+    unit: str | None = None
+    article: str = ""
+    joiner: str = " or "
+    own_unit: Unit | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether questions ask about one subject within bounds."""
+        return self.unit is not None
+
+    def _unit(self) -> Unit | None:
+        return self.own_unit or (_UNITS[self.unit] if self.unit else None)
+
+    def union_text(self, subjects: Sequence[str]) -> str:
+        """Return the question about one to three subjects."""
+        named = [self.article + subject for subject in subjects]
+        head, last = named[:-1], named[-1]
+        return self.frame.format(subjects=", ".join(head) + self.joiner + last if head else last)
+
+    def window_text(self, subject: str, bounds: Bounds) -> str:
+        """Return the question about one subject within bounds, both included."""
+        unit = self._unit()
+        assert unit is not None
+        return self.frame.format(subjects=self.article + subject, bounds=unit.write(*bounds))
+
+    def read(self, text: str, subjects: Collection[str]) -> Parsed | None:
+        """Return what `text` asks for, or None when it is not of this frame."""
+        pattern = re.escape(self.frame).replace(r"\{subjects\}", "(?P<subjects>.+)")
+        unit = self._unit()
+        if unit is not None:
+            pattern = pattern.replace(r"\{bounds\}", f"(?P<bounds>{unit.pattern})")
+        match = re.fullmatch(pattern, text)
+        if match is None:
+            return None
+        named = match["subjects"]
+        bounds = unit.read(match["bounds"]) if unit is not None else None
+        found = (
+            (named.removeprefix(self.article),)
+            if unit is not None
+            else split_subjects(named, self.article, frozenset(subjects), self.joiner)
+        )
+        return Parsed(self.relation, found, bounds) if found else None
+
+
+def split_subjects(
+    text: str, article: str, subjects: frozenset[str], joiner: str = " or "
+) -> tuple[str, ...]:
+    """Split 'A, B or C' into known subjects; names may hold commas and 'or' themselves."""
+    whole = text.removeprefix(article)
+    if whole in subjects:
+        return (whole,)
+    for match in re.finditer(rf"{re.escape(joiner)}|,{re.escape(joiner)}", text):
+        last = text[match.end() :].removeprefix(article)
+        if last not in subjects:
+            continue
+        head = text[: match.start()]
+        if head.removeprefix(article) in subjects:
+            return (head.removeprefix(article), last)
+        for comma in re.finditer(", ", head):
+            pair = (head[: comma.start()], head[comma.end() :])
+            first, second = (part.removeprefix(article) for part in pair)
+            if first in subjects and second in subjects:
+                return (first, second, last)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How bounds are written, recognised and read back."""
+
+    write: Callable[[float, float], str]
+    pattern: str
+    read: Callable[[str], Bounds]
+
+
+def _write_years(low: float, high: float) -> str:
+    if low == high:
+        return f"in {low:.0f}"
+    return f"from {low:.0f} to {high:.0f}, both years included"
+
+
+def _write_letters(low: float, high: float) -> str:
+    first, last = (chr(ord("A") + round(value)) for value in (low, high))
+    return f"the letter {first}" if first == last else f"a letter from {first} to {last}"
+
+
+def _read_numbers(text: str) -> Bounds:
+    numbers = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
+    return numbers[0], numbers[-1]
+
+
+def _read_letters(text: str) -> Bounds:
+    letters = [ord(letter) - ord("A") for letter in re.findall(r"\b[A-Z]\b", text)]
+    return float(letters[0]), float(letters[-1])
+
+
+_UNITS = {
+    "year": Unit(_write_years, r"in \d+|from \d+ to \d+, both years included", _read_numbers),
+    "area": Unit(
+        lambda low, high: f"{low:.15g} to {high:.15g} square kilometres",
+        r"[\d.]+ to [\d.]+ square kilometres",
+        _read_numbers,
+    ),
+    "letter": Unit(_write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters),
+}
+
+_FRAMES = {
+    "awarded_to": ("award", "Name one person who was given the award {subjects} {bounds}."),
+    "held_by": ("office", "Name one person who took office as {subjects} {bounds}."),
+    "division_of": (
+        "region",
+        "Name one first-level administrative division of {subjects} with an area of {bounds}.",
+    ),
+    "iso_division_of": (
+        "region",
+        "Name one {subjects} whose name in ISO 3166-2 begins with {bounds}.",
+    ),
+    "spoken_in": (
+        "language",
+        "Name one country where {subjects} is predominantly spoken by native speakers.",
+    ),
+    "official_nationwide_in": (
+        "language",
+        "Name one member state of the United Nations where {subjects} is an official language "
+        "nationwide, by law or, where no law names one, in practice.",
+    ),
+    "official_nationwide_of": (
+        "language",
+        "Name one spoken language that is official nationwide in {subjects}, by law or, where no "
+        "law names one, in practice.",
+    ),
+    "flows_through": ("river", "Name one country that {subjects} flows through."),
+}
+_UNIT_OF = {
+    "awarded_to": "year",
+    "held_by": "year",
+    "division_of": "area",
+    "iso_division_of": "letter",
+}
+_ARTICLE_OF = {"flows_through": "the "}
+
+WORDINGS: Registry[Wording] = Registry("relation")
+for _relation, (_domain, _frame) in _FRAMES.items():
+    _unit, _article = _UNIT_OF.get(_relation), _ARTICLE_OF.get(_relation, "")
+    WORDINGS.add(_relation, Wording(_relation, _domain, _frame, _unit, _article))
+
+
+def read_text(text: str, relation: str, subjects: Collection[str]) -> Parsed | None:
+    """Return what a generated question of this relation asks for.
+
+    Examples
+    --------
+    >>> read_text("Name one country that the Inn or the Drava flows through.",
+    ...           "flows_through", ["Inn", "Drava"])
+    Parsed(relation='flows_through', subjects=('Inn', 'Drava'), bounds=None)
+    """
+    return WORDINGS[relation].read(text, subjects) if relation in WORDINGS else None
+
+
+def read_math(text: str) -> Parsed | None:
+    """Return what a generated Math question asks for.
+
+    Examples
+    --------
+    >>> read_math("Name one perfect cube from 2 to 40, both included.")
+    Parsed(relation='math', subjects=('perfect cube',), bounds=(2, 40))
+    """
+    match = re.fullmatch(r"Name one (.+) from (\d+) to (\d+), both included\.", text)
+    return Parsed("math", (match[1],), (int(match[2]), int(match[3]))) if match else None
+
+
+_YEARS = r"(?:in (?P<one>\d+)|between (?P<low>\d+) and (?P<high>\d+))"
+_PATTERNS = {
+    "awarded_to": rf"Name one person who received (?P<subjects>.+) {_YEARS}\.?",
+    "held_by": (
+        rf"Name one person (?:from )?who officially assumed the office of (?P<subjects>.+) "
+        rf"{_YEARS}\.?"
+    ),
+    "division_of": (
+        r"Name one first-level administrative division of (?P<subjects>.+), whose area "
+        r"\(in square kilometers\) is between (?P<low>[\d.]+) and (?P<high>[\d.]+)\.?"
+    ),
+    "spoken_in": (
+        r"Name one country where (?P<subjects>.+) (?:was|were) predominantly spoken by native "
+        r"speakers\.?"
+    ),
+    "flows_through": r"Name one country through which (?:the )?(?P<subjects>.+) flows\.?",
+    "math": r"Name an? (?P<subjects>\w+) number between (?P<low>\d+) and (?P<high>\d+)\.?",
+}
+
+
+def read_published(text: str, relation: str, subjects: Collection[str]) -> Parsed | None:
+    """Return what a published question asks for, or None when the words are others.
+
+    Examples
+    --------
+    >>> read_published("Name a prime number between 20 and 30.", "math", [])
+    Parsed(relation='math', subjects=('prime',), bounds=(20.0, 30.0))
+    """
+    match = re.fullmatch(_PATTERNS[relation], text.strip()) if relation in _PATTERNS else None
+    if match is None:
+        return None
+    groups = match.groupdict()
+    bounds = None
+    if groups.get("one"):
+        bounds = (float(groups["one"]), float(groups["one"]))
+    elif groups.get("low"):
+        bounds = (float(groups["low"]), float(groups["high"]))
+    named = groups["subjects"]
+    if relation in ("spoken_in", "flows_through"):
+        article = "the " if relation == "flows_through" else ""
+        found = split_subjects(named, article, frozenset(subjects))
+    else:
+        found = (named,)
+    return Parsed(relation, found, bounds) if found else None
+
+
+_RETIRED = {
+    r"Name one country where native speakers of .+ live\.": (
+        "speakers of almost every language live in almost every country"
+    ),
+    r"Name one country or territory where .+ is an official language, in law or in fact\.": (
+        "CLDR does not list all official languages of multilingual countries"
+    ),
+    r"Name one language that is official, in law or in fact, in .+\.": (
+        "CLDR does not list all official languages of multilingual countries"
+    ),
+    r"Name one country or territory where more than half of the people speak .+\.": (
+        "CLDR's shares of speakers are estimates and have gaps"
+    ),
+}
+
+
+def retired_wording(text: str) -> str | None:
+    """Return why a question of an earlier version has no exact answer set; None for others.
+
+    Examples
+    --------
+    >>> retired_wording("Name one country where native speakers of Danish live.")
+    'speakers of almost every language live in almost every country'
+    >>> retired_wording("Name one prime from 8 to 12.") is None
+    True
+    """
+    return next((why for form, why in _RETIRED.items() if re.fullmatch(form, text)), None)

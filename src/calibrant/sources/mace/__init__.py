@@ -1,5 +1,0 @@
-"""MACE: questions with exactly k right answers, by rule or from facts."""
-
-from calibrant.sources.mace.question import Question, question_rows, read_questions, write_questions
-
-__all__ = ["Question", "question_rows", "read_questions", "write_questions"]
