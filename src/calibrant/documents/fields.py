@@ -53,6 +53,7 @@ class AuditFields(_Head):
     results: list[AuditEntry]
     sem_ece: list[SemanticEntry] | None
     reading: dict[str, Any] | None
+    wrong: Entries | None
 
 
 class CompareFields(_Head):
@@ -77,6 +78,7 @@ class GroupsFields(_Head):
     grouping_loss: EstimateEntry | None
     calibration_loss: EstimateEntry | None
     groups: list[GroupEntry] | None
+    wrong: Entries | None
 
 
 class CascadeFields(_Head):
@@ -92,6 +94,7 @@ class DecideFields(_Head):
 
     dropped: dict[str, Any]
     results: Entries
+    wrong: Entries | None
 
 
 class MendFields(_Head):

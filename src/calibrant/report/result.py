@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -61,6 +61,9 @@ class Result(Mapping[str, Any]):
         made = super().__new__(cls)
         made._document, made.kind = document, kind_of(document)
         return made
+
+    rows_opener: Callable[[], Any] | None = None
+    """Opens the rows behind the numbers; None where they are no longer known."""
 
     def __getitem__(self, key: str) -> Any:
         return self._document[key]

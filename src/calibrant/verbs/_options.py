@@ -314,6 +314,11 @@ Seed: TypeAlias = Annotated[
 OutFile: TypeAlias = Annotated[
     str | Path, Option("Where to write.", metavar="PATH", group=OUTPUT, place="write")
 ]
+WrongRows: TypeAlias = Annotated[
+    int,
+    Option("List the N answers that are wrong with the highest confidence.", metavar="N",
+           group=OUTPUT, min=0, max=10_000),
+]  # fmt: skip
 
 # -- how draws are scored
 About: TypeAlias = Annotated[

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Unpack
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from calibrant.core.verb import Option, verb
 from calibrant.inputs.audit_door import open_audit
@@ -28,6 +28,7 @@ from calibrant.verbs._options import (
     SampleColumn,
     Seed,
     WeightsColumn,
+    WrongRows,
     split_table,
 )
 
@@ -86,6 +87,7 @@ def audit(
         bool, Option("Add a model-based estimate of Sem-ECE with unlimited draws.")
     ] = False,
     engine: Engine = None,
+    wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[RowOptions],
 ) -> AuditResult:
@@ -142,6 +144,8 @@ def audit(
         ``ray://HOST:PORT``. By default a table of more than five million rows is streamed by
         ``local`` and a smaller one is read into memory; the document says which under
         ``reading``.
+    wrong
+        List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
         The same input and seed give the same file.
     **table
@@ -208,7 +212,18 @@ def audit(
     # Loaded here: the parts of a large table are read first, and reading needs none of it.
     from calibrant.verbs.audit_document import audit_document
 
-    return audit_document(source, options, margin)
+    found = audit_document(source, options, margin)
+    return _with_rows(found, data, correct, {**table, **options.columns}, wrong)
+
+
+def _with_rows(
+    result: AuditResult, data: Any, outcomes: Any, table: Mapping[str, Any], wrong: int
+) -> AuditResult:
+    from calibrant.verbs._rows import with_rows
+
+    if outcomes is not None and not isinstance(outcomes, str):
+        data = {"confidence": data, "correct": outcomes}
+    return with_rows(result, data, table, wrong)
 
 
 def _checked_metrics(names: Sequence[str]) -> tuple[str, ...]:

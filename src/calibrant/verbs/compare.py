@@ -28,6 +28,7 @@ from calibrant.verbs._options import (
     TableOptions,
     split_table,
 )
+from calibrant.verbs._rows import with_rows
 from calibrant.verbs.compare_document import compare_document
 
 # The paired bootstrap takes 4 kB per question in memory; larger tables are compared in parts.
@@ -175,6 +176,6 @@ def compare(
     shared |= {"settings": settings, "engine": engine, "seed": seed}
     if opened is None:
         with streamed_source(data, by=tuple(by), options=options, **shared) as source:
-            return compare_document(source, options)
+            return with_rows(compare_document(source, options), data, table)
     source = table_source(opened, candidates, by=by, resamples=resamples, **shared)
-    return compare_document(source, options)
+    return with_rows(compare_document(source, options), data, table)

@@ -31,7 +31,9 @@ from calibrant.verbs._options import (
     ScoresData,
     Seed,
     TableOptions,
+    WrongRows,
 )
+from calibrant.verbs._rows import with_rows
 from calibrant.verbs.deferring.asked import how_asked
 
 
@@ -79,6 +81,7 @@ def decide(
         str | Path | None,
         Option("Write the policy as JSON.", metavar="PATH", group=OUTPUT, place="write"),
     ] = None,
+    wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
 ) -> DecideResult:
@@ -102,6 +105,8 @@ def decide(
         Which to use where there are several; without them each gets an entry.
     save
         Where to write the policy; `calibrant.load_policy` reads it.
+    wrong
+        List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
         Seed of the split into labels that fit and labels that certify.
     **table
@@ -172,7 +177,8 @@ def decide(
         "results": results,
         "claims": claims,
     }
-    return DecideResult(document)
+    chosen = {"models": only_model and [only_model], "methods": only_method and [only_method]}
+    return with_rows(DecideResult(document), data, table, wrong, **chosen)
 
 
 def _chosen(scores: Scores, column: str, wanted: str | None) -> Scores:

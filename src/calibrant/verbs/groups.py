@@ -47,7 +47,9 @@ from calibrant.verbs._options import (
     ScoresData,
     Seed,
     TableOptions,
+    WrongRows,
 )
+from calibrant.verbs._rows import with_rows
 
 _NAMES = ("grouping_loss", "calibration_loss", "epistemic_loss", "brier", "rest", "groups")
 
@@ -110,6 +112,7 @@ def groups(
             "Write the corrected confidence as JSON.", metavar="PATH", group=OUTPUT, place="write"
         ),
     ] = None,
+    wrong: WrongRows = 0,
     seed: Seed = 0,
     **table: Unpack[TableOptions],
 ) -> GroupsResult:
@@ -142,6 +145,8 @@ def groups(
         Coverage of the intervals.
     save
         Where to write the corrected confidence; `calibrant.load_policy` reads it.
+    wrong
+        List so many answers that are wrong with the highest confidence, under ``wrong``.
     seed
         Seed of redrawn outcomes and folds.
     **table
@@ -211,7 +216,7 @@ def groups(
     }
     if not several:
         document |= {name: results[0][name] for name in _NAMES}
-    return GroupsResult(document)
+    return with_rows(GroupsResult(document), data, table, wrong, models=models)
 
 
 def _settings(options: GroupOptions) -> dict[str, Any]:

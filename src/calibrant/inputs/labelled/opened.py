@@ -112,6 +112,10 @@ class OpenLabels(Opened):
         refuse_unequal(frame[WEIGHT], str(self.store))
         return without_draw(frame), {}
 
+    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the labelled rows, whatever their chance was to be drawn."""
+        return without_draw(self.labelled(columns)[1]), {}
+
     def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
         """Return the labelled rows for a comparison: its questions all had the same chance."""
         session, frame = self.labelled(columns)

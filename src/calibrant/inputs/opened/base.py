@@ -102,6 +102,14 @@ class Opened(ABC):
         """Return the table of scores for verbs that take probabilities only, and its columns."""
         return self.scores_table(), columns
 
+    def every_row(self, columns: Columns) -> tuple[Any, Columns]:
+        """Return the table with all rows, for whoever looks at them, and its columns."""
+        return self.probabilities_table(columns)
+
+    def questions(self) -> pl.DataFrame | None:
+        """Return the table of the questions where there is one of its own."""
+        return None
+
     def compared(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the table that a comparison reads, and the names of its columns."""
         return self.scores_table(), columns

@@ -46,6 +46,14 @@ class OpenLog(Opened):
         """Return one row per question, model and method."""
         return self.tables.one_row_per_question()
 
+    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the confidences of all draws."""
+        return self.tables.scores, {}
+
+    def questions(self) -> pl.DataFrame | None:
+        """Return the questions of the logs."""
+        return self.tables.questions
+
     def scale_of_scores(self, scale: str | None) -> str | None:
         """How the log wrote a confidence was known where it was read."""
         return "fraction"
@@ -55,7 +63,7 @@ class OpenLog(Opened):
         return self.tables.draws_with_classes()
 
     def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
-        return self.tables.questions
+        return self.questions()
 
     def require_usable(self) -> None:
         """Say what is missing where a log has no confidence or no grade at all."""

@@ -85,5 +85,9 @@ class OpenStudy(Opened):
             )
         return draws
 
-    def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
+    def questions(self) -> pl.DataFrame | None:
+        """Return the questions of the study."""
         return self.study.read("questions") if self.study.has("questions") else None
+
+    def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
+        return self.questions()

@@ -12,6 +12,7 @@ from calibrant.core.errors import SchemaError
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import claims_of
 from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.tables.rows import wrong_table
 
 # Where the blocks of a kind are made: module and function, loaded when they are asked for.
 KINDS = {
@@ -56,7 +57,7 @@ def document_blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     place = module if "." in module else f"{__name__}.{module}"
     build = getattr(importlib.import_module(place), name)
     blocks: list[Paragraph | Table] = build(document)
-    return blocks
+    return [*blocks, *wrong_table(document)]
 
 
 def said_first(document: Mapping[str, Any]) -> list[Claim]:

@@ -17,11 +17,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.report.answers import badge_of, claim_tone, claims_of, headline, warnings_of
-from calibrant.report.blocks import Paragraph, Table
+from calibrant.report.blocks import Paragraph, Table, cut_text
 from calibrant.report.cells import Cell, Form, Number, written
 from calibrant.report.names import cut_cells, short_names
 from calibrant.report.shown_command import broken_command
 from calibrant.report.tables.audit import NAMED_METRICS
+from calibrant.report.tables.rows import TITLE, told_row
 from calibrant.report.terminal._fit import more_rows, safe_text
 from calibrant.report.terminal.strip import STYLES, audit_lines, audit_table
 from calibrant.report.titles import title_line
@@ -77,12 +78,24 @@ def compact_lines(
     lines += _sentences(document, blocks)
     table = _table(document, blocks, width=width, top=top or _ROWS, sort=sort)
     lines += [Text(), *table] if table else []
+    lines += _wrong(document, width)
     step = next_step(document)
     if step is not None:
         first, *rest = broken_command(step[1], width - len(_NEXT))
         lines += [Text(), Text.assemble((_NEXT, "bold"), first, no_wrap=True, overflow="ignore")]
         lines += [Text(" " * len(_NEXT) + line, no_wrap=True, overflow="ignore") for line in rest]
     lines.append(Text(f"More:  {more}", style="dim"))
+    return lines
+
+
+def _wrong(document: Mapping[str, Any], width: int) -> list[Text]:
+    """Return the rows that were asked for, two lines each: the question, and what was answered."""
+    rows = document.get("wrong") or ()
+    lines = [Text(), Text(TITLE, style="bold")] if rows else []
+    for row in rows:
+        asked, answered = (cut_text(safe_text(part), width - 9) for part in told_row(row))
+        lines += [Text(f" {row['confidence']:>5.0%}  {asked}".replace("%", " %", 1))]
+        lines += [Text(f"         {answered}", style="dim")] if answered else []
     return lines
 
 

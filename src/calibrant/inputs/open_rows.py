@@ -1,0 +1,161 @@
+"""Any table, study or log as rows to look at: read once, texts of large ones in a file."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.error_source import error_source
+from calibrant.core.errors import InputError
+from calibrant.inputs.opened.base import Opened
+from calibrant.inputs.opened.door import open_input
+from calibrant.inputs.rows import OWN, ROW, Rows
+from calibrant.inputs.streams.large import is_large
+from calibrant.records import Scores, load_scores, read_table, scan_table
+from calibrant.records.guesses import question_text
+
+# Names under which people keep what was answered and what would have been right.
+_ANSWERS = ("answer", "response", "extracted_answer", "prediction", "predicted", "output",
+            "completion", "model_answer", "reply", "generation")  # fmt: skip
+_REFERENCES = ("reference", "references", "right_answer", "correct_answer", "target", "gold",
+               "expected", "expected_answer", "ground_truth", "solution")  # fmt: skip
+_FACET_VALUES = 60
+_READING = ("confidence", "correct", "model", "method", "question", "answer", "cluster", "scale",
+            "right")  # fmt: skip
+# Whoever looks at rows wants all of them: no rule refuses them here.
+_ALL: dict[str, Any] = {
+    "repeats": True, "on_invalid": "drop", "graded": True, "labels": "optional", "features": None,
+}  # fmt: skip
+_CHUNK = 500_000
+# A file of so many rows per part is read at one place without reading the rest.
+_GROUP = 10_000
+_HALF = 0.5
+
+
+def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
+    """Open the rows of whatever a verb takes.
+
+    Parameters
+    ----------
+    data
+        As for `calibrant.inputs.opened.door.open_input`.
+    table
+        How the table is read: columns by role, scale and rules, as every verb takes them.
+    """
+    table = {name: value for name, value in (table or {}).items() if name in _READING}
+    if is_large(data):
+        return _staged(data, table)
+    opened = open_input(data, table.get("correct"), scale=table.get("scale"))
+    source, own = opened.every_row(table)
+    rules = {**own, "scale": opened.scale_of_scores(table.get("scale"))}
+    with error_source(opened.error_name):
+        scores = load_scores(_numbered(source), **rules, **_ALL)
+    frame = _with_questions(scores.graded, opened)
+    facets = _facets(frame)
+    index = _sorted(_index(frame, facets))
+    return Rows(index, _numbered(frame), _texts(frame, facets, scores), facets, opened.draws(table))
+
+
+def _numbered(source: Any) -> Any:
+    """Return a table with its rows numbered; several tables are read as they are."""
+    if isinstance(source, list | tuple):
+        return source
+    frame = source if isinstance(source, pl.DataFrame) else read_table(source)
+    return frame if ROW in frame.columns else frame.with_row_index(ROW, offset=1)
+
+
+def _texts(frame: pl.DataFrame, facets: Sequence[str], scores: Scores) -> dict[str, str]:
+    """Return the columns of question, answer and reference by role, those that are there."""
+    names = frame.columns
+    usual = {name.lower(): name for name in names}
+    long = [name for name in names if name not in {*facets, ROW}]
+    question = "text" if "text" in long else question_text(long)
+    asked = scores.reading.columns.get("question_id", "")
+    found = {
+        "question": question or ("question_id" if question_text([asked]) else None),
+        "answer": next((usual[name] for name in _ANSWERS if name in usual), None),
+        "reference": next((usual[name] for name in _REFERENCES if name in usual), None),
+    }
+    return {role: name for role, name in found.items() if name is not None}
+
+
+def _facets(frame: pl.DataFrame) -> list[str]:
+    """Return columns with a few values each: groups to choose by."""
+    kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
+    some = frame.head(200_000)
+    taken = {*OWN, ROW, "cluster_id", *_ANSWERS, *_REFERENCES}
+    return [
+        name
+        for name, kind in frame.schema.items()
+        if name not in taken
+        and (kind in kinds or kind.is_integer())
+        and 1 < some[name].n_unique() <= min(_FACET_VALUES, max(2, some.height // 5))
+    ]
+
+
+def _index(frame: pl.DataFrame, facets: Sequence[str], first: int = 0) -> pl.DataFrame:
+    """Return the numbers of some rows, small enough that millions of them fit."""
+    names = pl.col("model", "method", *facets).cast(pl.String).cast(pl.Categorical)
+    return frame.select(
+        names,
+        pl.col("confidence").fill_nan(None),
+        pl.col("correct").cast(pl.Float32),
+        pl.col("question_id").hash().alias("question"),
+    ).with_row_index("place", offset=first)
+
+
+def _sorted(index: pl.DataFrame) -> pl.DataFrame:
+    wrong = (pl.col("correct") < _HALF).fill_null(False)
+    return index.sort(~wrong, -pl.col("confidence"), nulls_last=True, maintain_order=True)
+
+
+def _with_questions(frame: pl.DataFrame, opened: Opened) -> pl.DataFrame:
+    """Add the texts and properties of the questions, where they lie in a table of their own."""
+    questions = opened.questions()
+    if questions is None or "question_id" not in questions.columns:
+        return frame
+    fresh = [name for name in questions.columns if name not in frame.columns]
+    own = questions.with_columns(pl.col("question_id").cast(pl.String)).unique(
+        "question_id", keep="first", maintain_order=True
+    )
+    return frame.join(
+        own.select("question_id", *fresh), on="question_id", how="left", maintain_order="left"
+    )
+
+
+def _staged(data: Any, table: Mapping[str, Any]) -> Rows:
+    """Return the rows of a large table: its texts go to a file of this process, part by part."""
+    folder = Path(tempfile.mkdtemp(prefix="calibrant-rows-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    lazy = scan_table(data)
+    if not str(data).endswith(".parquet") and not Path(data).is_dir():
+        lazy.sink_parquet(folder / "given.parquet")
+        lazy = pl.scan_parquet(folder / "given.parquet")
+    total = lazy.select(pl.len()).collect().item()
+    scores, kept, first = None, [], 0
+    facets: list[str] = []
+    for start in range(0, total, _CHUNK):
+        part = lazy.slice(start, _CHUNK).collect().with_row_index(ROW, offset=start + 1)
+        rules = dict(table) if scores is None else _same_reading(table, scores)
+        scores = load_scores(part, **rules, **_ALL)
+        frame = scores.graded
+        facets = facets or _facets(frame)
+        frame.write_parquet(folder / f"part-{start:012}.parquet", row_group_size=_GROUP)
+        kept.append(_index(frame, facets, first))
+        first += frame.height
+    if scores is None:
+        raise InputError("the table has no rows", source=str(data))
+    stored = pl.scan_parquet(folder / "part-*.parquet")
+    return Rows(_sorted(pl.concat(kept)), stored, _texts(frame, facets, scores), facets)
+
+
+def _same_reading(table: Mapping[str, Any], scores: Scores) -> dict[str, Any]:
+    """Return the options that read a later part as the first one was read."""
+    found = {"question" if n == "question_id" else n: c for n, c in scores.reading.columns.items()}
+    return {**table, **found, "scale": scores.reading.scale}

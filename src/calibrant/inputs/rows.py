@@ -1,0 +1,267 @@
+"""The rows behind a number: question, answer, reference, confidences and grade, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.registry import did_you_mean
+
+OWN = frozenset({"question_id", "model", "method", "confidence", "correct", "weights"})
+ROW = "row_in_file"
+"""Column that numbers the rows as the file has them."""
+_HALF = 0.5
+SORTS = ("worst", "confidence", "-confidence", "row")
+
+
+@dataclass(frozen=True)
+class RowQuery:
+    """Which rows are wanted, and in which order.
+
+    `low` and `high` are the ends of a range of confidence, as the bins of an audit have them:
+    `low` belongs to it, `high` only where it is 1. `split`: models disagree on the question.
+    """
+
+    models: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    groups: tuple[tuple[str, str], ...] = ()
+    low: float | None = None
+    high: float | None = None
+    grade: str = ""
+    split: bool = False
+    words: str = ""
+    sort: str = "worst"
+    start: int = 0
+    size: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """Some rows, how many fit the query, and how many of those are graded wrong."""
+
+    rows: list[dict[str, Any]]
+    total: int
+    wrong: int
+    graded: int
+
+
+@dataclass(slots=True)
+class Rows:
+    """All rows of a table, a study or a log: numbers in memory, texts where they are.
+
+    Parameters
+    ----------
+    index
+        Numbers of every row, the most confidently wrong first; `place` is where its texts stand.
+    stored
+        All columns, in the order of places.
+    texts
+        Columns that hold question, answer and reference, by role.
+    facets
+        Columns of a few values each, to choose rows by.
+    draws
+        Answers that were drawn, with their meanings, where there are some.
+
+    Examples
+    --------
+    >>> table = {"confidence": [0.9, 0.8, 0.4], "correct": [1, 0, 0], "answer": ["a", "b", "c"]}
+    >>> from calibrant.inputs.open_rows import open_rows
+    >>> page = open_rows(table).page(RowQuery(grade="wrong"))
+    >>> page.total, [row["answer"] for row in page.rows]
+    (2, ['b', 'c'])
+    """
+
+    index: pl.DataFrame
+    stored: pl.DataFrame | pl.LazyFrame
+    texts: Mapping[str, str]
+    facets: Sequence[str]
+    draws: pl.DataFrame | None = None
+    _split: pl.Series | None = field(default=None, repr=False)
+    _masks: dict[RowQuery, pl.Series] = field(default_factory=dict, repr=False)
+
+    @property
+    def models(self) -> list[str]:
+        """The models, in the order of the table."""
+        return _in_order(self.index, "model")
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods, in the order of the table."""
+        return _in_order(self.index, "method")
+
+    def values(self, facet: str) -> dict[str, int]:
+        """Return the values of a facet with their numbers of rows."""
+        counted = self.index[facet].cast(pl.String).value_counts(sort=True)
+        return {str(name): count for name, count in counted.iter_rows() if name is not None}
+
+    def page(self, query: RowQuery) -> RowPage:
+        """Return one page of the rows that fit."""
+        self._check(query)
+        mask = self._mask(replace(query, start=0, size=0, sort=""))
+        grades = self.index["correct"]
+        found = mask.arg_true()
+        if query.sort in SORTS[1:]:
+            name, down = query.sort.lstrip("-"), query.sort.startswith("-")
+            values = self.index["place" if name == "row" else name].gather(found)
+            found = found.gather(values.arg_sort(descending=down, nulls_last=True))
+        here = self.index[found.slice(query.start, query.size)]
+        return RowPage(
+            self._told(here),
+            len(found),
+            int((mask & (grades < _HALF).fill_null(False)).sum()),
+            int((mask & grades.is_not_null()).sum()),
+        )
+
+    def question(self, place: int) -> dict[str, Any]:
+        """Return one row with everything that is known about its question.
+
+        All columns of the row, the confidences and answers of all models, and the draws.
+        """
+        row = self.index.filter(pl.col("place") == place)
+        if not row.height:
+            raise InputError(f"there is no row {place}")
+        told = self._told(row)[0]
+        alike = self.index.filter(pl.col("question") == row["question"][0]).head(400)
+        whole = self._fetched([place]).row(0, named=True)
+        return {
+            **told,
+            "columns": {
+                name: value
+                for name, value in whole.items()
+                if name not in OWN and name != ROW and value is not None
+            },
+            "all": self._told(alike),
+            "draws": self._meanings(told["question_id"]),
+        }
+
+    def _check(self, query: RowQuery) -> None:
+        for name, _ in query.groups:
+            if name not in self.facets:
+                raise InputError(
+                    f"there is no column of groups {name!r}",
+                    hint=did_you_mean(name, list(self.facets)),
+                )
+
+    def _mask(self, query: RowQuery) -> pl.Series:
+        """Return which rows fit; the last few are kept, since the next page asks the same."""
+        if query not in self._masks:
+            if len(self._masks) > 4:
+                self._masks.pop(next(iter(self._masks)))
+            found = [*_conditions(query), pl.lit(True)]
+            mask = self.index.select(pl.all_horizontal(found).fill_null(False)).to_series()
+            mask = mask if mask.len() == self.index.height else mask.new_from_index(0, self.height)
+            if query.split:
+                mask &= self._split_questions()
+            if query.words:
+                mask &= self._holding(query.words)
+            self._masks[query] = mask
+        return self._masks[query]
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self.index.height
+
+    def _split_questions(self) -> pl.Series:
+        """Return the rows of questions that some models answer right and others wrong."""
+        if self._split is None:
+            right = pl.col("correct").filter(pl.col("correct").is_not_null())
+            apart = (right.min() < right.max()).over("question").fill_null(False)
+            self._split = self.index.select(apart).to_series()
+        return self._split
+
+    def _holding(self, words: str) -> pl.Series:
+        """Return the rows whose texts hold some words, in any case of letters."""
+        names = [*dict.fromkeys([*self.texts.values(), "question_id"])]
+        parts = [pl.col(name).cast(pl.String).fill_null("") for name in names]
+        text = pl.concat_str(parts, separator="\n").str.to_lowercase()
+        asked = self.stored.lazy().select(text.str.contains(words.lower(), literal=True))
+        return asked.collect(engine="streaming").to_series().gather(self.index["place"])
+
+    def _fetched(self, places: Sequence[int]) -> pl.DataFrame:
+        if isinstance(self.stored, pl.DataFrame):
+            return self.stored[list(places)]
+        return pl.concat([self.stored.slice(place, 1).collect() for place in places])
+
+    def _told(self, some: pl.DataFrame) -> list[dict[str, Any]]:
+        if not some.height:
+            return []
+        texts = self._fetched(some["place"].to_list())
+        return [
+            {
+                "place": row["place"],
+                "row": texts[ROW][number],
+                "question_id": texts["question_id"][number],
+                **{role: _text(texts[name][number]) for role, name in self.texts.items()},
+                "model": str(row["model"]),
+                "method": str(row["method"]),
+                "confidence": row["confidence"],
+                "correct": row["correct"],
+                "group": {n: str(row[n]) for n in self.facets if row[n] is not None},
+            }
+            for number, row in enumerate(some.iter_rows(named=True))
+        ]
+
+    def _meanings(self, question_id: str) -> list[dict[str, Any]]:
+        """Return the drawn answers to a question by model and meaning, the most frequent first."""
+        if self.draws is None:
+            return []
+        own = self.draws.filter(pl.col("question_id").cast(pl.String) == question_id)
+        if not {"class_id", "answer", "model"} <= set(own.columns):
+            return []
+        return (
+            own.filter(pl.col("answer").is_not_null())
+            .group_by("model", "class_id", maintain_order=True)
+            .agg(
+                pl.len().alias("draws"),
+                pl.col("answer").mode().sort().first(),
+                pl.col("correct").first().cast(pl.Float64),
+            )
+            .sort("draws", descending=True, maintain_order=True)
+            .drop("class_id")
+            .to_dicts()
+        )
+
+
+def wrong_rows(rows: Rows, most: int, query: RowQuery | None = None) -> list[dict[str, Any]]:
+    """Return the answers that are wrong with the highest confidence, each answer once."""
+    asked = replace(query or RowQuery(), grade="wrong", size=most * max(1, len(rows.methods)))
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows.page(asked).rows:
+        found.setdefault((row["question_id"], row["model"]), row)
+    return [{n: v for n, v in row.items() if n != "place"} for row in list(found.values())[:most]]
+
+
+def _conditions(query: RowQuery) -> Iterator[pl.Expr]:
+    confidence, grade = pl.col("confidence"), pl.col("correct")
+    for name, wanted in (("model", query.models), ("method", query.methods)):
+        if wanted:
+            # One by one: names are compared as codes so, not as texts.
+            yield pl.any_horizontal(pl.col(name) == one for one in wanted)
+    for name, value in query.groups:
+        yield pl.col(name) == value
+    if query.low is not None:
+        yield confidence >= query.low
+    if query.high is not None:
+        yield confidence <= 1 if query.high >= 1 else confidence < query.high
+    if query.grade:
+        yield {"wrong": grade < _HALF, "right": grade >= _HALF, "open": grade.is_null()}[
+            query.grade
+        ]
+
+
+def _in_order(index: pl.DataFrame, column: str) -> list[str]:
+    first = index.group_by(column).agg(pl.col("place").min()).sort("place")
+    return [str(name) for name in first[column]]
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, pl.Series):
+        value = value.to_list()
+    if isinstance(value, list | tuple):
+        return " | ".join(filter(None, map(_text, value)))
+    return None if value is None else str(value)

@@ -1,0 +1,59 @@
+"""A result that can show the rows behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.inputs.objects import STDIN
+from calibrant.report.result import Result
+
+R = TypeVar("R", bound=Result)
+
+
+def with_rows(
+    result: R,
+    data: Any,
+    table: Mapping[str, Any],
+    wrong: int = 0,
+    *,
+    models: Any = None,
+    methods: Any = None,
+) -> R:
+    """Return the result with a way to its rows, and those that are most confidently wrong.
+
+    Parameters
+    ----------
+    result
+        What a verb found.
+    data, table
+        What it was given, and how that was read.
+    wrong
+        How many of them to list in the document; none by default.
+    models, methods
+        Those of the table that were looked at; None stands for all.
+    """
+    if str(data) == STDIN:
+        if wrong:
+            raise InputError(
+                "standard input is read once, and rows are looked up afterwards",
+                hint=Hint("name a file, or leave out {wrong}"),
+            )
+        return result
+    result.rows_opener = partial(_opened, data, dict(table))
+    if wrong:
+        # Loaded here: most results are made without a look at single rows.
+        from calibrant.inputs.rows import RowQuery, wrong_rows
+
+        query = RowQuery(models=tuple(models or ()), methods=tuple(methods or ()))
+        result.to_dict()["wrong"] = wrong_rows(result.rows_opener(), wrong, query)
+    return result
+
+
+def _opened(data: Any, table: Mapping[str, Any]) -> Any:
+    from calibrant.inputs.open_rows import open_rows
+
+    return open_rows(data, table)
