@@ -400,9 +400,13 @@ def _weighed(model, accuracy, goal, clip):
 
 @lru_cache
 def facts(name: str, size: int = 400_000) -> dict[str, float]:
-    """Return the true gaps (weak minus strong) on every footing, their roots, and the laws."""
+    """Return what is true of a world, see `facts_of`."""
     world = next(world for world in (*PAIRS, RARE) if world.name == name)
-    models = world.draw(np.random.default_rng(7), size)
+    return facts_of(world.draw(np.random.default_rng(7), size))
+
+
+def facts_of(models) -> dict[str, float]:
+    """Return the true gaps (first minus second) on every footing, their roots, and the laws."""
     rates = [float(model.chance.mean()) for model in models]
     if abs(rates[0] - rates[1]) < 0.004:
         rates = [sum(rates) / 2] * 2
@@ -433,9 +437,8 @@ def facts(name: str, size: int = 400_000) -> dict[str, float]:
     return found
 
 
-def true_verdicts(name: str) -> set[tuple[str, int]]:
-    """Return all verdicts that are true of a world, with whom each names."""
-    t = facts(name)
+def true_verdicts(t: dict[str, float]) -> set[tuple[str, int]]:
+    """Return all verdicts that are true where these are the facts, with whom each names."""
     five = ("raw", "os_a", "os_b", "os_a_near", "os_b_near")
     ok: set[tuple[str, int]] = set()
     more = 0 if abs(t["lead"]) < 0.004 else -1 if t["lead"] > 0 else 1
@@ -467,12 +470,24 @@ def verdict_of(decision) -> tuple[str, int]:
     return (f"{decision.word}: {on}" if on else decision.word), decision.winner
 
 
-def views_of(confidence, correct, rng, *, resamples, target="weakest"):
+def repeated(models, rng, times):
+    """Return rows of questions that were asked several times: same words, half the outcomes."""
+    cluster = np.repeat(np.arange(models[0].chance.size), times)
+    rows = []
+    for model in models:
+        again = (rng.random(cluster.size) < model.chance[cluster]).astype(float)
+        same_outcome = rng.random(cluster.size) < 0.5
+        outcome = np.where(same_outcome, model.correct[cluster], again)
+        rows.append((model.confidence[cluster], outcome))
+    return rows, cluster
+
+
+def views_of(confidence, correct, rng, *, resamples, target="weakest", cluster=None):
     """Return the survey, and by model the footings with every partner, as a comparison does."""
     c, z = np.stack(confidence), np.stack(correct)
     names = tuple(map(str, range(len(c))))
-    block = QuestionBlock(names, np.arange(c.shape[1]).astype(str), c, z)
-    counts = resample_counts(block.size, resamples, rng)
+    block = QuestionBlock(names, np.arange(c.shape[1]).astype(str), c, z, cluster)
+    counts = resample_counts(block.size, resamples, rng, cluster)
     survey = survey_block(block, counts)
     return survey, [
         all_footings(model_sums(block, counts, survey, m, bins=15), survey, m, target=target)
@@ -480,10 +495,10 @@ def views_of(confidence, correct, rng, *, resamples, target="weakest"):
     ]
 
 
-def evidence_of(models, rng, *, resamples):
+def evidence_of(models, rng, *, resamples, cluster=None):
     """Return the evidence about every pair of models (confidence, grade), in order."""
     c, z = zip(*models, strict=True)
-    survey, views = views_of(c, z, rng, resamples=resamples)
+    survey, views = views_of(c, z, rng, resamples=resamples, cluster=cluster)
     pairs = [(a, b) for a in range(len(c)) for b in range(a + 1, len(c))]
     return pairs, [
         pair_evidence(views[a][b], views[b][a], margin=MARGIN, lead=survey.more_accurate(a, b)[1:])

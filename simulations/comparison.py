@@ -18,9 +18,15 @@ from calibrant.comparison.league import is_uninformative
 from calibrant.comparison.resampled import resample_counts
 from simulations import _comparison_intervals as intervals
 from simulations._comparison_worlds import (
+    BETAS,
     PAIRS,
     chances,
+    drawn,
     evidence_of,
+    facts,
+    facts_of,
+    moved,
+    repeated,
     true_verdicts,
     verdict_of,
     views_of,
@@ -41,12 +47,17 @@ SHORT = {
 NAMES = {-1: " (weak)", 0: "", 1: " (strong)"}
 
 
-def said(world, n, run, graded=False):
+def said(world, n, run, graded=False, times=1, clustered=True):
     """Return the verdict on one drawn pair."""
     rng = np.random.default_rng([run, n, PAIRS.index(world)])
-    models = world.draw(rng, n)
+    models = world.draw(rng, n // times)
     rows = [(m.confidence, rng.binomial(4, m.chance) / 4 if graded else m.correct) for m in models]
-    _, evidence = evidence_of(rows, rng, resamples=RESAMPLES)
+    cluster = None
+    if times > 1:
+        rows, cluster = repeated(models, rng, times)
+    _, evidence = evidence_of(
+        rows, rng, resamples=RESAMPLES, cluster=cluster if clustered else None
+    )
     return verdict_of(decide_pairs(evidence)[0])
 
 
@@ -63,11 +74,21 @@ def verdicts(lines):
         table(lines, n, runs, PAIRS, f"{n:,} questions, {runs} runs in each of {len(PAIRS)} worlds")
 
 
+CHOSEN = [PAIRS[i] for i in (0, 2, 6, 8, 10, 11, 17, 22, 35, 42, 50, 51)]
+
+
 def grades(lines):
     """Grades of four answers each: the mean of four outcomes with the same chance."""
-    chosen = [PAIRS[i] for i in (0, 2, 6, 10, 11, 17, 50, 51)]
     title = f"Graded outcomes, 1,000 questions, {RUNS} runs"
-    table(lines, 1_000, RUNS, chosen, title, graded=True)
+    table(lines, 1_000, RUNS, CHOSEN, title, graded=True)
+
+
+def clusters(lines):
+    """Every question asked four times, with and without knowing so."""
+    runs = max(RUNS // 2, 10)
+    for name, known in (("Repeated questions", True), ("Taken as 2,000 questions", False)):
+        told = f"{name}: 500 questions, four rows each, {runs} runs"
+        table(lines, 2_000, runs, CHOSEN, told, times=4, clustered=known)
 
 
 def table(lines, n, runs, worlds, title, **options):
@@ -81,7 +102,7 @@ def table(lines, n, runs, worlds, title, **options):
     ]
     rates, true, by_word = [], [], Counter()
     for world in worlds:
-        ok = true_verdicts(world.name)
+        ok = true_verdicts(facts(world.name))
         found = Counter(said(world, n, run, **options) for run in range(runs))
         wrong = {v: k for v, k in found.items() if v[0] != "undecided" and v not in ok}
         rates.append(sum(wrong.values()) / runs)
@@ -106,78 +127,83 @@ def many(lines):
     lines += [
         f"## Many models, {runs} runs",
         "",
-        "Runs in which any 'better' of all pairs is false, with Holm's correction and without; and "
-        "the share of all other verdicts that are false.",
+        "All pairs are decided together. *Any false 'better'*: runs in which one of all pairs has "
+        "it wrongly, with Holm's correction and without. The rest are shares of pairs.",
         "",
-        "| world | models | questions | any false 'better' % | without Holm % | others false % |",
-        "|" + " --- |" * 6,
+        "| world | models | questions | any false 'better' % | without Holm % | any false % | "
+        "pairs false % | pairs with a true verdict % |",
+        "|" + " --- |" * 8,
     ]
-    for name, moves in (("calibrated", (0.0,)), ("half +.4", (0.0, 0.4)), ("same law", None)):
-        for models, n in ((10, 500), (20, 500), (10, 2_000)):
-            any_false = alone = wrong = others = 0
-            for run in range(runs):
-                rng = np.random.default_rng([run, n, models, 5])
-                drawn, kinds = several(rng, n, models, moves)
-                pairs, evidence = evidence_of(drawn, rng, resamples=RESAMPLES)
-                one_by_one = [decide_pairs([e])[0] for e in evidence]
-                together = decide_pairs(evidence)
-                false = [
-                    d.word == "better" and false_better(kinds, pair, d.winner)
-                    for pair, d in zip(pairs, together, strict=True)
-                ]
-                any_false += any(false)
-                alone += any(
-                    d.word == "better" and false_better(kinds, pair, d.winner)
-                    for pair, d in zip(pairs, one_by_one, strict=True)
+    for name, moves in (("calibrated", (0.0,)), ("half +1", (0.0, 1.0)), ("same law", None)):
+        for models in (10, 20):
+            truth = true_of_all(models, moves)
+            for n in (500, 2_000):
+                row = several_decided(truth, models, moves, n, runs)
+                lines.append(
+                    f"| {name} | {models} | {n:,} | " + " | ".join(f"{x:.1f}" for x in row) + " |"
                 )
-                rest = [
-                    (d, pair)
-                    for pair, d in zip(pairs, together, strict=True)
-                    if d.word not in ("better", "undecided")
-                ]
-                others += len(rest)
-                wrong += sum(d.word == "reversal" for d, _ in rest)
-            lines.append(
-                f"| {name} | {models} | {n:,} | {100 * any_false / runs:.0f} | "
-                f"{100 * alone / runs:.0f} | {100 * wrong / max(others, 1):.2f} |"
-            )
+                print("  ", lines[-1], flush=True)
     lines.append("")
-    print("   many models", flush=True)
+
+
+def several_decided(truth, models, moves, n, runs):
+    """Return the rates of one line of the table of many models, in per cent."""
+    better = alone = any_false = 0
+    false = true = 0.0
+    for run in range(runs):
+        rng = np.random.default_rng([run, n, models, 5])
+        rows = [(m.confidence, m.correct) for m in several(rng, n, models, moves)]
+        pairs, evidence = evidence_of(rows, rng, resamples=RESAMPLES)
+        together = [verdict_of(d) for d in decide_pairs(evidence)]
+        one_by_one = [verdict_of(decide_pairs([e])[0]) for e in evidence]
+        wrong = [
+            v[0] != "undecided" and v not in truth[pair]
+            for pair, v in zip(pairs, together, strict=True)
+        ]
+        better += any(w and v[0] == "better" for w, v in zip(wrong, together, strict=True))
+        alone += any(
+            v[0] == "better" and v not in truth[pair]
+            for pair, v in zip(pairs, one_by_one, strict=True)
+        )
+        any_false += any(wrong)
+        false += np.mean(wrong) / runs
+        true += np.mean([v in truth[pair] for pair, v in zip(pairs, together, strict=True)]) / runs
+    return [100 * x for x in (better / runs, alone / runs, any_false / runs, false, true)]
+
+
+def true_of_all(models, moves, size=60_000):
+    """Return the true verdicts of every pair of several models."""
+    large = several(np.random.default_rng(7), size, models, moves)
+    return {
+        (a, b): true_verdicts(facts_of((large[a], large[b])))
+        for a in range(models)
+        for b in range(a + 1, models)
+    }
 
 
 def several(rng, n, models, moves):
-    """Return models of different accuracy, and which law each follows."""
-    d = rng.normal(0, 1.2, n)
-    drawn, kinds = [], []
+    """Return models of different accuracy: some moved in log-odds, or all of one law."""
+    d, found = rng.normal(0, 1.2, n), []
     for number, accuracy in enumerate(np.linspace(0.4, 0.85, models)):
         if moves is None:
             z = (rng.random(n) < accuracy).astype(float)
-            drawn.append((np.where(z == 1, rng.beta(8, 2, n), rng.beta(5, 3, n)), z))
-            kinds.append(0.0)
-            continue
-        p = chances(round(float(accuracy), 4), rng, d)
-        kinds.append(moves[number % len(moves)])
-        said_now = expit(np.log(p / (1 - p)) + kinds[-1])
-        drawn.append((said_now, (rng.random(n) < p).astype(float)))
-    return drawn, kinds
-
-
-def false_better(kinds, pair, winner):
-    """Return whether 'better' names a model that is not nearer to calibration than the other."""
-    first, second = (abs(kinds[m]) for m in pair)
-    return not (first < second if winner < 0 else second < first)
+            found.append(BETAS(rng, z, accuracy))
+        else:
+            p = chances(round(float(accuracy), 4), rng, d)
+            found.append(drawn(p, moved(moves[number % len(moves)]), rng))
+    return found
 
 
 def league_models(rng, n):
     """Three calibrated models, two over-confident ones, a timid, a constant and a noisy one."""
     d = rng.normal(0, 1.2, n)
     models = {}
-    for name, accuracy, moved in (
+    for name, accuracy, by in (
         ("calibrated .30", 0.3, 0.0), ("calibrated .62", 0.62, 0.0), ("calibrated .90", 0.9, 0.0),
         ("+1 at .50", 0.5, 1.0), ("+1 at .75", 0.75, 1.0),
     ):  # fmt: skip
         p = chances(accuracy, rng, d)
-        said = expit(np.log(p / (1 - p)) + moved)
+        said = expit(np.log(p / (1 - p)) + by)
         models[name] = said, (rng.random(n) < p).astype(float)
     right = (rng.random(n) < chances(0.75, rng, d)).astype(float)
     models["timid: always 10 %"] = np.full(n, 0.1), right
@@ -346,6 +372,7 @@ def main():
         for section in (
             verdicts,
             grades,
+            clusters,
             many,
             league,
             candidates,

@@ -16,6 +16,7 @@ from calibrant.comparison.ece_interval import ece_estimate, gap_estimate, gap_p_
 from calibrant.comparison.evidence import VERDICT_LEVEL, PairEvidence, squared_gap_z
 from calibrant.comparison.footings import Footings, Scores
 from calibrant.comparison.intervals import (
+    design_effect,
     interval,
     mean_interval,
     normal_interval,
@@ -57,14 +58,19 @@ def result_entry(
         assert at is not None
         views[view] = {"ece": ece_estimate(at.table, n, level=level)}
     graded, right = survey.own_accuracy(model)
+    of_right = of_said = 1.0
+    if survey.clusters:
+        of_right = design_effect(own.accuracy, right * (1 - right), n)
+        spread = squares / number - (total / number) ** 2
+        of_said = design_effect(own.lean + own.accuracy, spread, n)
     return {
         "model": name,
         "n": n,
-        "accuracy": rate_interval(right, graded, level),
+        "accuracy": rate_interval(right, graded, level, of_right),
         "unstated": graded - n,
-        "mean_confidence": mean_interval(round(number), total, squares, level),
+        "mean_confidence": mean_interval(round(number), total, squares, level, of_said),
         "views": views,
-        "companions": _companions(model, own, survey, level),
+        "companions": _companions(model, own, survey, level, max(of_right, of_said)),
         "target_curve": {
             "target": _CURVE_TARGETS.tolist(),
             "ece": own.target_curve(_CURVE_TARGETS).tolist(),
@@ -85,19 +91,21 @@ def _of_enough(estimate: Estimate) -> Estimate:
     return estimate if estimate.n >= LEAST_QUESTIONS else without_ends(estimate)
 
 
-def _companions(model: int, own: Footings, survey: Survey, level: float) -> dict[str, Any]:
+def _companions(
+    model: int, own: Footings, survey: Survey, level: float, design: float
+) -> dict[str, Any]:
     """Return what does not depend on the other models' accuracy: direction, separation, parts."""
     return {
         "over_confidence": interval(own.lean, own.n, level=level),
-        "auroc": _area(survey.cells[model], survey.stated[model], survey.cells[model], level),
-        "auroc_shared": _area(
-            survey.shared[model], survey.stated[model], survey.cells[model], level
-        ),
+        **{
+            name: _area(cells[model], survey.stated[model], survey.cells[model], level, design)
+            for name, cells in (("auroc", survey.cells), ("auroc_shared", survey.shared))
+        },
         "corp": corp_parts(survey, model, even=False),
     }
 
 
-def _area(cells: Floats, stated: Floats, held_in: Floats, level: float) -> Estimate:
+def _area(cells: Floats, stated: Floats, held_in: Floats, level: float, design: float) -> Estimate:
     """Return the area under the ROC curve from counts by confidence, with an interval."""
     wrong, right = cells
     held = (wrong + right) > 0
@@ -113,8 +121,9 @@ def _area(cells: Floats, stated: Floats, held_in: Floats, level: float) -> Estim
         rows=False,
     )
     area, influence = area_under_curve(ranked)
-    error = math.sqrt(influence.second_moment(ranked)) / weight.sum()
-    low, high, how = area_interval(area, error, float(right.sum()), float(wrong.sum()), level)
+    error = math.sqrt(influence.second_moment(ranked) * design) / weight.sum()
+    outcomes = float(right.sum()) / design, float(wrong.sum()) / design
+    low, high, how = area_interval(area, error, *outcomes, level)
     return Estimate(area, low, high, n, level, interval=how)
 
 

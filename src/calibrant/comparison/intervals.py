@@ -41,25 +41,50 @@ def interval(replicates: Floats, n: int, *, level: float = 0.95) -> Estimate:
     return Estimate(value, *ends, n, level, interval="bootstrap-percentile")
 
 
-def rate_interval(value: float, n: int, level: float) -> Estimate:
+def design_effect(replicates: Floats, spread: float, n: int) -> float:
+    """Return how many answers of clusters are worth one independent answer, at least 1.
+
+    Parameters
+    ----------
+    replicates
+        A mean in the data, then in every resample of clusters.
+    spread
+        Variance of one answer.
+    n
+        Answers.
+
+    Examples
+    --------
+    >>> round(design_effect(np.array([0.5, 0.4, 0.6]), 0.25, 50), 6)
+    4.0
+    """
+    drawn = replicates[1:][np.isfinite(replicates[1:])]
+    if drawn.size < 2 or spread <= 0:
+        return 1.0
+    return max(float(drawn.var(ddof=1)) * n / spread, 1.0)
+
+
+def rate_interval(value: float, n: int, level: float, design: float = 1.0) -> Estimate:
     """Return Wilson's interval, as in an audit: of 1 in 20 the resamples say [0, 0.15].
 
     Outcomes with grades between 0 and 1 vary less, and theirs is too long rather than too short.
     """
-    low, high = wilson_interval(value, n, level)
+    low, high = wilson_interval(value, n / design, level)
     return Estimate(value, float(low), float(high), n, level, interval="wilson")
 
 
-def mean_interval(n: int, total: float, squares: float, level: float) -> Estimate:
+def mean_interval(
+    n: int, total: float, squares: float, level: float, design: float = 1.0
+) -> Estimate:
     """Return the mean of n confidences from their sums, with Student's interval on log-odds."""
     mean = total / n
     spread = max(squares - n * mean**2, 0.0) / (n - 1) if n > 1 else float("nan")
     if spread <= 1e-12 * mean:
         # As in an audit: confidences that never varied may still do so.
-        unseen = unseen_share(n, level)
+        unseen = unseen_share(round(n / design), level)
         low, high = max(mean - unseen, 0.0), min(mean + unseen, 1.0)
     else:
-        low, high = logit_interval(mean, (spread / n) ** 0.5, level, units=n)
+        low, high = logit_interval(mean, (spread * design / n) ** 0.5, level, units=n / design)
     return Estimate(mean, low, high, n, level, interval="student-logit")
 
 

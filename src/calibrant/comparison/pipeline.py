@@ -46,7 +46,7 @@ class Questions:
         """Return the resampled questions, the same at every call."""
         found = self._drawn.get(number)
         if found is None:
-            found = resample_counts(self.block.size, number, self.stream())
+            found = resample_counts(self.block.size, number, self.stream(), self.block.cluster)
             if self.keep:
                 self._drawn[number] = found
         return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from calibrant.core.arrays import Floats, Mask
+from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
@@ -31,12 +31,15 @@ class QuestionBlock:
         Ids of the questions that at least one model answered.
     confidence, correct
         (models, questions).
+    cluster
+        What each question belongs to, where questions depend on each other: codes from 0.
     """
 
     models: tuple[str, ...]
     questions: npt.NDArray[np.str_]
     confidence: Floats
     correct: Floats
+    cluster: Indices | None = None
 
     @property
     def size(self) -> int:
@@ -56,7 +59,11 @@ class QuestionBlock:
     def take(self, rows: npt.NDArray[np.intp]) -> QuestionBlock:
         """Return the block of these questions alone."""
         return QuestionBlock(
-            self.models, self.questions[rows], self.confidence[:, rows], self.correct[:, rows]
+            self.models,
+            self.questions[rows],
+            self.confidence[:, rows],
+            self.correct[:, rows],
+            None if self.cluster is None else np.unique(self.cluster[rows], return_inverse=True)[1],
         )
 
 
@@ -93,7 +100,9 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> Q
     Parameters
     ----------
     scores
-        Columns question_id, model, confidence, correct; one row per question and model.
+        Columns question_id, model, confidence, correct, and cluster_id where questions depend on
+        each other. The first row of a model for a question is held against the first of another,
+        the second against the second; all rows of a question then belong together.
     models
         Models to compare, in this order; None takes all in order of appearance.
 
@@ -112,7 +121,20 @@ def align_models(scores: pl.DataFrame, models: Sequence[str] | None = None) -> Q
     """
     wanted = known_models(scores, models)
     chosen = scores.filter(pl.col("model").is_in(wanted))
-    return placed(chosen, wanted)
+    nth = chosen.select(pl.int_range(pl.len()).over("question_id", "model")).to_series()
+    cluster = chosen["cluster_id"] if "cluster_id" in chosen.columns else None
+    if nth.max():
+        ids = chosen["question_id"].cast(pl.String)
+        cluster = ids if cluster is None else cluster
+        again = pl.select(
+            pl.when(nth > 0).then(pl.format("{}, row {}", ids, nth + 1)).otherwise(ids)
+        )
+        chosen = chosen.with_columns(again.to_series().alias("question_id"))
+    found = placed(chosen, wanted)
+    if cluster is None:
+        return found
+    known = dict(zip(chosen["question_id"].cast(pl.String), cluster.rank("dense"), strict=True))
+    return replace(found, cluster=np.array([known[name] for name in found.questions]) - 1)
 
 
 def placed(chosen: pl.DataFrame, models: Sequence[str]) -> QuestionBlock:
@@ -142,6 +164,12 @@ def deal_blocks(whole: QuestionBlock) -> Iterator[QuestionBlock]:
         yield whole
         return
     # Dealt at random: blocks of neighbours in a sorted table would differ more than by chance.
-    dealt = np.random.default_rng(whole.size).permutation(whole.size)
-    for rows in np.array_split(dealt, pieces):
+    cluster = np.arange(whole.size) if whole.cluster is None else whole.cluster
+    order = np.random.default_rng(whole.size).permutation(int(cluster.max()) + 1)
+    place = np.argsort(order)[cluster]
+    dealt = np.argsort(place, kind="stable")
+    # A cluster stays together.
+    first = np.flatnonzero(np.diff(place[dealt], prepend=-1))
+    cuts = [part[0] for part in np.array_split(first, pieces)[1:]]
+    for rows in np.split(dealt, cuts):
         yield whole.take(rows)

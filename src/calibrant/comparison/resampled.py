@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.core.arrays import Floats
+from calibrant.core.arrays import Floats, Indices
 from calibrant.core.rng import RngLike, as_generator
 
 
@@ -37,12 +37,18 @@ class Resamples:
         return sums
 
 
-def resample_counts(questions: int, resamples: int, rng: RngLike) -> Resamples:
-    """Draw multinomial counts for every resample; column 0 counts every question once."""
+def resample_counts(
+    questions: int, resamples: int, rng: RngLike, cluster: Indices | None = None
+) -> Resamples:
+    """Draw multinomial counts for every resample; column 0 counts every question once.
+
+    Questions of one cluster are drawn together.
+    """
     generator = as_generator(rng)
+    units = questions if cluster is None else int(cluster.max()) + 1
     counts = np.empty((questions, resamples + 1), dtype=np.float32)
     counts[:, 0] = 1
     for draw in range(1, resamples + 1):
-        rows = generator.integers(0, questions, questions)
-        counts[:, draw] = np.bincount(rows, minlength=questions)
+        times = np.bincount(generator.integers(0, units, units), minlength=units)
+        counts[:, draw] = times if cluster is None else times[cluster]
     return Resamples(counts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import sparse, special
 
 from calibrant.comparison.odds import MASS_BINS, log_odds
 from calibrant.comparison.questions import QuestionBlock
@@ -73,9 +73,10 @@ class Survey:
     where all models share the outcome; `stated` sums confidence by cell, `moments` counts answers
     and sums confidence and its square. `both` (models, models, 1 + resamples) counts questions
     that both have, `right` those that the first has right among them; `agreed` counts shared
-    outcomes. `graded` (5, models, models) is about questions that both have a grade for: their
-    number, grades of the first, products of both grades, and wrong and right answers of the first
-    that state no confidence; `squares` sums the first's squared grades there. `absent` (models, 2,
+    outcomes. `graded` (4, models, models) is about questions that both have a grade for: their
+    number, grades of the first, and wrong and right answers of the first that state no confidence;
+    `apart` (4, models, models) sums differences of grades over clusters, see `_apart`. `clusters`
+    counts them, 0 where questions are independent. `absent` (models, 2,
     3) sums over questions that a model has or lacks: their number, the share of the others that
     are right, its square. `edges` are the least confidences of each model's equal-mass bins, and
     `law` the steps of all models' confidences, where one block holds all questions; merged surveys
@@ -93,7 +94,8 @@ class Survey:
     right: Floats
     agreed: Floats
     graded: Floats
-    squares: Floats
+    apart: Floats
+    clusters: int
     absent: Floats
     edges: list[Floats] | None = None
     law: Floats | None = None
@@ -159,13 +161,14 @@ class Survey:
         The error is that of paired differences. Two more questions on which they differ are
         added to it: a handful that all speak for one model prove little.
         """
-        n, mine, products = self.graded[:3, a, b]
+        n, mine = self.graded[:2, a, b]
         yours = self.graded[1, b, a]
         if not n:
             return 0, float("nan"), float("nan")
-        squares = self.squares[a, b] + self.squares[b, a] - 2 * products
         gap = (mine - yours) / n
-        return int(n), float(gap), float(np.sqrt((max(squares / n - gap**2, 0.0) + 2 / n) / n))
+        squares, products, sizes, clusters = self.apart[:, a, b]
+        spread = max(squares - 2 * gap * products + gap**2 * sizes, 0.0)
+        return int(n), float(gap), float(np.sqrt(spread + 2 * sizes / clusters) / n)
 
     def own_accuracy(self, model: int) -> tuple[int, float]:
         """Return graded answers of a model, and the share of them that is right."""
@@ -176,7 +179,7 @@ class Survey:
         """Return the share of wrong and of right answers of `a` that state no confidence."""
         n, right = self.graded[:2, a, b]
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = self.graded[3:, a, b] / np.array([n - right, right])
+            share = self.graded[2:, a, b] / np.array([n - right, right])
         return np.asarray(np.nan_to_num(share))
 
     def missing(self, a: int, b: int) -> tuple[float, bool]:
@@ -184,7 +187,7 @@ class Survey:
 
         Unlike: right more or less often than the others, beyond the chance of 1 in 100.
         """
-        n, right, _, wrong_mute, right_mute = self.graded[:, a, b]
+        n, right, wrong_mute, right_mute = self.graded[:, a, b]
         share = (wrong_mute + right_mute) / max(n, 1.0)
         if not 0 < right < n or not 0 < share < 1:
             return float(share), False
@@ -239,6 +242,7 @@ def survey_block(block: QuestionBlock, resamples: Resamples) -> Survey:
         right,
         agreed,
         *_graded(block),
+        0 if block.cluster is None else int(block.cluster.max()) + 1,
         absent,
         edges,
         _steps(np.quantile(said, np.arange(1, size) / size)) if said.size else None,
@@ -289,9 +293,28 @@ def _graded(block: QuestionBlock) -> tuple[Floats, Floats]:
     known = (~np.isnan(block.correct)).astype(np.float64)
     grade = np.nan_to_num(block.correct)
     mute = known * np.isnan(block.confidence)
-    sums = (known, grade, None, mute * (1 - grade), mute * grade)
-    table = np.stack([grade @ grade.T if part is None else part @ known.T for part in sums])
-    return table, (grade**2) @ known.T
+    sums = (known, grade, mute * (1 - grade), mute * grade)
+    return np.stack([part @ known.T for part in sums]), _apart(known, grade, block.cluster)
+
+
+def _apart(known: Floats, grade: Floats, cluster: Indices | None) -> Floats:
+    """Return, with D and m the sum of differences and the number of questions of a cluster.
+
+    Sums of D^2, of D m, of m^2, and the number of clusters, for every pair of models. Questions
+    that are independent are clusters of one.
+    """
+    if cluster is None:
+        n, right, squares = known @ known.T, grade @ known.T, grade**2 @ known.T
+        return np.stack([squares + squares.T - 2 * grade @ grade.T, right - right.T, n, n])
+    ones, places = np.ones(cluster.size), np.arange(cluster.size)
+    belongs = sparse.csr_array((ones, (cluster, places)))
+    found = np.empty((4, len(known), len(known)))
+    for model, (has, own) in enumerate(zip(known, grade, strict=True)):
+        sizes = belongs @ (known * has).T
+        sums = belongs @ ((own - grade) * known * has).T
+        table = sums**2, sums * sizes, sizes**2, sizes > 0
+        found[:, model] = [part.sum(axis=0) for part in table]
+    return found
 
 
 def _resampled_counts(

@@ -150,7 +150,7 @@ def compare(
     columns, rules = split_table({**table, "graded": graded})
     streamed = (
         candidates is None
-        and not (graded or labels or table["right"] or table["repeats"])
+        and not (graded or labels or table["right"] or table["repeats"] or table["cluster"])
         and is_large(data, rows=STREAM_ROWS)
     )
     opened = (
