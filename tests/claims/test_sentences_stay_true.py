@@ -82,7 +82,10 @@ def test_missing_confidences_of_wrong_answers_are_no_under_confidence():
         assert claim["outcome"] in ("depends", "undecided")
         assert lost["p_value"] < 1e-6
         assert lost["worst_case"]["low"] < 0 < lost["worst_case"]["high"]
-        assert lost["accuracy"] < lost["with_confidence"]["value"] + 1
+        accuracy = document["results"][0]["metrics"]["accuracy"]
+        assert accuracy["value"] == missing_wrong(seed)["correct"].mean()
+        assert accuracy["n"] == 600
+        assert f"({100 * accuracy['value']:.0f} % with answers that state no" in claim["text"]
         assert abs(lost["reweighted"]["value"]) < 0.05
 
 

@@ -77,7 +77,7 @@ def test_a_row_that_says_nothing_is_left_out_unasked_and_counted(rule):
     assert scores.graded["question_id"].to_list() == (["a", "c", "b"] if graded else ["a", "c"])
     assert np.isnan(scores.unscored["confidence"].to_numpy()).all()
     (block,) = scores.blocks()
-    assert block.grades.tolist() == [0, 1, *[1] * graded]
+    assert block.graded.correct.tolist() == [0, 1, *[1] * graded]
 
 
 @pytest.mark.parametrize("rule", sorted(set(DEFECTS) - MISSING))

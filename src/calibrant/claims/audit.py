@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -99,13 +100,15 @@ def _direction_claim(
     sized = gap if above else {**gap, **turned}
     outcome, missing = _direction_outcome(entry)
     lost = entry.get("missing") or {}
+    right, of_all = _right_shares(entry)
     facts = {
         **shared,
         **sized,
         "signed_low": low,
         "signed_high": high,
         "said": metrics["mean_confidence"]["value"],
-        "right": metrics["accuracy"]["value"],
+        "right": right,
+        "right_of_all": None if right == of_all else of_all,
         "rows": entry["n"],
         "margin": margin,
         "more": _more_labels(gap, margin, tests),
@@ -124,6 +127,16 @@ def _direction_claim(
         p_adjusted=None if test is None else test["p_adjusted"],
         margin=margin,
     )
+
+
+def _right_shares(entry: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the share of right answers among those with a confidence, and among all."""
+    said, gap, of_all = (
+        entry["metrics"][name]["value"]
+        for name in ("mean_confidence", "confidence_gap", "accuracy")
+    )
+    right = round(said - gap, 12)
+    return (of_all if math.isclose(right, of_all, abs_tol=1e-9) else right), of_all
 
 
 def _direction_outcome(entry: Mapping[str, Any]) -> tuple[Outcome, str | None]:

@@ -16,8 +16,12 @@ def _says(facts: Facts) -> str:
     said = f"{name} {percent(facts['said'])}, is "
     if facts["right"] in (0.0, 1.0):
         rows = facts["rows"]
-        return f"{said}{'always' if facts['right'] else 'never'} right ({count(rows, 'answer')})"
-    return f"{said}right {percent(facts['right'])}"
+        share = f"{'always' if facts['right'] else 'never'} right ({count(rows, 'answer')})"
+    else:
+        share = f"right {percent(facts['right'])}"
+    of_all = facts["right_of_all"]
+    rest = "" if of_all is None else f" ({percent(of_all)} with answers that state no confidence)"
+    return f"{said}{share}{rest}"
 
 
 def _interval(facts: Facts) -> str:
@@ -80,8 +84,8 @@ def _difference(low: float | None, high: float | None) -> str:
 
 def _depends(word: str) -> Any:
     return lambda facts: (
-        f"{_says(facts)} on the {percent(1 - facts['missing_share'])} of answers with a "
-        f"confidence: {word} there by {points(abs(facts['value']))}. The others are right "
+        f"{_says(facts)}: {word} by {points(abs(facts['value']))} on the "
+        f"{percent(1 - facts['missing_share'])} of answers with a confidence. The others are right "
         f"{percent(facts['missing_accuracy'])}: what they would say decides about all answers."
     )
 

@@ -55,8 +55,8 @@ def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> dict[str,
     >>> sums = ValueSums.of_counts(value, np.array([100.0, 100.0]), np.array([60.0, 80.0]))
     >>> gap = Estimate(0.0, -0.06, 0.06, n=200)
     >>> found = missing_entry(sums, gap, Missing(0, 60))
-    >>> round(found["share"], 3), round(found["accuracy"], 3), found["p_value"] < 0.01
-    (0.231, 0.538, True)
+    >>> round(found["share"], 3), found["rows"], found["p_value"] < 0.01
+    (0.231, 60, True)
     >>> found["worst_case"]["low"] < 0 < found["reweighted"]["low"]
     True
     """
@@ -66,7 +66,6 @@ def missing_entry(sums: ValueSums, gap: Estimate, missing: Missing) -> dict[str,
         "rows": round(missing.count),
         "share": missing.count / (rows + missing.count),
         "missing_accuracy": missing.right / missing.count,
-        "accuracy": (right + missing.right) / (rows + missing.count),
         "p_value": fisher_p_value(right, rows - right, missing.right, missing.wrong),
         "with_confidence": _view(gap.value, gap.low, gap.high),
         "reweighted": _reweighted(sums, missing, gap.level),

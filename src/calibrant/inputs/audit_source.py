@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from calibrant.core.arrays import Indices
+from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.stats.common_draws import FEW_ROWS, CommonDraws, Stream
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class SourceBlock:
     """One model, method and perhaps group: its keys, its numbers, notes about its rows.
 
-    `missing` counts graded answers that have no confidence; `others` gives further columns of the
+    `missing` counts graded answers that have no confidence, and `accuracy` gives the share of right
+    answers among all that are graded, where some have none; `others` gives further columns of the
     rows, as codes, which may explain the errors.
     """
 
@@ -34,6 +36,7 @@ class SourceBlock:
     rows: int | None = None
     missing: Missing | None = None
     others: Callable[[], dict[str, Indices]] = dict
+    accuracy: Callable[[], Estimate] | None = None
 
     @property
     def group(self) -> dict[str, str] | None:

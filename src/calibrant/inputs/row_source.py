@@ -14,6 +14,7 @@ from calibrant.claims.data import coverage_document
 from calibrant.claims.missing import Missing
 from calibrant.core.arrays import Indices
 from calibrant.core.error_source import error_source
+from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_options import AuditOptions
 from calibrant.inputs.audit_source import AuditSource, SourceBlock
@@ -107,7 +108,6 @@ def _blocks(
     notes: Sequence[str],
     notes_by_method: dict[str, str],
 ) -> Iterator[SourceBlock]:
-    lost = _missing(scores)
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
         probability = method not in rankings
@@ -116,9 +116,10 @@ def _blocks(
             own.append(f"its calibration error has {options.bins_of(method)} bins, as Sem-ECE has")
         own += [*notes, *([notes_by_method[method]] if method in notes_by_method else [])]
         made = partial(_block, block, options, probability)
-        missing = lost.get(tuple(block.keys.items()))
-        size = int(block.confidence.size)
-        yield SourceBlock(block.keys, made, own, size, missing, partial(_others, block))
+        size, missing = int(block.confidence.size), _missing(block)
+        accuracy = None if missing is None else partial(_accuracy, block, options)
+        others = partial(_others, block)
+        yield SourceBlock(block.keys, made, own, size, missing, others, accuracy)
 
 
 def _others(block: ScoreBlock) -> dict[str, Indices]:
@@ -144,23 +145,18 @@ def _others(block: ScoreBlock) -> dict[str, Indices]:
     return found
 
 
-def _missing(scores: Scores) -> dict[tuple[tuple[str, str], ...], Missing]:
-    """Return how many answers of each whole model were graded but have no confidence."""
-    rejected = scores.rejected
-    if "correct" not in rejected.columns:
-        return {}
-    graded = rejected.filter(
-        pl.col("rule").str.starts_with("confidence_"), pl.col("correct").is_between(0, 1)
-    )
-    counted = graded.group_by("model", "method").agg(
-        pl.col("correct").sum().alias("right"), pl.len().alias("rows")
-    )
-    return {
-        (("model", str(row["model"])), ("method", str(row["method"]))): Missing(
-            row["right"], row["rows"] - row["right"]
-        )
-        for row in counted.iter_rows(named=True)
-    }
+def _missing(block: ScoreBlock) -> Missing | None:
+    """Return how many answers were graded but have no confidence."""
+    if not block.unscored.height:
+        return None
+    right = float(block.unscored["correct"].sum())
+    return Missing(right, block.unscored.height - right)
+
+
+def _accuracy(block: ScoreBlock, options: AuditOptions) -> Estimate:
+    """Return the share of right answers among all that are graded; it draws nothing."""
+    whole = _block(block.graded, options, False, np.random.default_rng(options.seed))
+    return whole.estimates(["accuracy"])["accuracy"]
 
 
 def _untested(block: ScoreBlock) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant.core.arrays import Array
+from calibrant.core.arrays import Array, Indices
 from calibrant.core.errors import InputError
 from calibrant.records.batches import Batch, Columns, Part, number_array, read_part
 from calibrant.stats.sums.cell_table import SumTable
@@ -43,7 +43,8 @@ class SumPlan:
 class PartSums:
     """Sums by block, and the rows that were left out by rule; they merge by addition.
 
-    `models_with_dropped_rows` holds the models that rows were left out of.
+    `models_with_dropped_rows` holds the models that rows were left out of, `unscored` counts rows
+    by block that are graded and have no confidence: wrong and right ones.
     """
 
     blocks: dict[Key, CellSums] = field(default_factory=dict)
@@ -51,12 +52,15 @@ class PartSums:
     dropped: dict[str, int] = field(default_factory=dict)
     dropped_rows: dict[str, list[str]] = field(default_factory=dict)
     models_with_dropped_rows: set[str] = field(default_factory=set)
+    unscored: dict[Key, Indices] = field(default_factory=dict)
 
     def add(self, other: PartSums) -> None:
         """Take in the sums of the part that follows."""
         self.add_blocks(other.blocks)
         self.rows += other.rows
         self.models_with_dropped_rows |= other.models_with_dropped_rows
+        for key, counts in other.unscored.items():
+            self.unscored[key] = self.unscored.get(key, 0) + counts
         for rule, count in other.dropped.items():
             self.dropped[rule] = self.dropped.get(rule, 0) + count
             named = self.dropped_rows.setdefault(rule, [])
@@ -179,6 +183,20 @@ def _binary(values: Array) -> bool:
 
 def _blocks(batch: Batch, name: str, column: str, plan: SumPlan, table: SumTable) -> Blocks:
     """Return a code per row (or None where all rows share one) and the block of every code."""
+    codes, keys, every = _keys(batch, name, column, plan)
+    if every:
+        return codes, np.array([table.number(key) for key in keys])
+    assert codes is not None
+    present = np.flatnonzero(np.bincount(codes, minlength=len(keys)))
+    lookup = np.zeros(len(keys), np.intp)
+    lookup[present] = [table.number(keys[code]) for code in present]
+    return codes, lookup
+
+
+def _keys(
+    batch: Batch, name: str, column: str, plan: SumPlan
+) -> tuple[Array | None, list[Key], bool]:
+    """Return a code per row, or None where all share one, all keys, and whether each occurs."""
     labels = [_label(batch, plan.model, "model"), _label(batch, plan.method, name)]
     if plan.method is not None and len(plan.columns.confidence) > 1:
         codes, values = labels[1]
@@ -186,20 +204,28 @@ def _blocks(batch: Batch, name: str, column: str, plan: SumPlan, table: SumTable
     labels.append(_label(batch, column or None, ""))
     keys = [(*key[:2], column, key[2]) for key in product(*(values for _, values in labels))]
     coded = [codes for codes, _ in labels if codes is not None]
-    if not coded:
-        return None, np.array([table.number(keys[0])])
-    if len(coded) == 1:
-        return coded[0], np.array([table.number(key) for key in keys])
+    if len(coded) < 2:
+        return (coded[0] if coded else None), keys, True
     # Codes of several columns are joined to one, like digits; not every combination occurs.
     joined = np.zeros(batch.rows, np.intp)
     for codes, values in labels:
         joined *= len(values)
         if codes is not None:
             joined += codes
-    present = np.flatnonzero(np.bincount(joined, minlength=len(keys)))
-    lookup = np.zeros(len(keys), np.intp)
-    lookup[present] = [table.number(keys[code]) for code in present]
-    return joined, lookup
+    return joined, keys, False
+
+
+def _count_unscored(
+    rows: Indices, batch: Batch, name: str, correct: Array, plan: SumPlan, out: PartSums
+) -> None:
+    """Count rows that are graded and have no confidence, wrong and right ones, by block."""
+    outcome = correct[rows].astype(np.intp)
+    for column in plan.by or ("",):
+        codes, keys, _ = _keys(batch, name, column, plan)
+        at = np.zeros(rows.size, np.intp) if codes is None else codes[rows]
+        counts = np.bincount(2 * at + outcome, minlength=2 * len(keys)).reshape(-1, 2)
+        for code in np.flatnonzero(counts.any(axis=1)):
+            out.unscored[keys[code]] = out.unscored.get(keys[code], 0) + counts[code]
 
 
 def _label(batch: Batch, column: str | None, fixed: str) -> tuple[Array | None, list[str]]:
@@ -224,6 +250,7 @@ def _kept(
 ) -> Array:
     """Return which rows keep the rules, or raise at the first one that does not."""
     from calibrant.records.part_rules import broken_rows, first_broken, may_be_left_out
+    from calibrant.records.rules import UNSCORED
 
     broken = broken_rows(batch, name, confidence, correct, model=plan.model, method=plan.method)
     faults = {
@@ -238,6 +265,10 @@ def _kept(
         named = out.dropped_rows.setdefault(rule, [])
         room = ROWS_NAMED - len(named)
         named += [f"{part.file}:{batch.first_row + int(row)}" for row in rows[:room]]
+    unscored = ~keep
+    for rule, rows in broken.items():
+        unscored[rows] &= rule in UNSCORED
+    _count_unscored(np.flatnonzero(unscored), batch, name, correct, plan, out)
     codes, models = (None, ["model"]) if plan.model is None else batch.labels[plan.model]
     left_out = models if codes is None else [models[code] for code in np.unique(codes[~keep])]
     out.models_with_dropped_rows.update(model for model in left_out if model)

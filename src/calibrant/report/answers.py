@@ -263,6 +263,12 @@ def _counted(tones: Sequence[str], claims: Sequence[Claim], what: str = "claims"
     return Badge(tone, words)
 
 
+def graded_without(entry: Mapping[str, Any]) -> bool:
+    """Return whether answers without a confidence count in the accuracy of an audit's entry."""
+    stated = entry["metrics"].get("mean_confidence") or entry["metrics"]["auroc"]
+    return bool(entry["metrics"]["accuracy"]["n"] != stated["n"])
+
+
 def whole_entries(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the entries of whole models; where there are none, all entries."""
     results: list[Mapping[str, Any]] = list(document["results"])

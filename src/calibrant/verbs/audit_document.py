@@ -196,6 +196,8 @@ def _entry(
 ) -> dict[str, Any]:
     """Return the metrics and the evidence of one block."""
     metrics = block.estimates()
+    if found.accuracy is not None:
+        metrics["accuracy"] = found.accuracy()
     entry: dict[str, Any] = {
         "model": found.keys["model"],
         "method": found.keys["method"],

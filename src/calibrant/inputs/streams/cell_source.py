@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import calibrant
+from calibrant.core.arrays import Indices
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.inputs.audit_options import AuditOptions
@@ -27,8 +30,7 @@ from calibrant.records.part_sums import (
 from calibrant.stats.sums.mergeable import CellSums
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from calibrant.core.estimate import Estimate
     from calibrant.inputs.audit_source import AuditSource, SourceBlock
     from calibrant.metrics.cell_block import CellBlock
 
@@ -165,6 +167,7 @@ def _keyed_sums(total: PartSums, plan: SumPlan) -> Iterator[tuple[dict[str, str]
 
 
 def _blocks(total: PartSums, plan: SumPlan, options: AuditOptions) -> Iterator[SourceBlock]:
+    from calibrant.claims.missing import Missing
     from calibrant.inputs.audit_source import SourceBlock
 
     note = (
@@ -172,7 +175,38 @@ def _blocks(total: PartSums, plan: SumPlan, options: AuditOptions) -> Iterator[S
         "each other are ranked as equal; sketch_error bounds what that can change"
     )
     for keys, sums in _keyed_sums(total, plan):
-        yield SourceBlock(keys, partial(_block, sums, plan, options), (note,))
+        made, lost = partial(_block, sums, plan, options), _unscored(total, plan, keys)
+        if not lost.any():
+            yield SourceBlock(keys, made, (note,))
+            continue
+        accuracy = partial(_accuracy, sums.rows.sum(axis=1) + lost, options.level)
+        missing = Missing(float(lost[1]), float(lost[0]))
+        yield SourceBlock(keys, made, (note,), missing=missing, accuracy=accuracy)
+
+
+def _unscored(total: PartSums, plan: SumPlan, keys: Mapping[str, str]) -> Indices:
+    """Return how many wrong and right answers of a block have no confidence."""
+    model, method, *group = keys.values()
+    column = [*keys][2] if group else (plan.by or ("",))[0]
+    own = (
+        counts
+        for key, counts in total.unscored.items()
+        if key[:3] == (model, method, column) and (not group or key[3] == group[0])
+    )
+    found: Indices = np.sum([np.zeros(2, np.intp), *own], axis=0)
+    return found
+
+
+def _accuracy(graded: Indices, level: float) -> Estimate:
+    """Return the share of right answers among all that are graded, wrong and right ones."""
+    from calibrant.core.estimate import Estimate
+    from calibrant.stats.intervals import wilson_ends
+
+    rows, right = int(graded.sum()), int(graded[1])
+    # The variance of right and wrong answers is that of a sample, as everywhere.
+    count = rows - 1 if 0 < right < rows else rows
+    low, high = wilson_ends(right / rows, max(count, 1), level)
+    return Estimate(right / rows, low, high, rows, level, interval="wilson")
 
 
 def _block(

@@ -34,12 +34,13 @@ class ScoreBlock:
     units: npt.NDArray[np.int64] | None
     frame: pl.DataFrame
     cluster: npt.NDArray[np.int64] | None = None
-    unscored: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
-    def grades(self) -> npt.NDArray[np.float64]:
-        """All grades, also those of rows without a confidence."""
-        return np.concatenate([self.correct, self.unscored]) if self.unscored.size else self.correct
+    def graded(self) -> ScoreBlock:
+        """All rows that have a grade, with a confidence or without; that is 0 everywhere."""
+        rows = pl.concat([self.frame, self.unscored], how="diagonal_relaxed")
+        return _block(rows.with_columns(confidence=pl.lit(0.0)), (), pl.DataFrame(), unique=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ def _block(
         units=units if cluster is None else cluster,
         frame=frame,
         cluster=cluster,
-        unscored=unscored["correct"].to_numpy() if unscored.height else np.zeros(0),
+        unscored=unscored,
     )
 
 

@@ -8,7 +8,13 @@ from typing import Any
 
 from calibrant.claims import Claim
 from calibrant.core.method_words import method_legend, method_name, method_words
-from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
+from calibrant.report.answers import (
+    claims_by_entry,
+    claims_of,
+    entry_key,
+    entry_tone,
+    graded_without,
+)
 from calibrant.report.charts.chart import (
     Axis,
     Cell,
@@ -31,6 +37,7 @@ _NOTED = 24
 _DIAGRAMS = 12
 _SHADES = (0.02, 0.05, 0.1, 0.2, 0.35)
 _TITLE = "Share of right answers (dot) and mean confidence (diamond) of each, best first"
+_OF_ALL = " The dot counts answers without a confidence too, the gap does not."
 _GAPS = "How far confidence is from the share of right answers, in points"
 
 
@@ -78,8 +85,9 @@ def answer(document: Mapping[str, Any]) -> Chart | None:
     legend = f"{'; '.join(known)}." if known else ""
     if len(panels) > _PANELS:
         return _gap_map(entries, _GAPS, legend or f"{_GAPS}.")
-    caption = f"Gap: mean confidence minus share right, in percentage points. {legend}".strip()
-    return _dumbbells(entries, panels, caption)
+    without = _OF_ALL if any(map(graded_without, shown)) else ""
+    caption = f"Gap: mean confidence minus share right, in percentage points.{without} {legend}"
+    return _dumbbells(entries, panels, caption.strip())
 
 
 def further(document: Mapping[str, Any]) -> list[Chart]:

@@ -8,7 +8,7 @@ from typing import Any
 from calibrant.core.hints import Hint
 from calibrant.metrics.metric import Metric
 from calibrant.metrics.registry import METRICS, audited
-from calibrant.report.answers import claims_of, headline
+from calibrant.report.answers import claims_of, graded_without, headline
 from calibrant.report.blocks import Paragraph, Table
 from calibrant.report.cells import Cell, Number, estimate_cell, number_cell, p_cell, share_cell
 from calibrant.report.tables._semantic import semantic_tables
@@ -85,22 +85,30 @@ def _main(*groups: str) -> list[Metric]:
 
 def _calibration(document: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> Table:
     shown = _main("share", "calibration")
+    without = any(map(graded_without, entries))
     rows = tuple(
         (
             _place(entry),
             _WORDS.get(entry["verdict"]["calibration"], entry["verdict"]["calibration"]),
             number_cell(entry["n"]),
+            *([number_cell(entry["metrics"]["accuracy"]["n"])] if without else []),
             *(_metric(entry, metric.name) for metric in shown),
         )
         for entry in entries
     )
     return Table(
-        (_subject(document), "verdict", "n", *(metric.title for metric in shown)),
+        (
+            _subject(document),
+            "verdict",
+            "n",
+            *(["graded"] if without else []),
+            *(metric.title for metric in shown),
+        ),
         rows,
         title=named_table("Audit", document),
         name="calibration",
         note=f"{share_cell(document['level'])} intervals, {document['bins']} bins, "
-        f"seed {document['seed']}",
+        f"seed {document['seed']}{'; accuracy: of all graded answers' if without else ''}",
         labels=2,
     )
 

@@ -14,7 +14,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.method_words import method_legend
 from calibrant.core.registry import did_you_mean
 from calibrant.metrics.registry import METRICS
-from calibrant.report.answers import claims_by_entry, claims_of, entry_key, entry_tone
+from calibrant.report.answers import (
+    claims_by_entry,
+    claims_of,
+    entry_key,
+    entry_tone,
+    graded_without,
+)
 from calibrant.report.blocks import Table
 from calibrant.report.cells import Cell, Name, Number
 from calibrant.report.names import cut_cells, short_names, told_apart
@@ -38,6 +44,7 @@ _LEAST_STRIP, _MOST_STRIP = 12, 40
 _LEAST_NAME = 14
 _SLASH = " / "
 _LEGEND_LINES = 3
+_OF_ALL = "right: of all graded answers; gap, error, AUROC: of those with a confidence"
 # Names give way to the strip down to this width, and the strip to names below it.
 _GOOD_STRIP, _GOOD_NAME = 18, 22
 
@@ -75,7 +82,8 @@ def audit_lines(
             called = cut_cells(short[id(entry)], name)
             lines.append(_row(entry, called, strip, column, tone, gap))
     told_of = [entry for entry in shown if entry is not None]
-    return [*lines, _legend(document, strip, width), *_methods(told_of, several, width)]
+    rest = [Text(f" {_OF_ALL}", style="dim")] if any(map(graded_without, told_of)) else []
+    return [*lines, _legend(document, strip, width), *rest, *_methods(told_of, several, width)]
 
 
 def audit_table(document: Mapping[str, Any]) -> Table:

@@ -1,0 +1,91 @@
+"""Accuracy is over all graded answers: in memory, streamed, and summed part by part elsewhere."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant as cal
+from calibrant.inputs.streams.streaming import sum_plan
+from calibrant.records.batches import table_parts
+from calibrant.records.part_sums import PartSums, ThreadSums, sum_part
+
+N = 3_000
+ROLES = ("confidence", "correct", "model", "method", "question", "answer")
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(4)
+    said = rng.choice([0.6, 0.75, 0.9], N)
+    right = rng.random(N) < said
+    stated = rng.random(N) > np.where(right, 0.02, 0.4)
+    frame = pl.DataFrame(
+        {
+            "question": np.arange(N),
+            "model": rng.choice(["a", "b"], N),
+            "topic": rng.choice(["x", "y"], N),
+            "correct": right.astype(int),
+            "confidence": said,
+        }
+    ).with_columns(confidence=pl.when(pl.Series(stated)).then("confidence"))
+    frame.write_parquet(tmp_path / "scores.parquet", row_group_size=500)
+    return frame, tmp_path / "scores.parquet"
+
+
+def told(entry):
+    accuracy = entry["metrics"]["accuracy"]
+    rounded = [round(accuracy[name], 12) for name in ("value", "low", "n")]
+    return (entry["n"], entry["missing"]["rows"], *rounded)
+
+
+def by_place(document):
+    return {(e["model"], *(e["group"] or {}).values()): told(e) for e in document["results"]}
+
+
+def test_accuracy_counts_answers_without_a_confidence(table):
+    frame, path = table
+    in_memory = by_place(cal.audit(path, by=["topic"], resamples=20))
+    assert by_place(cal.audit(path, by=["topic"], resamples=20, engine="local")) == in_memory
+    for (model, *topic), (n, lost, value, _, graded) in in_memory.items():
+        own = frame.filter(pl.col("model") == model, pl.col("topic").is_in(topic or ["x", "y"]))
+        assert value == pytest.approx(own["correct"].mean(), abs=1e-11)
+        assert (n, lost, graded) == (
+            own["confidence"].count(),
+            own["confidence"].null_count(),
+            own.height,
+        )
+
+
+def test_parts_summed_elsewhere_count_them_alike(table):
+    path = str(table[1])
+    plan = sum_plan(
+        path, bins=15, by=("topic",), scale=None, on_invalid=None, columns=dict.fromkeys(ROLES)
+    ).plan
+    parts, threads = table_parts(path, plan.columns), ThreadSums(plan)
+    here, elsewhere = PartSums(), PartSums()
+    for part in parts:
+        here.add(threads(part))
+        elsewhere.add(sum_part(part, plan))
+    assert len(parts) > 0
+    assert {key: tuple(found) for key, found in here.unscored.items()} == {
+        key: tuple(found) for key, found in elsewhere.unscored.items()
+    }
+    assert (
+        sum(found.sum() for found in here.unscored.values()) == table[0]["confidence"].null_count()
+    )
+
+
+def test_questions_with_several_rows_count_between_questions():
+    rng = np.random.default_rng(0)
+    ids = np.repeat(np.arange(60), 5)
+    right = (rng.random(60) < 0.6)[ids].astype(int)
+    said = pl.Series(rng.uniform(0.5, 1, 300))
+    frame = pl.DataFrame({"question_id": ids, "correct": right, "confidence": said}).with_columns(
+        confidence=pl.when(pl.int_range(300) % 7 > 0).then("confidence")
+    )
+    entry = cal.audit(frame, repeats=True, resamples=20)["results"][0]
+    accuracy = entry["metrics"]["accuracy"]
+    assert accuracy["value"] == pytest.approx(right.mean())
+    assert accuracy["n"] == 60
+    # Rows of a question agree: 300 rows tell as much as 60.
+    assert accuracy["high"] - accuracy["low"] > 0.2
