@@ -15,8 +15,8 @@ from simulations.text_storm import PUMPS, readers
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.confidence.longform.claims import split_claims
 from calibrant.confidence.texts.rouge import rouge_l
-from calibrant.records.convert.stated_in_text import stated_percent
-from calibrant.records.texts.spelling import spells
+from calibrant.records.convert.believed import stated_percent
+from calibrant.records.spelling import spells
 
 # What reads long answers, logs and the answers of endpoints beside the readers of the storm.
 READERS: dict[str, Callable[[Any], Any]] = readers() | {

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import calibrant as cal
-from calibrant.inputs.labelled.pool import open_pool
+from calibrant.inputs.pool import open_pool
 
 MARGIN = 0.02
 ROLES = ("confidence", "correct", "model", "method", "question", "answer")

@@ -10,9 +10,9 @@ import pytest
 
 import calibrant as cal
 from calibrant.core.errors import InputError
-from calibrant.inputs.log_files import logs_in
+from calibrant.inputs.door import logs_in
 from calibrant.records.convert import ReadOptions, read_log, recognise
-from calibrant.records.convert.stated_in_text import stated_percent
+from calibrant.records.convert.believed import stated_percent
 from calibrant.verbs.import_logs import import_logs
 
 FIXTURES = Path(__file__).parent / "fixtures"

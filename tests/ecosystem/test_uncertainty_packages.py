@@ -14,7 +14,7 @@ import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.logs import foreign_tables
 from calibrant.records.convert import ReadOptions, read_log, recognise
-from calibrant.records.convert.pickled_data import NotPlain, read_plain_data
+from calibrant.records.convert.polygraph import NotPlain, read_plain_data
 from calibrant.verbs.import_logs import import_logs
 from ecosystem.raw_logs import auroc_by_pairs, binned_error, modal
 

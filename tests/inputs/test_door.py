@@ -15,7 +15,7 @@ from studies._journey import (
 )
 
 from calibrant.core.errors import InputError
-from calibrant.inputs.opened.door import open_input
+from calibrant.inputs.door import open_input
 
 # Searches for a zero and sums over bins take the function that they are about.
 ASKED_ABOUT = {("stats", "metrics")}

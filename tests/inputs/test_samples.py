@@ -8,7 +8,7 @@ import pytest
 import calibrant as cal
 from calibrant.core.errors import InputError
 from calibrant.inputs.samples import SampleColumns, grade_samples, read_samples
-from calibrant.inputs.samples.matching import matched_ids
+from calibrant.inputs.samples.read import matched_ids
 
 QUESTIONS = {
     "q1": ("Capital of Peru?", "Lima", ["Lima", "It is Lima.", "Quito", "Lima"]),

@@ -8,7 +8,7 @@ import pytest
 from calibrant.clients.answers.odd import bounded_text, loose_json
 from calibrant.clients.endpoints.openai import OpenAIClient
 from calibrant.core.errors import InputError
-from calibrant.records.convert.pickled_data import read_plain_data
+from calibrant.records.convert.polygraph import read_plain_data
 from calibrant.records.limits import LIMITS, limit, variable
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"

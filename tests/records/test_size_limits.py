@@ -11,7 +11,7 @@ import zstandard
 from calibrant.core.errors import InputError
 from calibrant.records import load_scores
 from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
-from calibrant.records.convert.pickled_data import read_plain_data
+from calibrant.records.convert.polygraph import read_plain_data
 from calibrant.records.convert.zip_entries import Entry, ZipEntries
 from calibrant.sources.files import load_questions
 

@@ -216,14 +216,14 @@ import importlib
 import sys
 import calibrant as cal
 from calibrant.inputs.streams.engines import engine_named
-from calibrant.inputs.streams.partitions import annotate_on
+from calibrant.semantics.annotate import annotate
 from calibrant.core.document import dump_document
 from calibrant.semantics import Options, annotate
 from scale.test_shared_out import draws, questions, scores
 
 rules = Options(clustering="rules", grading="rules")
 alone = annotate(draws(), questions(), options=rules)
-shared = annotate_on(engine_named("ray"), draws(), questions(), options=rules)
+shared = annotate(draws(), questions(), options=rules, mapper=engine_named("ray").map)
 assert shared.semantics.equals(alone.semantics) and shared.draws.equals(alone.draws)
 assert dump_document(shared.document) == dump_document(alone.document)
 

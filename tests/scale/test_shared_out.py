@@ -12,7 +12,6 @@ import calibrant as cal
 from calibrant.core.document import dump_document, plain
 from calibrant.core.errors import InputError
 from calibrant.inputs.streams.engines import LocalEngine
-from calibrant.inputs.streams.partitions import annotate_on
 from calibrant.records import Study
 from calibrant.semantics.annotate import annotate
 from calibrant.semantics.options import Options
@@ -99,7 +98,7 @@ def test_meanings_by_rules_are_the_same_on_an_engine(monkeypatch):
     )
     options = Options(clustering="rules", grading="rules")
     alone = annotate(table, questions(), options=options)
-    shared = annotate_on(LocalEngine(2), table, questions(), options=options)
+    shared = annotate(table, questions(), options=options, mapper=LocalEngine(2).map)
     assert shared.draws.equals(alone.draws)
     assert shared.semantics.equals(alone.semantics)
     assert dump_document(shared.document) == dump_document(alone.document)
@@ -113,7 +112,7 @@ class Helper:
 @pytest.mark.parametrize("helper", ["judge", "embedder"])
 def test_what_needs_the_whole_table_is_not_split(helper):
     with pytest.raises(InputError, match="whole table at once"):
-        annotate_on(LocalEngine(2), draws(), options=Options(**{helper: Helper()}))
+        annotate(draws(), options=Options(**{helper: Helper()}), mapper=LocalEngine(2).map)
 
 
 def test_sem_ece_is_the_same_on_an_engine():

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import calibrant as cal
 from calibrant.cli.main import app
 from calibrant.core.errors import InputError
-from calibrant.inputs.streams import large
+from calibrant.inputs import ways
 from calibrant.records import batches
 from calibrant.report.provenance import provenance_table
 
@@ -217,7 +217,7 @@ def test_a_url_is_read_through_fsspec():
 
 
 def test_a_large_table_is_streamed_without_being_asked(table, monkeypatch):
-    monkeypatch.setattr(large, "STREAM_ROWS", 10_000)
+    monkeypatch.setattr(ways, "STREAM_ROWS", 10_000)
     assert cal.audit(table)["reading"]["way"] == "streamed"
     assert cal.audit(table, recalibrate="platt")["reading"]["way"] == "in memory"
 

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.core import InputError
 from calibrant.core.document import plain
-from calibrant.records.schemas import SEMANTICS
+from calibrant.records.study import SEMANTICS
 from calibrant.semantics import Options, SimulatedJudge, annotate
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import calibrant as cal
-from calibrant.inputs.streams import processes
+from calibrant.inputs.streams import engines
 from calibrant.stats.common_draws import FEW_ROWS
 from calibrant.verbs import audit_document
 
@@ -67,15 +67,15 @@ def test_other_processes_change_nothing(monkeypatch):
     whole = cal.audit(rows, resamples=40)
     monkeypatch.setattr(audit_document, "_HELD", 5)
     monkeypatch.setattr(audit_document, "_MANY", 2)
-    monkeypatch.setattr(processes, "usable_cores", lambda: 2)
-    ask, came = processes._Helper.ask, []
+    monkeypatch.setattr(engines, "usable_cores", lambda: 2)
+    ask, came = engines._Helper.ask, []
 
     def counted(self, part):
         value = ask(self, part)
         came.append(len(value))
         return value
 
-    monkeypatch.setattr(processes._Helper, "ask", counted)
+    monkeypatch.setattr(engines._Helper, "ask", counted)
     assert cal.audit(rows, resamples=40) == whole
     assert sum(came) > 30
 
@@ -86,10 +86,10 @@ def test_a_script_needs_no_guard_for_other_processes(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import calibrant as cal\n"
-        "from calibrant.inputs.streams import processes\n"
+        "from calibrant.inputs.streams import engines\n"
         "from calibrant.verbs import audit_document\n"
         "audit_document._HELD, audit_document._MANY = 5, 2\n"
-        "processes.usable_cores = lambda: 2\n"
+        "engines.usable_cores = lambda: 2\n"
         "print(len(cal.audit('rows.csv', resamples=40)['results']))\n"
     )
     done = subprocess.run(

@@ -10,7 +10,7 @@ import pytest
 
 import calibrant as cal
 from calibrant.core import InputError
-from calibrant.inputs.labelled.pool import open_pool
+from calibrant.inputs.pool import open_pool
 from calibrant.planning.labelling.power import labels_for_claim
 
 COLUMNS = dict.fromkeys(("confidence", "correct", "model", "method", "question", "answer"))

@@ -13,7 +13,7 @@ from calibrant.clients.asks import LedgeredDraw, Outcome
 from calibrant.clients.protocol import Completion
 from calibrant.collect.plan import Tag
 from calibrant.collect.probes import PROBES
-from calibrant.records.schemas import DRAWS
+from calibrant.records.study import DRAWS
 
 CHUNK = 20_000
 EXTRA: dict[str, pl.DataType] = {

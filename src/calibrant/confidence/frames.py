@@ -14,7 +14,7 @@ from calibrant.confidence.token_columns import tokens_from_frame
 from calibrant.core.arrays import Floats, Ints
 from calibrant.core.errors import InputError
 from calibrant.records import check_table
-from calibrant.records.schemas import DRAWS, SEMANTICS
+from calibrant.records.study import DRAWS, SEMANTICS
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 _SINGLE = {"verb": "verb_samples", "verb_topk": "verb_topk_samples"}

@@ -33,8 +33,7 @@ from calibrant.inputs.compare_source import (
 )
 from calibrant.inputs.streams.cell_source import sum_table, sums_coverage
 from calibrant.inputs.streams.engines import engine_named
-from calibrant.inputs.streams.footers import streamed_input
-from calibrant.inputs.streams.streaming import Streamed, as_parquet, sum_plan
+from calibrant.inputs.streams.streaming import Streamed, as_parquet, streamed_input, sum_plan
 from calibrant.metrics.cell_block import CellBlock
 from calibrant.planning import verification_of
 from calibrant.records.batches import parquet_files, partition_of, table_parts

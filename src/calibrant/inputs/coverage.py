@@ -19,7 +19,7 @@ from calibrant.claims.data import (
 )
 from calibrant.records import Scores
 from calibrant.records.reading import Reading
-from calibrant.records.scored.weights import row_weights
+from calibrant.records.score_table import row_weights
 
 _TEXTS = ("text", "question_text", "question", "prompt")
 _KEYS = ("model", "method")

@@ -13,10 +13,10 @@ import polars as pl
 
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
-from calibrant.inputs.opened.base import Opened
-from calibrant.inputs.opened.door import open_input
+from calibrant.inputs.door import open_input
+from calibrant.inputs.opened import Opened
 from calibrant.inputs.rows import OWN, ROW, Rows
-from calibrant.inputs.streams.large import is_large
+from calibrant.inputs.ways import is_large
 from calibrant.records import Scores, load_scores, read_table, scan_table
 from calibrant.records.guesses import question_text
 
@@ -44,7 +44,7 @@ def open_rows(data: Any, table: Mapping[str, Any] | None = None) -> Rows:
     Parameters
     ----------
     data
-        As for `calibrant.inputs.opened.door.open_input`.
+        As for `calibrant.inputs.door.open_input`.
     table
         How the table is read: columns by role, scale and rules, as every verb takes them.
     """

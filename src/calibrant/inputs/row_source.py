@@ -16,13 +16,12 @@ from calibrant.core.arrays import Indices
 from calibrant.core.error_source import error_source
 from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
-from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.audit_source import AuditSource, SourceBlock
+from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.inputs.coverage import table_coverage
-from calibrant.inputs.opened.base import Opened
+from calibrant.inputs.opened import Opened
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import ScoreBlock, Scores
-from calibrant.records.label_columns import SPREAD
+from calibrant.records.label_schema import SPREAD
 from calibrant.stats.common_draws import Stream
 
 _IN_MEMORY = {"way": "in memory"}
@@ -43,7 +42,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     Parameters
     ----------
     opened
-        Arrays, tables, a study or logs, see `calibrant.inputs.opened.door`.
+        Arrays, tables, a study or logs, see `calibrant.inputs.door`.
     options
         The options of `audit`.
     """
@@ -176,7 +175,7 @@ def _block(block: ScoreBlock, options: AuditOptions, probability: bool, rng: Str
     }
     if SPREAD in block.frame.columns:
         # Loaded here: few tables are labels that were drawn.
-        from calibrant.inputs.labelled.drawn import block_of
+        from calibrant.inputs.labelled_rows import block_of
 
         return block_of(block, **how)
     return RowBlock(block.confidence, block.correct, block.weights, block.units, **how)

@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant.core.optional import optional_import
 from calibrant.metrics import metric_estimates, sem_ece
-from calibrant.records.convert.inspect_sample import grade_of
+from calibrant.records.convert.inspect_log import grade_of
 from calibrant.semantics import cluster_answers, grade_answers
 from calibrant.semantics.extract import extract_answer
 

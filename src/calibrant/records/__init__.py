@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from calibrant.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from calibrant.records.schemas import TABLES as TABLES
-    from calibrant.records.schemas import check_table as check_table
     from calibrant.records.scores import ScoreBlock as ScoreBlock
     from calibrant.records.scores import Scores as Scores
     from calibrant.records.scores import load_scores as load_scores
+    from calibrant.records.study import TABLES as TABLES
     from calibrant.records.study import Study as Study
+    from calibrant.records.study import check_table as check_table
     from calibrant.records.tables import read_table as read_table
     from calibrant.records.tables import scan_table as scan_table
     from calibrant.records.tables import source_name as source_name

@@ -1,4 +1,4 @@
-"""Tables of the label store, and what comes out of them: items, waves, states."""
+"""Tables of the label store, what comes out of them, and the columns of tables of labels."""
 
 from __future__ import annotations
 
@@ -160,3 +160,14 @@ def statements(script: str) -> list[str]:
                 found.append(held)
             held = ""
     return found
+
+
+WEIGHT = "label_weight"
+"""How many rows of the pool the row stands for."""
+ALONG = "label_along"
+"""Where it lay on the line along which the draw was spread; empty where it was not."""
+SPREAD = "label_spread"
+"""Share of its variance that the spread is about, see `planning.labelling.pools`."""
+DESIGN = "label_design"
+"""The design that drew it."""
+DRAW_COLUMNS = (WEIGHT, ALONG, SPREAD, DESIGN)

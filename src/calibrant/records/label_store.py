@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.foreign_files import refuse_foreign_database
 from calibrant.records.label_schema import (
     LABELS,
     LATER_TABLES,
@@ -29,6 +28,7 @@ from calibrant.records.label_schema import (
     StoredWave,
     statements,
 )
+from calibrant.records.places import refuse_foreign_database
 
 __all__ = ["LABELS", "ItemKey", "ItemState", "LabelStore", "StoredItem", "StoredWave"]
 

@@ -249,8 +249,7 @@ def _kept(
     out: PartSums,
 ) -> Array:
     """Return which rows keep the rules, or raise at the first one that does not."""
-    from calibrant.records.part_rules import broken_rows, first_broken, may_be_left_out
-    from calibrant.records.rules import UNSCORED
+    from calibrant.records.rules import UNSCORED, broken_rows, first_broken, may_be_left_out
 
     broken = broken_rows(batch, name, confidence, correct, model=plan.model, method=plan.method)
     faults = {

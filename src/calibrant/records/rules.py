@@ -1,14 +1,19 @@
-"""The rules a row of scores must keep, each with a name, a reason and a way out."""
+"""The rules a row of scores must keep, and what a reader is told of rows that break one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import polars as pl
 
+from calibrant.core.arrays import Array
 from calibrant.core.calls import Call
+from calibrant.core.errors import InputError, OutOfRangeError
 from calibrant.core.hints import Hint
+from calibrant.records.batches import Batch, number_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +173,162 @@ def broken_rule(checks: Mapping[str, pl.Expr]) -> pl.Expr:
 
 def _is_blank(column: str) -> pl.Expr:
     return pl.col(column).is_null() | (pl.col(column) == "")
+
+
+_OUT_OF_RANGE = ("confidence_below_0", "confidence_above_1")
+
+
+def counts_text(counts: Mapping[str, int]) -> str:
+    """Return how many rows break which rule, most first."""
+    return ", ".join(f"{name} {n}" for name, n in counts.items())
+
+
+def row_error(
+    bad: pl.DataFrame,
+    source: str,
+    *,
+    faults: Collection[str],
+    counts: Mapping[str, int],
+    total: int,
+) -> InputError:
+    """Return the error that names the first broken row; a repeated question goes first.
+
+    Parameters
+    ----------
+    bad
+        The rows that break a rule, with the columns ``rule`` and ``_row``.
+    source
+        What messages call the table.
+    faults
+        The rules that must not be broken.
+    counts
+        Rows by rule.
+    total
+        Rows of the whole table.
+    """
+    wanted = ["duplicate_row"] if "duplicate_row" in faults else list(faults)
+    first = next(bad.filter(pl.col("rule").is_in(wanted)).iter_rows(named=True), None)
+    first = bad.row(0, named=True) if first is None else first
+    rule = RULES[first["rule"]]
+    column = rule.name.split("_")[0]
+    shown = {
+        "duplicate": f"question_id = {first['question_id']!r}, model = {first['model']!r}, "
+        f"method = {first['method']!r}",
+        "answer": "answer = null",
+    }.get(column) or f"{column} = {_value_shown(column, first)}"
+    kind = OutOfRangeError if rule.name in _OUT_OF_RANGE else InputError
+    return kind(
+        f"{rule.sentence} ({shown}); {bad.height} of {total} rows break a rule: "
+        f"{counts_text(counts)}",
+        source=source,
+        row=first["_row"],
+        hint=rule.hint,
+    )
+
+
+def _value_shown(column: str, row: Mapping[str, Any]) -> str:
+    """Return the value as it was given: text that is no number, or the number that was read."""
+    value = row.get(f"_{column}_text")
+    value = row.get("question_id" if column == "question" else column) if value is None else value
+    return repr(value) if isinstance(value, str) else "null" if value is None else str(value)
+
+
+_NUMBERS = ("confidence", "correct", "weights")
+
+
+def broken_rows(
+    batch: Batch,
+    name: str,
+    confidence: Array,
+    correct: Array,
+    *,
+    model: str | None,
+    method: str | None,
+) -> dict[str, Array]:
+    """Return, by rule and in order of first appearance, the rows of a batch that break it.
+
+    Parameters
+    ----------
+    batch
+        The batch, for what is missing in it.
+    name
+        Column of the confidences.
+    confidence, correct
+        Its numbers; a row that is missing in the batch holds anything.
+    model, method
+        Columns of their names, or None where all rows share one.
+    """
+    frame = pl.DataFrame(
+        {
+            "confidence": _with_nulls(confidence, batch.confidence[name]),
+            "correct": _with_nulls(correct, batch.correct),
+            "weights": np.ones(batch.rows),
+        }
+    ).with_columns(
+        _names(batch, model).alias("model"),
+        _names(batch, method).alias("method"),
+        # Ids are looked at where questions are matched; a sum does not need them.
+        pl.lit("row").alias("question_id"),
+        *(pl.lit(None, pl.String).alias(f"_{role}_text") for role in _NUMBERS),
+    )
+    if batch.answer is not None:
+        frame = frame.with_columns(answer=pl.Series(~_null(batch.answer)).replace(False, None))
+    checks = rule_checks(
+        non_probability=frozenset(), graded=False, labels=True, answer=batch.answer is not None
+    )
+    masks = frame.select(**checks)
+    empty = masks["row_empty"]
+    broken = {
+        rule: np.flatnonzero((masks[rule] & (~empty | (rule == "row_empty"))).to_numpy())
+        for rule in masks.columns
+    }
+    held = {rule: rows for rule, rows in broken.items() if rows.size}
+    return dict(sorted(held.items(), key=lambda item: int(item[1][0])))
+
+
+def may_be_left_out(on_invalid: str) -> Collection[str]:
+    """Return the rules that rows may break and are then left out; a part knows no shares."""
+    ways = {"error": (), "missing": (*MISSING, "correct_missing"), "drop": RULES}
+    return ways[on_invalid]
+
+
+def first_broken(
+    batch: Batch, name: str, confidence: Array, correct: Array, broken: dict[str, Array], file: str
+) -> InputError:
+    """Return the error that names the first row that breaks a rule."""
+    found = min(broken, key=lambda rule: int(broken[rule][0]))
+    rule, row = RULES[found], int(broken[found][0])
+    column = rule.name.split("_")[0]
+    columns = {
+        "confidence": (confidence, batch.confidence[name]),
+        "correct": (correct, batch.correct),
+    }
+    shown = None
+    if column in columns:
+        values, stored = columns[column]
+        shown = None if stored.null_count and _null(stored)[row] else float(values[row])
+    return InputError(
+        f"{rule.sentence} ({column} = {'null' if shown is None else shown})",
+        source=file,
+        row=batch.first_row + row,
+        hint=rule.hint,
+    )
+
+
+def _names(batch: Batch, column: str | None) -> pl.Series:
+    codes, values = (None, ["given"]) if column is None else batch.labels[column]
+    texts = pl.Series(values, dtype=pl.String)
+    return texts.gather(np.zeros(batch.rows, np.intp) if codes is None else codes)
+
+
+def _null(column: Any) -> Array:
+    return number_array(column.is_null())
+
+
+def _with_nulls(values: Array, column: Any) -> pl.Series:
+    """Return the numbers with what is missing as null, not as NaN."""
+    series = pl.Series(values.astype(np.float64))
+    if not column.null_count:
+        return series
+    empty = pl.Series(_null(column))
+    return pl.select(pl.when(~empty).then(series)).to_series()

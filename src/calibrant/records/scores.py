@@ -12,8 +12,6 @@ import polars as pl
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.records.cells import read_confidence, read_number, read_outcome
-from calibrant.records.columns import joined_id, with_fields
-from calibrant.records.file_models import models_by_file
 from calibrant.records.guesses import (
     ROLES,
     Roles,
@@ -24,19 +22,34 @@ from calibrant.records.guesses import (
 )
 from calibrant.records.limits import FEW_UNGRADED
 from calibrant.records.reading import Reading
-from calibrant.records.repeated import counted_once, rows_per_text
-from calibrant.records.row_errors import counts_text, row_error
 from calibrant.records.rules import (
     MISSING,
     PERCENTAGES,
     UNSCORED,
     broken_rule,
+    counts_text,
+    row_error,
     rule_checks,
 )
-from calibrant.records.scored.several import joined_scores, named_model
-from calibrant.records.scored.table import CLUSTER, ScoreBlock, Scores
-from calibrant.records.scored.weights import split_weightless
-from calibrant.records.tables import collect, column_names, scan_table, source_name
+from calibrant.records.score_table import (
+    CLUSTER,
+    ScoreBlock,
+    Scores,
+    counted_once,
+    joined_scores,
+    models_by_file,
+    named_model,
+    rows_per_text,
+    split_weightless,
+)
+from calibrant.records.tables import (
+    collect,
+    column_names,
+    joined_id,
+    scan_table,
+    source_name,
+    with_fields,
+)
 
 __all__ = ["ScoreBlock", "Scores", "load_scores"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +14,9 @@ from polars.exceptions import PanicException, PolarsError
 from calibrant.core.error_source import IN_MEMORY
 from calibrant.core.errors import InputError
 from calibrant.records.formats import database_part, file_format, is_fetched, require_unpackable
+from calibrant.records.json_tables import bad_row, scan_json_lines, scan_json_list
 from calibrant.records.places import fetched, read_database
 from calibrant.records.text_tables import scan_text_table
-from calibrant.records.texts.bad_rows import bad_row
-from calibrant.records.texts.json_tables import scan_json_lines, scan_json_list
-
-__all__ = [
-    "UNREADABLE",
-    "column_names",
-    "file_format",
-    "plain_array",
-    "read_table",
-    "reason_of",
-    "scan_table",
-    "scan_text_table",
-    "source_name",
-    "unreadable",
-]
 
 # Damaged pages of a parquet file make polars panic, which is no error of its own.
 UNREADABLE = (PolarsError, PanicException, OSError)
@@ -249,3 +235,50 @@ def _scan_parquet(path: Path) -> pl.LazyFrame:
     except UNREADABLE as error:
         reason = reason_of(error)
         raise InputError(f"the parquet data cannot be read: {reason}", source=str(path)) from None
+
+
+def with_fields(lazy: pl.LazyFrame, wanted: Iterable[str | None]) -> pl.LazyFrame:
+    """Add columns for wanted names such as ``classifier.confidence``, fields of nested columns.
+
+    Examples
+    --------
+    >>> table = pl.LazyFrame({"judge": [{"sure": 0.9}, {"sure": 0.4}]})
+    >>> with_fields(table, ["judge.sure", None]).collect()["judge.sure"].to_list()
+    [0.9, 0.4]
+    """
+    names = [part.strip() for text in wanted if text for part in text.split(",")]
+    if not any("." in name for name in names):
+        return lazy
+    schema = lazy.collect_schema()
+    added = [_field(name, schema) for name in names if "." in name and name not in schema]
+    return lazy.with_columns([expression for expression in added if expression is not None])
+
+
+def _field(name: str, schema: pl.Schema) -> pl.Expr | None:
+    first, *rest = name.split(".")
+    kind = schema.get(first)
+    expression = pl.col(first)
+    for part in rest:
+        fields = {field.name: field.dtype for field in getattr(kind, "fields", [])}
+        if part not in fields:
+            return None
+        kind, expression = fields[part], expression.struct.field(part)
+    return expression.alias(name)
+
+
+def joined_id(columns: Sequence[str]) -> pl.Expr:
+    r"""Return the id that columns make up together: different values give different ids.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"set": ["a|b", "a", "a"], "number": ["c", "b|c", "b"]})
+    >>> table.select(id=joined_id(["set", "number"]))["id"].to_list()
+    ['a\\|b|c', 'a|b\\|c', 'a|b']
+    """
+    parts = [pl.col(name).cast(pl.String) for name in columns]
+    if len(parts) == 1:
+        return parts[0]
+    # The mark between them is escaped within, and so is what escapes it.
+    escaped = [part.str.replace_all("\\", "\\\\", literal=True) for part in parts]
+    escaped = [part.str.replace_all("|", "\\|", literal=True) for part in escaped]
+    return pl.concat_str(escaped, separator="|")

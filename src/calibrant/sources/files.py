@@ -16,8 +16,8 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.records import check_table, read_table
 from calibrant.records.formats import read_bytes, separator_of
-from calibrant.records.schemas import QUESTIONS
-from calibrant.records.texts.json_tables import check_keys, check_list_keys
+from calibrant.records.json_tables import check_keys, check_list_keys
+from calibrant.records.study import QUESTIONS
 from calibrant.sources.layouts import LAYOUTS, Layout, Row
 
 _LOOKED_AT = 65_536

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from calibrant.core.verb import Option, verb
-from calibrant.inputs.audit_door import open_audit
-from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.audit_source import AuditOptions
+from calibrant.inputs.ways import open_audit
 from calibrant.verbs._options import (
     TABLE,
     By,

@@ -22,8 +22,7 @@ from calibrant.claims.significance import block_tests, classic_test
 from calibrant.core.document import plain
 from calibrant.core.errors import UndefinedMetricWarning
 from calibrant.core.rng import named_stream
-from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.audit_source import AuditSource, SourceBlock
+from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.metrics.together import work_ahead
 from calibrant.planning import verifications_of
 from calibrant.report.typed import AuditResult
@@ -159,7 +158,7 @@ def _few(made: Made, blocks: Sequence[SourceBlock]) -> Iterator[list[dict[str, A
         yield from map(made, parts)
         return
     # Loaded here: hardly an audit holds so many models.
-    from calibrant.inputs.streams.processes import ProcessEngine
+    from calibrant.inputs.streams.engines import ProcessEngine
 
     yield from ProcessEngine().map(partial(_made_elsewhere, made), parts)
 

@@ -20,11 +20,11 @@ from calibrant.epistemic.deferral.strategies import STRATEGIES, StrategyOptions
 from calibrant.epistemic.deferral.tournament import SplitPlan, tournament
 from calibrant.epistemic.loss.decision import CostMatrix
 from calibrant.epistemic.trees.residuals import RESIDUAL_MODELS
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
+from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import embedded, refuse_outcome, without_missing
-from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
-from calibrant.inputs.settings import table_settings
 from calibrant.inputs.streams.engines import engine_named
 from calibrant.metrics import calibrator_from_dict
 from calibrant.report.typed import CascadeResult

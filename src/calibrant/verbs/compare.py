@@ -7,11 +7,11 @@ from typing import Annotated, Any, Unpack
 
 from calibrant.claims.margins import COMPARISON_MARGIN
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.compare_parts import streamed_source
 from calibrant.inputs.compare_source import table_source
-from calibrant.inputs.opened.door import open_input
-from calibrant.inputs.settings import table_settings
-from calibrant.inputs.streams.large import is_large
+from calibrant.inputs.door import open_input
+from calibrant.inputs.ways import is_large
 from calibrant.report.typed import CompareResult
 from calibrant.verbs._options import (
     TABLE,

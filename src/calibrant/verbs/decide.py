@@ -19,11 +19,11 @@ from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.epistemic.selective import Selective
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
+from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
-from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
-from calibrant.inputs.settings import table_settings
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import DecideResult
 from calibrant.verbs._options import (

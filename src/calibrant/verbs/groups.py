@@ -24,7 +24,9 @@ from calibrant.epistemic.audit import GroupOptions, groups_entry
 from calibrant.epistemic.segments import GroupCorrector
 from calibrant.epistemic.segments.summary import across_models
 from calibrant.epistemic.segments.texts import text_groups, vector_matrix, word_vectors
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
+from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import (
     describing_columns,
     embed_texts,
@@ -32,9 +34,7 @@ from calibrant.inputs.features import (
     refuse_outcome,
     without_missing,
 )
-from calibrant.inputs.opened.door import read_scores
 from calibrant.inputs.provenance import document_head
-from calibrant.inputs.settings import table_settings
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import GroupsResult
 from calibrant.verbs._options import (

@@ -13,13 +13,13 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.output import check_output, check_output_folder
 from calibrant.core.verb import INPUT, OUTPUT, Check, Option, verb
-from calibrant.inputs.log_files import logs_in
+from calibrant.inputs.audit_source import table_settings
+from calibrant.inputs.door import logs_in
 from calibrant.inputs.logs import ForeignTables, tables_of
 from calibrant.inputs.provenance import document_head
-from calibrant.inputs.settings import table_settings
 from calibrant.records import Study
 from calibrant.records.convert import ForeignLog, ReadOptions, read_log
-from calibrant.records.texts.spreadsheets import neutral_cells
+from calibrant.records.spreadsheets import neutral_cells
 from calibrant.report.typed import ImportResult
 from calibrant.verbs._options import (
     AnswerColumn,

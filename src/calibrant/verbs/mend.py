@@ -13,10 +13,10 @@ from calibrant.claims.mend import mend_claims
 from calibrant.core.error_source import error_source
 from calibrant.core.output import writing
 from calibrant.core.verb import OUTPUT, Option, verb
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
-from calibrant.inputs.opened.door import read_scores
+from calibrant.inputs.door import read_scores
 from calibrant.inputs.provenance import document_head
-from calibrant.inputs.settings import table_settings
 from calibrant.mending import Mend, MendMap
 from calibrant.mending.mend_map import save_maps
 from calibrant.records import ScoreBlock

@@ -14,8 +14,8 @@ from calibrant.core.document import plain
 from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.verb import INPUT, Check, Option, Supplied, verb
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head, input_files
-from calibrant.inputs.settings import table_settings
 from calibrant.planning.watching.state import load_state, save_state
 from calibrant.planning.watching.watch import CalibrationWatch
 from calibrant.records import load_scores, source_name

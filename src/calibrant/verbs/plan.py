@@ -22,8 +22,8 @@ from calibrant.core.error_source import error_source
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, Option, verb
+from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.provenance import document_head
-from calibrant.inputs.settings import table_settings
 from calibrant.planning import Goal, plan_document
 from calibrant.planning.labelling.claim_plan import claim_entries, parse_claim
 from calibrant.planning.plan import parse_stages

@@ -14,7 +14,7 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
-from calibrant.inputs.audit_options import AuditOptions
+from calibrant.inputs.audit_source import AuditOptions
 from calibrant.inputs.draws import class_numbers
 from calibrant.inputs.streams.engines import engine_named
 

@@ -23,7 +23,7 @@ from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt
 from calibrant.clients.protocol import Completion, Request, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
 from calibrant.records.limits import limit
-from calibrant.records.texts.spelling import MISSPELT, spells
+from calibrant.records.spelling import MISSPELT, spells
 
 NO_FORM = "the answer has not the form of a chat completion"
 

@@ -12,7 +12,7 @@ from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt
 from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
 from calibrant.core.errors import PermanentClientError, TransientClientError
-from calibrant.records.texts.spelling import MISSPELT, spells
+from calibrant.records.spelling import MISSPELT, spells
 
 ABLE = Capabilities(
     native_n=8,

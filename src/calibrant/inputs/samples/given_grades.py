@@ -9,7 +9,7 @@ import orjson
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.inputs.class_grades import divided_note, majority_grade
+from calibrant.inputs.draws import divided_note, majority_grade
 
 GRADE = "correct"
 """Column of the grades that were given, in a table of draws."""

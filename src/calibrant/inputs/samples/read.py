@@ -7,7 +7,8 @@ the guesses are told.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,10 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.inputs.samples.given_grades import GRADE, is_list, parsed_list, with_grades
 from calibrant.inputs.samples.given_grades import listed as listed_cells
-from calibrant.inputs.samples.matching import match_references
 from calibrant.records import Study, read_table, source_name
 from calibrant.records.convert import read_log, recognise
-from calibrant.records.file_models import models_by_file
-from calibrant.records.schemas import DRAWS
+from calibrant.records.score_table import models_by_file
+from calibrant.records.study import DRAWS
 from calibrant.sources import load_questions
 
 _GUESSES = {
@@ -335,3 +335,59 @@ def _require(found: Samples, source: str) -> None:
                 "column of grades: {correct} COLUMN"
             ),
         )
+
+
+# What people put between a question's id and the number of the draw.
+_DRAW = re.compile(r"^(.*?)(?:[-_:#/.|@ ]+(?:draw|sample|gen|attempt|run|n|s)?[-_:#=]*\d+)$", re.I)
+_SHOWN = 3
+
+
+def match_references(found: Samples, questions: pl.DataFrame, source: str) -> Samples:
+    """Return the samples under the ids of the questions in a file of references.
+
+    An id that is not in the file may be a question's id with a draw number behind it.
+    """
+    ids = questions["question_id"].cast(pl.String).to_list()
+    renamed = matched_ids(found.draws["question_id"].unique(maintain_order=True).to_list(), ids)
+    missing = [name for name, known in renamed.items() if known is None]
+    if len(missing) == len(renamed):
+        raise InputError(
+            f"no answer belongs to a question of the references: the answers are for "
+            f"{', '.join(missing[:_SHOWN])}, the references for {', '.join(ids[:_SHOWN])}",
+            source=source,
+            hint="give both the same question ids",
+        )
+    table = pl.DataFrame(
+        {"question_id": list(renamed), "__known": list(renamed.values())},
+        schema={"question_id": pl.String, "__known": pl.String},
+    )
+    draws = (
+        found.draws.join(table, on="question_id", how="left", maintain_order="left")
+        .filter(pl.col("__known").is_not_null())
+        .with_columns(pl.col("__known").alias("question_id"))
+        .drop("__known")
+    )
+    key = ["question_id", "model"]
+    if draws.select(*key, "draw").is_duplicated().any():
+        draws = draws.with_columns(pl.int_range(pl.len()).over(key).alias("draw"))
+    notes = list(found.notes)
+    if missing:
+        notes.append(f"{len(missing)} answered questions have no reference and are left out")
+    return replace(found, questions=questions, draws=draws, notes=tuple(notes))
+
+
+def matched_ids(answered: Iterable[str], known: Iterable[str]) -> dict[str, str | None]:
+    """Return the question of each id that answers have.
+
+    Examples
+    --------
+    >>> matched_ids(["q1", "q2-7", "q3_draw12", "q9"], ["q1", "q2", "q3"])
+    {'q1': 'q1', 'q2-7': 'q2', 'q3_draw12': 'q3', 'q9': None}
+    """
+    ids = set(known)
+    return {name: name if name in ids else _without_draw(name, ids) for name in answered}
+
+
+def _without_draw(name: str, ids: set[str]) -> str | None:
+    found = _DRAW.match(name)
+    return found.group(1) if found is not None and found.group(1) in ids else None

@@ -1,27 +1,226 @@
-"""Sampled answers with references as the input of an audit."""
+"""Sampled answers clustered, graded and scored, as the input of an audit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+
+import polars as pl
 
 from calibrant.claims.sem_ece import (
     judge_limit_warning,
     sample_warnings,
     several_right_warning,
 )
-from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.audit_source import AuditSource
+from calibrant.confidence import score_table
+from calibrant.inputs.audit_source import AuditOptions, AuditSource
 from calibrant.inputs.objects import as_table
-from calibrant.inputs.opened.tables import OpenTables
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
-from calibrant.inputs.samples.graded import GradedSamples, grade_samples
-from calibrant.inputs.samples.grading import grading_of, grading_warnings
+from calibrant.inputs.samples.given_grades import GRADE, graded_by_given
 from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_beside
-from calibrant.inputs.samples.read import SampleColumns, read_samples
+from calibrant.inputs.samples.read import SampleColumns, Samples, read_samples
+from calibrant.inputs.tables import OpenTables
+from calibrant.semantics.annotate import annotate
+from calibrant.semantics.grading.doubt import DOUBT
+from calibrant.semantics.options import Options
+from calibrant.stats.graded import Graded, unchecked_accuracy, unchecked_gap
+from calibrant.stats.graded.unchecked import FACTOR
+
+_KEY = ["question_id", "model", "purpose", "draw"]
+
+
+@dataclass(frozen=True, slots=True)
+class GradedSamples:
+    """The four tables of a study made from samples, and how they came about.
+
+    Parameters
+    ----------
+    questions, draws, semantics, scores
+        Tables as in a study.
+    how
+        Shape, columns and which of them were guessed.
+    semantics_document
+        What clustered and graded, see `annotate`.
+    availability
+        Which methods the columns allow, and what the others lack.
+    """
+
+    questions: pl.DataFrame
+    draws: pl.DataFrame
+    semantics: pl.DataFrame
+    scores: pl.DataFrame
+    how: Mapping[str, Any]
+    semantics_document: Mapping[str, Any] = field(default_factory=dict)
+    availability: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def with_classes(self) -> pl.DataFrame:
+        """One row per sampled answer with its class, grade, stated confidence and question."""
+        own = self.draws.filter(pl.col("purpose") == "answer")
+        stated = own.select(*_KEY, "answer", "stated_confidence")
+        wanted = [name for name in self.questions.columns if name not in ("text", "references")]
+        return (
+            self.semantics.filter(pl.col("purpose") == "answer")
+            .join(stated, on=_KEY, how="left", maintain_order="left")
+            .join(
+                self.questions.select(wanted), on="question_id", how="left", maintain_order="left"
+            )
+        )
+
+    @property
+    def several_right(self) -> tuple[int, int]:
+        """Questions with one right answer: those where several classes of a model match it, all."""
+        if "references" not in self.questions.columns:
+            return 0, 0
+        one = self.questions.filter(pl.col("references").list.len() == 1).select("question_id")
+        right = self.semantics.filter(pl.col("purpose") == "answer", pl.col("correct"))
+        matched = right.group_by("question_id", "model").agg(pl.col("class_id").n_unique())
+        several = matched.filter(pl.col("class_id") > 1).select("question_id").unique()
+        return several.join(one, on="question_id", how="semi").height, one.height
+
+    @property
+    def texts(self) -> pl.DataFrame:
+        """The questions' texts."""
+        return self.questions.select("question_id", "text")
+
+
+def grade_samples(
+    samples: Samples, *, options: Options | None = None, seed: int = 0
+) -> GradedSamples:
+    """Put answers that mean the same together, grade them, and score every method possible.
+
+    A confidence that a draw states ('Confidence: 80 %') feeds the methods of stated confidence:
+    the same generations count as answers and as statements.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from calibrant.inputs.samples.read import read_samples
+    >>> table = pl.DataFrame({"question": ["Capital of Peru?"], "gold": ["Lima"],
+    ...     "answers": [["Lima", "It is Lima.", "Quito"]]})
+    >>> graded = grade_samples(read_samples(table))
+    >>> graded.semantics["class_id"].to_list(), graded.semantics["correct"].to_list()
+    ([0, 0, 1], [True, True, False])
+    """
+    annotated = annotate(samples.draws, samples.questions, options=options)
+    draws, semantics = annotated
+    notes = list(samples.notes)
+    if GRADE in samples.draws.columns:
+        draws, semantics, divided = graded_by_given(draws, semantics, samples.draws, _KEY)
+        notes += divided
+    if draws["stated_confidence"].is_not_null().any():
+        again = pl.lit("verb").alias("purpose")
+        draws = pl.concat([draws, draws.with_columns(again)])
+        semantics = pl.concat([semantics, semantics.with_columns(again)])
+    scored = score_table(draws, semantics, samples.questions, seed=seed)
+    how = {
+        "shape": samples.shape,
+        "columns": dict(samples.columns),
+        "guessed": list(samples.guessed),
+        "notes": notes,
+    } | ({} if samples.beside is None else {"references_file": samples.beside})
+    return GradedSamples(
+        samples.questions,
+        draws,
+        semantics,
+        scored.scores,
+        how,
+        annotated.document,
+        tuple(scored.availability),
+    )
+
+
+_ANSWER = ["question_id", "model", "answer"]
+_DOUBTFUL = pl.when("correct").then(1.0 - pl.col("chance")).otherwise("chance") > DOUBT
+# The least share of doubtful grades that a reader should know of.
+_WORTH_TELLING = 0.1
+
+
+def grading_of(
+    draws: pl.DataFrame, semantics: pl.DataFrame, scores: pl.DataFrame
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return by model and method how sure the grades are, and what follows for its numbers.
+
+    Grades that came with the data, or from a judge that states no chance, have no entry.
+
+    Parameters
+    ----------
+    draws, semantics, scores
+        Tables as in a study.
+
+    Returns
+    -------
+    entries
+        ``answers``, ``doubtful`` (share), ``checked``, and between which ends accuracy and gap lie
+        if the grader's odds are off by up to ``odds_factor``.
+    """
+    key = ["question_id", "model", "purpose", "draw"]
+    known = (
+        semantics.filter(pl.col("chance").is_not_null() & pl.col("correct").is_not_null())
+        .join(draws.select(*key, "answer"), on=key, how="inner")
+        .unique(_ANSWER, keep="first", maintain_order=True)
+        .select(*_ANSWER, "chance", _DOUBTFUL.alias("doubtful"))
+    )
+    rows = scores.join(known, on=_ANSWER, how="inner", maintain_order="left").drop_nulls(
+        ["confidence", "correct"]
+    )
+    if not rows.height:
+        return {}
+    parts = rows.partition_by("model", "method", as_dict=True, maintain_order=True)
+    return {(str(model), str(method)): _entry(part) for (model, method), part in parts.items()}
+
+
+def _entry(part: pl.DataFrame) -> dict[str, Any]:
+    graded = Graded(
+        part["confidence"].to_numpy(),
+        part["correct"].to_numpy(),
+        part["chance"].to_numpy(),
+        part["doubtful"].to_numpy(),
+    )
+    probability = bool(((graded.c >= 0.0) & (graded.c <= 1.0)).all())
+    return {
+        "answers": graded.size,
+        "doubtful": float(graded.doubtful_share),
+        "checked": 0,
+        "odds_factor": FACTOR,
+        "accuracy": _ends(unchecked_accuracy(graded)),
+        "gap": _ends(unchecked_gap(graded)) if probability else None,
+    }
+
+
+def _ends(ends: tuple[float, float]) -> dict[str, float]:
+    return {"low": ends[0], "high": ends[1]}
+
+
+def grading_warnings(
+    entries: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """Return one sentence for each model whose grades are often doubtful.
+
+    Examples
+    --------
+    >>> entry = {"doubtful": 0.31, "accuracy": {"low": 0.57, "high": 0.66}, "odds_factor": 3.0}
+    >>> print(grading_warnings({("m", "stated"): entry})[0]["text"])  # doctest: +ELLIPSIS
+    m: 31 % of the grades are doubtful and none was checked. If the odds of ... 57 % and 66 %.
+    """
+    told: dict[str, str] = {}
+    for (model, _), entry in entries.items():
+        if entry["doubtful"] >= _WORTH_TELLING and model not in told:
+            low, high = (
+                100 * max(0.0, min(1.0, entry["accuracy"][end])) for end in ("low", "high")
+            )
+            told[model] = (
+                f"{model}: {100 * entry['doubtful']:.0f} % of the grades are doubtful and none was "
+                f"checked. If the odds of the grader are off by up to {entry['odds_factor']:g}, "
+                f"accuracy lies between {low:.0f} % and {high:.0f} %."
+            )
+    return [
+        {"id": "data.grades", "subject": {"models": [model]}, "text": text}
+        for model, text in told.items()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

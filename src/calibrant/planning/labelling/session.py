@@ -25,8 +25,15 @@ from calibrant.planning.labelling.pools import (
     design_weights,
     spread_shares,
 )
-from calibrant.records.label_columns import ALONG, DESIGN, SPREAD, WEIGHT
-from calibrant.records.label_schema import ItemKey, ItemState, StoredItem
+from calibrant.records.label_schema import (
+    ALONG,
+    DESIGN,
+    SPREAD,
+    WEIGHT,
+    ItemKey,
+    ItemState,
+    StoredItem,
+)
 from calibrant.records.label_store import LabelStore
 
 # How the store names a wave of whole questions, after its design.

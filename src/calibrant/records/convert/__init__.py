@@ -11,10 +11,10 @@ from calibrant.core.lazy import lazy_exports
 from calibrant.records.convert.recognise import recognise as recognise
 
 if TYPE_CHECKING:
+    from calibrant.records.convert.json_text import ReadOptions as ReadOptions
     from calibrant.records.convert.log import FILTERED_ONLY as FILTERED_ONLY
     from calibrant.records.convert.log import ForeignLog as ForeignLog
     from calibrant.records.convert.log import Problem as Problem
-    from calibrant.records.convert.options import ReadOptions as ReadOptions
     from calibrant.records.convert.recognise import READERS as READERS
     from calibrant.records.convert.recognise import Reader as Reader
     from calibrant.records.convert.recognise import read_log as read_log

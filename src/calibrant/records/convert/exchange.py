@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibrant.records.convert.believed import believed_tokens
-from calibrant.records.convert.json_text import load_json
-from calibrant.records.convert.log import LogBuilder, as_text, finite_number
-from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, load_json
+from calibrant.records.convert.log import LogBuilder
 
 CONFIDENCE = "confidence"
 GRADES = ("correct", "is_correct", "correctness", "accuracy", "acc", "exact_match", "em")

@@ -13,9 +13,14 @@ from typing import Any
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.believed import believed_tokens
-from calibrant.records.convert.json_text import load_json, readable_rows, readable_samples
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder, finite_number
-from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.json_text import (
+    ReadOptions,
+    finite_number,
+    load_json,
+    readable_rows,
+    readable_samples,
+)
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 
 KIND = "helm"
 _STATE, _STATS = "scenario_state.json", "per_instance_stats.json"

@@ -1,16 +1,50 @@
-"""JSON as tools write it: with NaN, and sometimes cut short."""
+"""How a log is read: choices that it cannot make, and JSON as tools write it, also cut short."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from calibrant.records.convert.log import LogBuilder
+if TYPE_CHECKING:
+    from calibrant.records.convert.log import LogBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Choices that a log itself cannot make.
+
+    Parameters
+    ----------
+    grade
+        The scorer (Inspect), metric (lm-eval, HELM) or column that decides what is right; None
+        takes the first that gives a grade.
+    filter
+        The filter of lm-eval whose rows are used; None takes the first.
+    scale
+        ``"fraction"``, or ``"percent"`` where the log states confidences as percentages.
+    columns
+        Names of the columns of a plain table, by role: confidence, correct, question, model,
+        method, answer.
+    texts
+        Keep the replies; an audit does not need them where the log names the answers.
+    """
+
+    grade: str | None = None
+    filter: str | None = None
+    scale: str = "fraction"
+    columns: Mapping[str, str] = field(default_factory=dict)
+    texts: bool = True
+
+    def fraction(self, confidence: float) -> float:
+        """Return a confidence of the log as a fraction."""
+        return confidence / 100.0 if self.scale == "percent" else confidence
 
 
 def load_json(data: bytes) -> Any:
@@ -109,3 +143,31 @@ def _skip(text: str, place: int, marks: str) -> int:
     while place < len(text) and text[place] in marks:
         place += 1
     return place
+
+
+def finite_number(value: Any) -> float | None:
+    """Return a JSON number as float; None for anything else, flags and text included.
+
+    Examples
+    --------
+    >>> finite_number(1), finite_number("1"), finite_number(True), finite_number(float("nan"))
+    (1.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def as_text(value: Any) -> str | None:
+    """Return a JSON value as text: strings as they are, the rest in the JSON manner.
+
+    Examples
+    --------
+    >>> as_text("a"), as_text(2), as_text(None), as_text(True)
+    ('a', '2', None, 'true')
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

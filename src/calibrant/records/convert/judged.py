@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import json_lines, load_json, readable_samples
-from calibrant.records.convert.log import ForeignLog, LogBuilder, finite_number
-from calibrant.records.convert.options import ReadOptions
-from calibrant.records.convert.stated_in_text import stated_percent
+from calibrant.records.convert.believed import stated_percent
+from calibrant.records.convert.json_text import (
+    ReadOptions,
+    finite_number,
+    json_lines,
+    load_json,
+    readable_samples,
+)
+from calibrant.records.convert.log import ForeignLog, LogBuilder
 
 KIND = "hle"
 _GRADES = {"yes": 1.0, "no": 0.0}

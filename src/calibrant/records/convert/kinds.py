@@ -6,29 +6,30 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from calibrant.records.convert.harnesses.deepeval import is_deepeval
-from calibrant.records.convert.harnesses.lm_eval import is_lm_eval
-from calibrant.records.convert.harnesses.openai_evals import is_openai_evals
-from calibrant.records.convert.harnesses.promptfoo import is_promptfoo, is_promptfoo_row
-from calibrant.records.convert.harnesses.simple_evals import is_simple_evals, is_simple_evals_page
-from calibrant.records.convert.helm import is_helm
-from calibrant.records.convert.inspect_log import is_inspect_json
-from calibrant.records.convert.json_text import load_json, readable_rows
-from calibrant.records.convert.judged import is_judged, is_judged_row
-from calibrant.records.convert.openai_batch import is_openai_batch
-from calibrant.records.convert.options import ReadOptions
-from calibrant.records.convert.platforms.answer_tables import (
+from calibrant.records.convert.answer_tables import (
     is_mlflow,
     is_mlflow_row,
     is_ragas_row,
 )
-from calibrant.records.convert.platforms.langfuse import is_langfuse_folder, is_langfuse_row
-from calibrant.records.convert.platforms.phoenix import (
+from calibrant.records.convert.helm import is_helm
+from calibrant.records.convert.inspect_log import is_inspect_json
+from calibrant.records.convert.json_text import ReadOptions, load_json, readable_rows
+from calibrant.records.convert.judged import is_judged, is_judged_row
+from calibrant.records.convert.langfuse import is_langfuse_folder, is_langfuse_row
+from calibrant.records.convert.lm_eval import is_lm_eval
+from calibrant.records.convert.openai_logs import (
+    is_openai_batch,
+    is_openai_evals,
+    is_simple_evals,
+    is_simple_evals_page,
+)
+from calibrant.records.convert.phoenix import (
     is_experiment_row,
     is_phoenix_folder,
     is_span_row,
 )
 from calibrant.records.convert.tables import columns_of, is_table, is_uqlm
+from calibrant.records.convert.test_runners import is_deepeval, is_promptfoo, is_promptfoo_row
 
 _BY_HEAD = {
     "inspect": is_inspect_json,

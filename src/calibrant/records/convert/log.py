@@ -1,15 +1,14 @@
-"""What every reader of a foreign log returns, and the columns it fills."""
+"""What every reader of a foreign log is asked, what it returns, and the columns it fills."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from calibrant.records.convert.placeholders import without_placeholders
+from calibrant.records.convert.believed import without_placeholders
 
 FILTERED_ONLY = "the log grades the filtered answer only"
 """Reason of a draw without a grade where a log grades one answer for all repeats."""
@@ -199,31 +198,3 @@ class LogBuilder:
     def _table(self, table: str, columns: Mapping[str, pl.DataType]) -> pl.DataFrame:
         self._pack(table, columns)
         return pl.concat(self._frames.pop(table), rechunk=False)
-
-
-def finite_number(value: Any) -> float | None:
-    """Return a JSON number as float; None for anything else, flags and text included.
-
-    Examples
-    --------
-    >>> finite_number(1), finite_number("1"), finite_number(True), finite_number(float("nan"))
-    (1.0, None, None, None)
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def as_text(value: Any) -> str | None:
-    """Return a JSON value as text: strings as they are, the rest in the JSON manner.
-
-    Examples
-    --------
-    >>> as_text("a"), as_text(2), as_text(None), as_text(True)
-    ('a', '2', None, 'true')
-    """
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

@@ -5,18 +5,20 @@ Readers are loaded when a file is one of theirs: a table that is no log needs no
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.records.convert.not_logs import refuse_stand_in
-from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.json_text import ReadOptions
 
 if TYPE_CHECKING:
     from calibrant.records.convert.log import ForeignLog
+
 
 # What a reader trips over where a value is not of the kind that its tool writes.
 _BROKEN = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
@@ -45,37 +47,35 @@ READERS: dict[str, Reader] = {
     reader.kind: reader
     for reader in (
         Reader("inspect", "Inspect log (.eval or .json)", "inspect_log.read_inspect"),
-        Reader(
-            "lm-eval", "lm-evaluation-harness samples_*.jsonl", "harnesses.lm_eval.read_lm_eval"
-        ),
+        Reader("lm-eval", "lm-evaluation-harness samples_*.jsonl", "lm_eval.read_lm_eval"),
         Reader("helm", "HELM run folder", "helm.read_helm"),
-        Reader("lighteval", "details of LightEval (parquet)", "harnesses.lighteval.read_lighteval"),
+        Reader("lighteval", "details of LightEval (parquet)", "lighteval.read_lighteval"),
         Reader(
             "simple-evals",
             "results of simple-evals (*_allresults.json or HTML)",
-            "harnesses.simple_evals.read_simple_evals",
+            "openai_logs.read_simple_evals",
         ),
-        Reader("openai-evals", "log of OpenAI's evals", "harnesses.openai_evals.read_openai_evals"),
+        Reader("openai-evals", "log of OpenAI's evals", "openai_logs.read_openai_evals"),
         Reader(
             "openai-batch",
             "batch output of an OpenAI-style endpoint",
-            "openai_batch.read_openai_batch",
+            "openai_logs.read_openai_batch",
         ),
         Reader("hle", "judged answers in the manner of HLE", "judged.read_judged"),
         Reader(
             "promptfoo",
             "results of promptfoo (.json or .jsonl)",
-            "harnesses.promptfoo.read_promptfoo",
+            "test_runners.read_promptfoo",
         ),
-        Reader("deepeval", "test run of DeepEval", "harnesses.deepeval.read_deepeval"),
-        Reader("langfuse", "export of Langfuse", "platforms.langfuse.read_langfuse"),
+        Reader("deepeval", "test run of DeepEval", "test_runners.read_deepeval"),
+        Reader("langfuse", "export of Langfuse", "langfuse.read_langfuse"),
         Reader(
             "phoenix",
             "spans or experiment of Phoenix / OpenInference",
-            "platforms.phoenix.read_phoenix",
+            "phoenix.read_phoenix",
         ),
-        Reader("mlflow", "evaluation table of MLflow", "platforms.answer_tables.read_mlflow"),
-        Reader("ragas", "result frame of ragas", "platforms.answer_tables.read_ragas"),
+        Reader("mlflow", "evaluation table of MLflow", "answer_tables.read_mlflow"),
+        Reader("ragas", "result frame of ragas", "answer_tables.read_ragas"),
         Reader("lm-polygraph", "saved manager of LM-Polygraph", "polygraph.read_polygraph"),
         Reader("uqlm", "result table of uqlm", "tables.read_uqlm"),
         Reader("table", "table of confidences and outcomes", "tables.read_plain_table"),
@@ -200,3 +200,69 @@ def read_log(
         raise InputError(
             f"cannot be read as {reader.what}: {error.strerror}", source=str(path)
         ) from None
+
+
+_POINTER = b"version https://git-lfs.github.com/spec/"
+_SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
+_TOTALS = (b'"results"', b'"configs"', b'"versions"', b'"higher_is_better"')
+_LIGHTEVAL = (b'"config_general"', b'"results"', b'"versions"')
+_SIMPLE_EVALS = re.compile(rb'^\{[^{}\[\]]*"score(:std)?":[^{}\[\]]*\}\s*$')
+_OVERVIEW = 4_096
+"""Bytes: totals of simple-evals are a dozen numbers."""
+_HELM = frozenset({"per_instance_stats.json", "scenario_state.json"})
+_BESIDE_HELM = frozenset({"run_spec.json", "scenario.json", "stats.json", "instances.json"})
+
+
+def refuse_stand_in(path: Path, head: bytes) -> None:
+    """Say in one line what a file is that only stands for a log.
+
+    Parameters
+    ----------
+    path
+        The file.
+    head
+        Its beginning.
+    """
+    if head.startswith(_POINTER):
+        size = _SIZE.search(head)
+        told = f" ({int(size[1]):,} bytes)" if size else ""
+        raise InputError(
+            f"this is a Git LFS pointer, not the file itself{told}",
+            source=str(path),
+            hint="fetch the file first: git lfs pull",
+        )
+    if path.name in _HELM | _BESIDE_HELM and _is_part_of_helm(path):
+        raise InputError(
+            "this is one file of a HELM run, and the run is its folder",
+            source=str(path),
+            hint=Hint("give the folder: {call}", call=Call("audit", str(path.parent))),
+        )
+    if head.startswith(b"{") and all(word in head for word in _TOTALS):
+        raise InputError(
+            "this file of lm-eval holds totals only, no samples",
+            source=str(path),
+            hint="run lm_eval with its option log_samples, and give the samples_*.jsonl or "
+            "their folder",
+        )
+    if head.startswith(b"{") and all(word in head for word in _LIGHTEVAL):
+        raise InputError(
+            "this file of LightEval holds totals only, no samples",
+            source=str(path),
+            hint="run lighteval with its option save-details, and give the details_*.parquet or "
+            "their folder",
+        )
+    if len(head) < _OVERVIEW and _is_overview(head):
+        raise InputError(
+            "this file of simple-evals holds totals only, no examples",
+            source=str(path),
+            hint="give the file *_allresults.json, or the HTML report",
+        )
+
+
+def _is_part_of_helm(path: Path) -> bool:
+    return all((path.parent / name).is_file() for name in _HELM)
+
+
+def _is_overview(head: bytes) -> bool:
+    """Return whether the text is one flat object of numbers with a score and its spread."""
+    return b'"score:std"' in head and _SIMPLE_EVALS.match(head) is not None

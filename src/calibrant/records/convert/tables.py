@@ -16,19 +16,12 @@ from typing import Any
 import polars as pl
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.json_text import json_lines
-from calibrant.records.convert.log import (
-    FILTERED_ONLY,
-    ForeignLog,
-    LogBuilder,
-    as_text,
-    finite_number,
-)
-from calibrant.records.convert.options import ReadOptions
-from calibrant.records.formats import column_separator
+from calibrant.records.convert.json_text import ReadOptions, as_text, finite_number, json_lines
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
+from calibrant.records.formats import column_separator, file_format
 from calibrant.records.rules import RULES
 from calibrant.records.scores import load_scores
-from calibrant.records.tables import column_names, file_format, read_table, scan_table
+from calibrant.records.tables import column_names, read_table, scan_table
 
 UQLM, TABLE = "uqlm", "table"
 _GRADES = ("response_correct", "correct", "is_correct")

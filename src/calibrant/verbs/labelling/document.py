@@ -10,8 +10,8 @@ import numpy as np
 from calibrant.claims.label import label_claims
 from calibrant.core.document import plain
 from calibrant.core.estimate import Estimate
-from calibrant.inputs.labelled.pool import OpenPool
-from calibrant.inputs.settings import table_settings
+from calibrant.inputs.audit_source import table_settings
+from calibrant.inputs.pool import OpenPool
 from calibrant.planning.labelling.agreement import label_noise
 from calibrant.planning.labelling.estimates import pool_estimate
 from calibrant.planning.labelling.judged import judged_pool

@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.verb import ADVANCED, INPUT, Option
-from calibrant.inputs.labelled.pool import OpenPool, open_pool
+from calibrant.inputs.pool import OpenPool, open_pool
 from calibrant.inputs.provenance import document_head
 from calibrant.planning.labelling.designs import DEFAULT_DESIGN
 from calibrant.verbs._options import (

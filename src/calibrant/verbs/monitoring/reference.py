@@ -13,12 +13,12 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.epistemic.policies import load_policy
 from calibrant.epistemic.selective.policy import SelectivePolicy
-from calibrant.inputs.labelled.opened import OpenLabels
-from calibrant.inputs.opened.door import labels_of
+from calibrant.inputs.door import labels_of
+from calibrant.inputs.labelled_rows import OpenLabels
 from calibrant.planning.watching.promise import PromiseWatch
 from calibrant.planning.watching.watch import Baseline, CalibrationWatch
 from calibrant.records import load_scores
-from calibrant.records.label_columns import WEIGHT
+from calibrant.records.label_schema import WEIGHT
 from calibrant.verbs.monitoring.batches import ALONE
 
 

@@ -15,9 +15,8 @@ from calibrant.core.calls import Call
 from calibrant.core.errors import InputError, UndefinedMetricWarning
 from calibrant.core.hints import Hint
 from calibrant.core.rng import as_generator
-from calibrant.inputs.labelled.drawn import block_of
-from calibrant.inputs.labelled.opened import OpenLabels
-from calibrant.inputs.opened.door import open_input
+from calibrant.inputs.door import open_input
+from calibrant.inputs.labelled_rows import OpenLabels, block_of
 from calibrant.planning import self_evaluation, temperature_error, verification_block
 from calibrant.planning.published import enough_bins
 from calibrant.records import ScoreBlock, Scores, load_scores

@@ -1,14 +1,21 @@
-"""Which tables are streamed. Asked of every input: what reads parts is loaded for parquet alone."""
+"""Which way an input goes: as rows in memory, as sums of a large table, or as samples.
+
+Asked of every input: what reads parts is loaded for parquet alone.
+"""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.records.formats import file_format, is_fetched, is_study, is_url
+
+if TYPE_CHECKING:
+    from calibrant.inputs.audit_source import AuditOptions, AuditSource
+    from calibrant.inputs.samples.source import SampleRequest
 
 # A parquet table with more rows, and a text table of more bytes, is streamed without being asked.
 STREAM_ROWS = 5_000_000
@@ -95,3 +102,33 @@ def is_large(data: Any, *, rows: int | None = None) -> bool:
     except (InputError, OSError):
         # What cannot be read is reported where it is read.
         return False
+
+
+def open_audit(
+    data: Any, outcomes: Any, options: AuditOptions, samples: SampleRequest | None = None
+) -> AuditSource:
+    """Open what an audit was given.
+
+    Parameters
+    ----------
+    data, outcomes
+        As for `audit`.
+    options
+        The options of `audit`.
+    samples
+        What was asked for where the data are sampled answers that nobody has graded.
+    """
+    if samples is not None:
+        from calibrant.inputs.samples.source import sample_source
+
+        return sample_source(data, options, samples)
+    if is_streamed(data, options.engine, options.needs_all_rows):
+        from calibrant.inputs.streams.cell_source import cell_source
+
+        return cell_source(data, options)
+    # Both are loaded where they are used: each does without much that the other needs.
+    from calibrant.inputs.door import open_input
+    from calibrant.inputs.row_source import row_source
+
+    opened = open_input(data, outcomes, scale=options.scale, ranked=True, labels=options.labels)
+    return row_source(opened, options)

@@ -20,9 +20,8 @@ from calibrant.records.convert.exchange import (
     plain_text,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import load_json, readable_rows
-from calibrant.records.convert.log import ForeignLog, LogBuilder, as_text
-from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.json_text import ReadOptions, as_text, load_json, readable_rows
+from calibrant.records.convert.log import ForeignLog, LogBuilder
 from calibrant.records.tables import read_table
 
 KIND = "phoenix"

@@ -16,8 +16,9 @@ from calibrant.inputs.raw_scores import with_way_out
 if TYPE_CHECKING:
     import polars as pl
 
-    from calibrant.inputs.audit_options import AuditOptions
+    from calibrant.inputs.audit_source import AuditOptions
     from calibrant.records import Scores
+
 
 Columns = Mapping[str, Any]
 """Column names by role; None stands for the name in the scores schema."""

@@ -22,9 +22,8 @@ from calibrant.records.convert.exchange import (
     plain_text,
     response_logprobs,
 )
-from calibrant.records.convert.json_text import json_lines, load_json, readable_rows
+from calibrant.records.convert.json_text import ReadOptions, json_lines, load_json, readable_rows
 from calibrant.records.convert.log import ForeignLog, LogBuilder
-from calibrant.records.convert.options import ReadOptions
 
 KIND = "langfuse"
 _ANSWERS = frozenset({"GENERATION", "CHAIN", "AGENT", "SPAN"})

@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.core.errors import InputError
-from calibrant.records.convert.harnesses.lm_eval_filters import Extraction, extraction
-from calibrant.records.convert.json_text import json_lines, load_json
-from calibrant.records.convert.log import (
-    FILTERED_ONLY,
-    ForeignLog,
-    LogBuilder,
+from calibrant.records.convert.json_text import (
+    ReadOptions,
     as_text,
     finite_number,
+    json_lines,
+    load_json,
 )
-from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.lm_eval_filters import Extraction, extraction
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 
 KIND = "lm-eval"
 _NAME = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")

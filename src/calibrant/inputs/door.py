@@ -12,14 +12,83 @@ import polars as pl
 from calibrant.core.calls import Call
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
-from calibrant.inputs.log_files import log_files
 from calibrant.inputs.objects import STDIN, plain_input
-from calibrant.inputs.opened.base import Opened
-from calibrant.inputs.opened.tables import OpenArrays, OpenTables
+from calibrant.inputs.opened import Opened
+from calibrant.inputs.tables import OpenArrays, OpenTables
 from calibrant.records import Scores, Study, load_scores
+from calibrant.records.convert.recognise import recognise
 from calibrant.records.formats import database_part, is_fetched, is_study, store_path
 from calibrant.records.reading import FRACTION
 from calibrant.records.tables import collect, column_names, scan_table
+
+_LOG_ENDINGS = frozenset({".eval", ".html", ".json", ".jsonl", ".parquet"})
+
+
+def log_files(data: Any) -> Sequence[str | Path]:
+    """Return the logs that these data are: a path, a list of paths or a folder; none for tables.
+
+    Examples
+    --------
+    >>> log_files({"confidence": [0.5], "correct": [1]})
+    ()
+    """
+    if isinstance(data, str | Path):
+        return [data] if recognise(data) is not None else logs_in(data)
+    if not isinstance(data, list | tuple) or not data:
+        return ()
+    found = [isinstance(item, str | Path) and recognise(item) is not None for item in data]
+    if any(found) and not all(found):
+        other = data[found.index(False)]
+        raise InputError(
+            f"logs and tables cannot be read in one go, got both (a table: {other})",
+            hint=Hint(
+                "turn the logs into tables first: {call}",
+                call=Call("import", "LOG", out="scores.parquet"),
+            ),
+        )
+    return data if all(found) else ()
+
+
+def logs_in(folder: str | Path) -> list[Path]:
+    """Return the logs of one tool in a folder and its sub-folders, sorted by name.
+
+    None where the path is no folder, a study, or a folder of parquet files that are no logs: that
+    is a table. Files that are no log, such as totals beside samples, are passed over; logs of
+    several tools are refused, because one folder is read as one evaluation.
+    """
+    place = Path(folder)
+    if not place.is_dir() or is_study(place):
+        return []
+    parquet = next(place.rglob("*.parquet"), None)
+    if parquet is not None and _kind_of(parquet) is None:
+        return []
+    found: dict[str, list[Path]] = {}
+    runs: list[Path] = []
+    for entry in sorted(place.rglob("*")):
+        if any(run in entry.parents for run in runs):
+            continue
+        if entry.is_dir() or entry.suffix in _LOG_ENDINGS:
+            kind = _kind_of(entry)
+            if kind is not None:
+                found.setdefault(kind, []).append(entry)
+                # The files of a folder that is one log, such as a run of HELM, are its parts.
+                runs += [entry] if entry.is_dir() else []
+    if len(found) > 1:
+        told = ", ".join(f"{len(files)} of {kind}" for kind, files in found.items())
+        raise InputError(
+            f"the folder holds logs of several tools: {told}",
+            source=str(folder),
+            hint="give the logs of one tool, file by file or in a folder of their own",
+        )
+    return next(iter(found.values()), [])
+
+
+def _kind_of(place: Path) -> str | None:
+    try:
+        reader = recognise(place)
+    except InputError:
+        return None
+    return None if reader is None else reader.kind
 
 
 def open_input(
@@ -59,7 +128,7 @@ def open_input(
     store = labels_of(pool, labels, outcomes if isinstance(outcomes, str) else None)
     if store is not None:
         # Loaded here: few tables have labels beside them, and joining them needs the designs.
-        from calibrant.inputs.labelled.opened import OpenLabels
+        from calibrant.inputs.labelled_rows import OpenLabels
 
         return OpenLabels(data, store)
     if isinstance(data, Study) or (path and is_study(data)):
@@ -98,7 +167,7 @@ def read_scores(
 
 
 def _open_study(data: Any) -> Opened:
-    from calibrant.inputs.opened.study import OpenStudy
+    from calibrant.inputs.tables import OpenStudy
 
     return OpenStudy(data) if isinstance(data, Study) else OpenStudy(Study(data), data)
 
@@ -106,8 +175,7 @@ def _open_study(data: Any) -> Opened:
 def _open_logs(
     logs: Sequence[str | Path], given: Any, scale: str | None, *, ranked: bool
 ) -> Opened:
-    from calibrant.inputs.logs import foreign_tables
-    from calibrant.inputs.opened.log import OpenLog
+    from calibrant.inputs.logs import OpenLog, foreign_tables
     from calibrant.records.convert import ReadOptions
 
     tables = foreign_tables(logs, options=ReadOptions(scale=scale or FRACTION), ranked=ranked)

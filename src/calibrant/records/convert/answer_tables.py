@@ -20,9 +20,8 @@ from calibrant.records.convert.exchange import (
     grade_among,
     plain_text,
 )
-from calibrant.records.convert.json_text import json_lines, load_json, readable_rows
+from calibrant.records.convert.json_text import ReadOptions, json_lines, load_json, readable_rows
 from calibrant.records.convert.log import ForeignLog, LogBuilder
-from calibrant.records.convert.options import ReadOptions
 from calibrant.records.tables import read_table
 
 RAGAS, MLFLOW = "ragas", "mlflow"

@@ -1,4 +1,4 @@
-"""Arrays, and tables in files or in memory."""
+"""Arrays, tables in files or in memory, and studies as inputs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import polars as pl
 from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
-from calibrant.inputs.audit_options import AuditOptions
-from calibrant.inputs.opened.base import Columns, Opened
+from calibrant.inputs.audit_source import AuditOptions
+from calibrant.inputs.opened import Columns, Opened
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.raw_scores import scores_outside
 from calibrant.planning import require_labels
-from calibrant.records import Scores, load_scores, read_table, scan_table, source_name
-from calibrant.records.columns import with_fields
-from calibrant.records.file_models import models_by_file
+from calibrant.records import Scores, Study, load_scores, read_table, scan_table, source_name
 from calibrant.records.guesses import guessed_column
-from calibrant.records.label_columns import WEIGHT
-from calibrant.records.tables import collect, column_names, plain_array
+from calibrant.records.label_schema import WEIGHT
+from calibrant.records.score_table import models_by_file
+from calibrant.records.tables import collect, column_names, plain_array, with_fields
 
 _ARRAYS = "arrays in memory"
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
@@ -99,7 +98,7 @@ class OpenTables(Opened):
         self._require_labels(rules["correct"])
         if self._drawn:
             # Loaded here: few tables are labels that were drawn.
-            from calibrant.inputs.labelled.drawn import drawn_rules
+            from calibrant.inputs.labelled_rows import drawn_rules
 
             rules, self.notes = drawn_rules(self._drawn, rules)
         return load_scores(self.given, **{**rules, "features": self._with_topics(rules)})
@@ -124,7 +123,7 @@ class OpenTables(Opened):
     def probabilities_table(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the tables for verbs that count every row the same."""
         for table in self._drawn:
-            from calibrant.inputs.labelled.drawn import refuse_unequal
+            from calibrant.inputs.labelled_rows import refuse_unequal
 
             refuse_unequal(read_table(table)[WEIGHT], source_name(table))
         return self.given, columns
@@ -132,7 +131,7 @@ class OpenTables(Opened):
     def compared(self, columns: Columns) -> tuple[Any, Columns]:
         """Return the tables for a comparison: questions of drawn labels had the same chance."""
         for table in self._drawn:
-            from calibrant.inputs.labelled.drawn import refuse_exported
+            from calibrant.inputs.labelled_rows import refuse_exported
 
             question, model = (columns.get(r) or _ROLES[r] for r in ("question", "model"))
             refuse_exported(table, source_name(table), question, model)
@@ -253,3 +252,85 @@ def _table_draws(given: Any, columns: Columns, model: str) -> pl.DataFrame:
     if "model" not in table.columns:
         table = table.with_columns(model=pl.lit(model))
     return table.with_columns(pl.col("question_id", "model").cast(pl.String))
+
+
+_KEY = ["question_id", "model", "purpose", "draw"]
+
+
+class OpenStudy(Opened):
+    """The tables of a study: scores, and draws with their meanings where it has them."""
+
+    whole_record = True
+
+    def __init__(self, study: Study, given: Any = None) -> None:
+        self.given = study.path if given is None else given
+        self.study = study
+
+    @property
+    def error_name(self) -> str | None:
+        """The folder."""
+        return str(self.given)
+
+    def has_repeats(self) -> bool:
+        """Return whether there is a row per draw: an imported log has one."""
+        table = self.study.table_path("scores")
+        return table.is_file() and "draw" in column_names(scan_table(table), table)
+
+    def _load(self, rules: dict[str, Any]) -> Scores:
+        return load_scores(self.scores_table(), **rules)
+
+    def scores_table(self) -> pl.DataFrame:
+        """Return the scores of the study."""
+        return self.study.read("scores")
+
+    def probabilities_table(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the scores of methods that state a chance of one answer being right or wrong.
+
+        A study holds others too: some only rank answers, some are about several draws at once and
+        have the share of them that is right as their outcome.
+        """
+        # Loaded here: reading a table needs no method.
+        from calibrant.confidence import ranking_methods
+
+        table = self.scores_table()
+        if not {"method", "correct"} <= set(table.columns):
+            return table, columns
+        grade = pl.col("correct").cast(pl.Float64)
+        shares = table.filter((grade > 0) & (grade < 1))["method"].unique().to_list()
+        kept = table.filter(~pl.col("method").is_in([*sorted(ranking_methods()), *shares]))
+        return (kept if kept.height else table), columns
+
+    def candidates(self) -> pl.DataFrame | None:
+        """Return the candidates that every model judged, where the study has them."""
+        return self.study.read("candidates") if self.study.has("candidates") else None
+
+    def has_scores(self, confidence: str | None) -> bool:
+        """Return whether the study has a table of scores."""
+        return confidence is not None or self.study.has("scores")
+
+    def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
+        """Return the draws with their classes; groups come from the table of questions."""
+        study = self.study
+        if not (study.has("draws") and study.has("semantics")):
+            return None
+        answers = study.read("draws")
+        wanted = [name for name in ("answer", "stated_confidence") if name in answers.columns]
+        draws = study.read("semantics").join(answers.select(*_KEY, *wanted), on=_KEY, how="left")
+        draws = draws.filter(pl.col("purpose") == "answer")
+        if by and study.has("questions"):
+            questions = study.read("questions")
+            known = [name for name in by if name in questions.columns and name not in draws.columns]
+            draws = draws.join(
+                questions.select("question_id", *known),
+                on="question_id",
+                how="left",
+                maintain_order="left",
+            )
+        return draws
+
+    def questions(self) -> pl.DataFrame | None:
+        """Return the questions of the study."""
+        return self.study.read("questions") if self.study.has("questions") else None
+
+    def _questions(self, draws: pl.DataFrame) -> pl.DataFrame | None:
+        return self.questions()

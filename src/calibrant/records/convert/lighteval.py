@@ -19,8 +19,8 @@ import polars as pl
 
 from calibrant.core.errors import InputError
 from calibrant.records.convert.exchange import Draws, Exchange, add_exchange, grade_value
-from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder, finite_number
-from calibrant.records.convert.options import ReadOptions
+from calibrant.records.convert.json_text import ReadOptions, finite_number
+from calibrant.records.convert.log import FILTERED_ONLY, ForeignLog, LogBuilder
 from calibrant.records.tables import UNREADABLE, reason_of
 
 KIND = "lighteval"

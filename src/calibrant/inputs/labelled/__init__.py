@@ -1,1 +1,0 @@
-"""Pools that people label, and their labels as the outcomes of an audit or a comparison."""

@@ -1,0 +1,239 @@
+"""Labels as outcomes: of a pool with its store, and of tables of labels that calibrant drew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from calibrant.core.calls import Call
+from calibrant.core.errors import InputError
+from calibrant.core.hints import Hint
+from calibrant.inputs.opened import Columns, Opened
+from calibrant.inputs.pool import read_pool
+from calibrant.metrics.drawn_block import DrawnBlock, DrawSpread
+from calibrant.metrics.row_block import RowBlock
+from calibrant.planning.labelling.session import WHOLE, LabelSession
+from calibrant.records import ScoreBlock, Scores, Study, load_scores
+from calibrant.records.label_schema import ALONG, DESIGN, DRAW_COLUMNS, SPREAD, WEIGHT
+from calibrant.records.label_store import LabelStore
+from calibrant.records.tables import collect, scan_table
+
+# Weights that differ by less are equal but for rounding.
+_SAME = 1e-6
+
+
+def equal_chances(weight: pl.Series) -> bool:
+    """Return whether all rows stand for as many others."""
+    values = weight.cast(pl.Float64, strict=False).to_numpy()
+    return bool(values.max() - values.min() <= _SAME * values.max())
+
+
+def drawn_rules(tables: Sequence[Any], rules: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the rules by which tables of drawn labels are read, and a note that says so.
+
+    Parameters
+    ----------
+    tables
+        Tables that have the column ``label_weight``.
+    rules
+        Columns and rules of `calibrant.records.load_scores`; weights that are named win.
+    """
+    if rules.get("weights") not in (None, WEIGHT):
+        return rules, []
+    found = [collect(scan_table(table), table) for table in tables]
+    equal = all(equal_chances(frame[WEIGHT]) for frame in found)
+    spread = [n for n in (ALONG, SPREAD) if all(n in frame.columns for frame in found)]
+    told = "drawn with equal chances" if equal else f"whose chances the column {WEIGHT} undoes"
+    changed = {
+        **rules,
+        "weights": None if equal else WEIGHT,
+        "features": [*(rules.get("features") or ()), *spread],
+    }
+    return changed, [f"these are labels of a draw, {told}"]
+
+
+def spread_of(frame: pl.DataFrame) -> DrawSpread | None:
+    """Return how the rows of a block were spread when they were drawn, or None."""
+    if ALONG not in frame.columns or SPREAD not in frame.columns:
+        return None
+    along, share = (
+        frame[name].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+        for name in (ALONG, SPREAD)
+    )
+    return DrawSpread(along, np.nan_to_num(np.clip(share, 0.0, 1.0)))
+
+
+def block_of(block: ScoreBlock, **options: Any) -> RowBlock:
+    """Return the block of one model's rows; of drawn labels it knows how they were spread.
+
+    Parameters
+    ----------
+    block
+        The rows.
+    options
+        ``probability``, ``bins``, ``level``, ``resamples``, ``rng`` of `RowBlock`.
+    """
+    rows = (block.confidence, block.correct, block.weights, block.units)
+    spread = spread_of(block.frame)
+    if spread is None:
+        return RowBlock(*rows, **options)
+    return DrawnBlock(*rows, spread=spread, **options)
+
+
+def refuse_unequal(weight: pl.Series, source: str) -> None:
+    """Refuse labels of unequal chances where rows have to count the same."""
+    if not equal_chances(weight):
+        raise InputError(
+            "the labels were drawn with unequal chances, and only `audit` and a baseline of "
+            "`monitor` can undo them",
+            source=source,
+            hint=Hint(
+                "draw with equal chances: {call}; or audit the models one by one",
+                call=Call("label serve", "TABLE", design="stratified"),
+            ),
+        )
+
+
+def refuse_incomplete(part: int, of: int, designs: Sequence[str], source: str) -> None:
+    """Refuse a comparison on questions of which some models' answers are labelled only.
+
+    One label serves all models that gave an answer. A question on which all agree is complete
+    with one label, one with three answers needs three: where single answers were drawn, complete
+    questions are no fair choice.
+    """
+    if part and not all(design.endswith(WHOLE) for design in designs):
+        raise InputError(
+            f"{part:,} of {of:,} labelled questions have labels for some models only, and "
+            "questions on which models agree had a greater chance of being complete",
+            source=source,
+            hint=Hint(
+                "draw whole questions: {call}; or audit the models one by one",
+                call=Call("label serve", "TABLE", whole_questions=True),
+            ),
+        )
+
+
+def refuse_exported(table: Any, source: str, question: str, model: str) -> None:
+    """Refuse an exported table of labels for a comparison that its draw does not allow."""
+    frame = collect(scan_table(table), table)
+    refuse_unequal(frame[WEIGHT], source)
+    if question not in frame.columns or model not in frame.columns:
+        return
+    models = frame.group_by(question).agg(pl.col(model).n_unique().alias("models"))["models"]
+    designs = frame[DESIGN].unique().to_list() if DESIGN in frame.columns else [""]
+    part = int((models < frame[model].n_unique()).sum())
+    refuse_incomplete(part, models.len(), [str(design) for design in designs], source)
+
+
+def without_draw(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return rows without what is known of their draw: it is no feature of a question."""
+    return frame.drop(DRAW_COLUMNS, strict=False)
+
+
+# How a pool is read; its labelled rows are then called as in the schema.
+_READING = (
+    *("confidence", "correct", "model", "method", "question", "answer", "cluster"),
+    *("scale", "right", "on_invalid"),
+)
+
+
+class OpenLabels(Opened):
+    """Rows of a pool whose answers are labelled, each with the weight of its draw.
+
+    Parameters
+    ----------
+    given
+        The pool: a file, a study or a table in memory.
+    store
+        The labels.
+    """
+
+    def __init__(self, given: Any, store: Path) -> None:
+        if isinstance(given, list | tuple):
+            if len(given) > 1:
+                raise InputError("labels belong to one pool, and several tables were given")
+            given = given[0]
+        self.given = given.path if isinstance(given, Study) else given
+        self.store = store
+        self._dropped: dict[str, int] = {}
+
+    @property
+    def error_name(self) -> str | None:
+        """The pool's file, where there is one."""
+        return str(self.given) if isinstance(self.given, str | Path) else None
+
+    def session(self, columns: Mapping[str, Any]) -> LabelSession:
+        """Return the rows of the pool joined with the labels.
+
+        Outcomes in the pool itself are left out: nobody knows how their rows were chosen.
+        """
+        rows, self._dropped = read_pool(
+            self.given, {name: columns[name] for name in _READING if name in columns}
+        )
+        return LabelSession(rows, LabelStore(self.store, create=False))
+
+    def labelled(self, columns: Mapping[str, Any]) -> tuple[LabelSession, pl.DataFrame]:
+        """Return the pool with its labels, and the labelled rows with what their draw was."""
+        session = self.session(columns)
+        frame = session.labelled_rows()
+        if not frame.height:
+            raise InputError(
+                "no answer of the pool has a label yet",
+                source=str(self.store),
+                hint=Hint("label some: {call}", call=Call("label serve", "TABLE")),
+            )
+        chances = (
+            "drawn with equal chances"
+            if equal_chances(frame[WEIGHT])
+            else "drawn with unequal chances, which weights undo"
+        )
+        self.pool_rows = session.rows.height
+        self.notes = [
+            f"outcomes are {frame.height:,} labels of {session.rows.height:,} rows, by people; "
+            f"{chances}. `calibrant label status` also uses what the rows without a label say, so "
+            "that its numbers differ from these within the intervals"
+        ]
+        return session, frame
+
+    def _load(self, rules: dict[str, Any]) -> Scores:
+        _, frame = self.labelled(rules)
+        canonical = dict.fromkeys(_READING)
+        own = {
+            "weights": None if equal_chances(frame[WEIGHT]) else WEIGHT,
+            "features": [*(rules.get("features") or ()), ALONG, SPREAD],
+        }
+        return load_scores(frame, **{**rules, **canonical, **own, "scale": "fraction"})
+
+    def labelled_scores(self, columns: Mapping[str, Any]) -> Scores:
+        """Return the labelled rows, checked, with what their draw was."""
+        return self._load(dict(columns))
+
+    def scores_table(self) -> pl.DataFrame:
+        """Return the labelled rows, under the names of the schema; each counts the same."""
+        return self.probabilities_table({})[0]
+
+    def probabilities_table(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the labelled rows, under the names of the schema; each counts the same."""
+        frame = self.labelled(columns)[1]
+        refuse_unequal(frame[WEIGHT], str(self.store))
+        return without_draw(frame), {}
+
+    def every_row(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the labelled rows, whatever their chance was to be drawn."""
+        return without_draw(self.labelled(columns)[1]), {}
+
+    def compared(self, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+        """Return the labelled rows for a comparison: its questions all had the same chance."""
+        session, frame = self.labelled(columns)
+        refuse_unequal(frame[WEIGHT], str(self.store))
+        whole = session.rows.group_by("question_id").len(name="rows")
+        made = frame.group_by("question_id").len(name="made")
+        touched = made.join(whole, on="question_id", how="left")
+        part = touched.filter(pl.col("made") < pl.col("rows"))["question_id"]
+        designs = [wave.design for wave in session.store.waves()]
+        refuse_incomplete(part.len(), touched.height, designs, str(self.store))
+        return without_draw(frame.filter(~pl.col("question_id").is_in(part.implode()))), {}

@@ -1,1 +1,0 @@
-"""Readers of what observability and experiment platforms export: answers with named scores."""

@@ -1,0 +1,374 @@
+"""A checked scores table: whole, in blocks, made of several, without rows that repeat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from calibrant.core.errors import InputError
+from calibrant.core.inputs import bare_name
+from calibrant.records.guesses import require_column
+from calibrant.records.reading import Reading, joined_readings
+from calibrant.records.rules import RULES
+from calibrant.stats.repeats import find_repeats
+
+CLUSTER = "cluster_id"
+"""Column that says which rows depend on each other, where one was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBlock:
+    """The rows of one model, method and group, as arrays.
+
+    `units` holds an integer code per question where a question has several rows, or per cluster
+    where rows of one depend on each other, else None. `cluster` holds the codes of clusters alone.
+    `unscored` holds the grades of rows without a confidence: they count for the accuracy.
+    """
+
+    keys: Mapping[str, str]
+    confidence: npt.NDArray[np.floating[Any]]
+    correct: npt.NDArray[np.float64]
+    weights: npt.NDArray[np.float64] | None
+    units: npt.NDArray[np.int64] | None
+    frame: pl.DataFrame
+    cluster: npt.NDArray[np.int64] | None = None
+    unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    @property
+    def graded(self) -> ScoreBlock:
+        """All rows that have a grade, with a confidence or without; that is 0 everywhere."""
+        rows = pl.concat([self.frame, self.unscored], how="diagonal_relaxed")
+        return _block(rows.with_columns(confidence=pl.lit(0.0)), (), pl.DataFrame(), unique=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """A checked scores table.
+
+    `dropped` counts rows left out by rule, `dropped_rows` names the first few of each
+    (1-based data rows), `rejected` holds all of them with the column ``rule`` (and text that is
+    no number in ``confidence_text``, ``correct_text`` or ``weights_text``). `assumed` lists
+    the roles that no column filled: the question id is then the row number, the model
+    ``"model"`` and the method the name of the confidence column. `reading` says which column
+    plays which role, and what was guessed. `unscored` holds rows that are graded and have no
+    confidence (NaN), with the columns of `frame`. `weightless` holds the rows of weight 0, which
+    are not there for any question about the table. `paired_by_row`: the tables have no
+    ids, and row 1 of each is taken as one question. `likely_weights` names a column that is called
+    as if it held weights, which nobody said it does.
+    """
+
+    frame: pl.DataFrame
+    source: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped_rows: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    rejected: pl.DataFrame = field(default_factory=pl.DataFrame)
+    assumed: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading)
+    unscored: pl.DataFrame = field(default_factory=pl.DataFrame)
+    weightless: pl.DataFrame = field(default_factory=pl.DataFrame)
+    paired_by_row: bool = False
+    likely_weights: str | None = None
+
+    @property
+    def graded(self) -> pl.DataFrame:
+        """All rows that have a grade; the confidence is NaN where it is missing."""
+        parts = [part for part in (self.frame, self.unscored) if part.height]
+        return pl.concat(parts, how="diagonal_relaxed") if len(parts) > 1 else self.frame
+
+    @property
+    def emptied(self) -> list[str]:
+        """Models of which every row was left out; their count alone would not name them."""
+        out = [part for part in (self.rejected, self.weightless) if "model" in part.columns]
+        named = {str(name) for part in out for name in part["model"].drop_nulls().unique()}
+        return sorted(named - {*map(str, self.frame["model"].unique())})
+
+    def only(self, **wanted: Collection[str] | None) -> Scores:
+        """Return the rows of some models or methods, `None` for all; so of those left out."""
+        chosen = {column: list(names) for column, names in wanted.items() if names is not None}
+        if not chosen:
+            return self
+
+        def kept(part: pl.DataFrame) -> pl.DataFrame:
+            named = {column: names for column, names in chosen.items() if column in part.columns}
+            return part.filter(*(pl.col(column).is_in(names) for column, names in named.items()))
+
+        return self.each(kept)
+
+    def each(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Scores:
+        """Return the table with its rows changed, those that are left out too."""
+        return replace(
+            self,
+            frame=change(self.frame),
+            rejected=change(self.rejected),
+            unscored=change(self.unscored),
+            weightless=change(self.weightless),
+        )
+
+    def blocks(self, *, by: Sequence[str] = ()) -> Iterator[ScoreBlock]:
+        """Yield a block per (model, method), then per value of each column in `by`."""
+        for column in by:
+            require_column(column, self.frame.columns, self.source, role="by")
+        # Row numbers that stand for missing ids cannot repeat: no need to look for repeats.
+        unique = "question_id" in self.assumed
+        for pair in self.frame.partition_by(["model", "method"], maintain_order=True):
+            unscored = self._unscored_like(pair, "model", "method")
+            yield _block(pair, (), unscored, unique=unique)
+            for column in by:
+                for part in pair.partition_by(column, maintain_order=True):
+                    own = _alike(unscored, part, column)
+                    yield _block(part, (column,), own, unique=unique)
+
+    def _unscored_like(self, pair: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        rows = self.unscored
+        return _alike(rows, pair, *columns) if rows.height else rows
+
+
+def _alike(rows: pl.DataFrame, part: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """Return the rows that have the values of this part in some columns."""
+    if not rows.height:
+        return rows
+    return rows.filter(*(pl.col(name).eq_missing(part[name][0]) for name in columns))
+
+
+def _block(
+    frame: pl.DataFrame, by: Sequence[str], unscored: pl.DataFrame, *, unique: bool
+) -> ScoreBlock:
+    first = frame.row(0, named=True)
+    keys = {name: str(first[name]) for name in ("model", "method", *by)}
+    ids = frame["question_id"]
+    repeated = not unique and ids.n_unique() < frame.height
+    cluster = _codes(frame[CLUSTER]) if CLUSTER in frame.columns else None
+    units = _codes(ids) if repeated else None
+    return ScoreBlock(
+        keys=keys,
+        confidence=frame["confidence"].to_numpy(),
+        correct=frame["correct"].to_numpy(),
+        weights=row_weights(frame),
+        units=units if cluster is None else cluster,
+        frame=frame,
+        cluster=cluster,
+        unscored=unscored,
+    )
+
+
+def _codes(values: pl.Series) -> npt.NDArray[np.int64]:
+    return values.rank("dense").cast(pl.Int64).to_numpy() - 1
+
+
+_ROW_KEYS = ["model", "method", "question_id"]
+
+
+def named_model(scores: Scores, name: str) -> Scores:
+    """Return a table that has no model column as that of a model, with the rows it lost."""
+    return _with_columns(scores, model=pl.lit(name))
+
+
+def joined_scores(parts: Sequence[Scores], source: str, *, repeats: bool) -> Scores:
+    """Return tables that were read one after the other as one.
+
+    Row numbers that stand for missing ids mean the same question in every table only where all
+    tables are equally long and none holds another's model and method. Else each has its own.
+
+    Parameters
+    ----------
+    parts
+        The tables, each with its source.
+    source
+        What they are called together.
+    repeats
+        Several rows of one question are repeated answers, not an error.
+    """
+    numbered = ["question_id" in part.assumed for part in parts]
+    paired = all(numbered) and _row_by_row(parts)
+    if any(numbered) and not paired:
+        parts = [
+            _with_columns(part, question_id=pl.lit(f"{part.source}:") + pl.col("question_id"))
+            if alone
+            else part
+            for part, alone in zip(parts, numbered, strict=True)
+        ]
+    frame = _stacked(part.frame for part in parts)
+    if "weights" in frame.columns:
+        # Every row of a table without weights counts once.
+        frame = frame.with_columns(pl.col("weights").fill_null(1.0))
+    if not repeats and frame.select(pl.struct(_ROW_KEYS).is_duplicated().any()).item():
+        again = frame.filter(pl.struct(_ROW_KEYS).is_duplicated()).row(0, named=True)
+        raise InputError(
+            "two tables hold the same question, model and method: "
+            f"{[again[key] for key in _ROW_KEYS]}",
+            source=source,
+            hint=RULES["duplicate_row"].hint,
+        )
+    return Scores(
+        frame,
+        source,
+        _summed(part.dropped for part in parts),
+        _named_rows(parts),
+        _stacked(part.rejected for part in parts),
+        assumed=("question_id",) if all(numbered) and not paired else (),
+        reading=joined_readings([part.reading for part in parts]),
+        unscored=_stacked(part.unscored for part in parts),
+        weightless=_stacked(part.weightless for part in parts),
+        paired_by_row=paired,
+        likely_weights=next((part.likely_weights for part in parts if part.likely_weights), None),
+    )
+
+
+def _with_columns(scores: Scores, **columns: pl.Expr) -> Scores:
+    """Return the table with columns in place of others; a part without rows may have none."""
+    return scores.each(lambda part: part.with_columns(**columns) if part.width else part)
+
+
+def _row_by_row(parts: Sequence[Scores]) -> bool:
+    """Say whether row 1 of each table may be one question, and so on."""
+    rows = {part.frame.height + part.rejected.height + part.weightless.height for part in parts}
+    held = [pair for part in parts for pair in part.frame.select(_KEYS).unique().iter_rows()]
+    return len(rows) == 1 and len(set(held)) == len(held)
+
+
+def _stacked(tables: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat(list(tables), how="diagonal_relaxed")
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in counts:
+        for rule, count in part.items():
+            total[rule] = total.get(rule, 0) + count
+    return total
+
+
+def _named_rows(parts: Sequence[Scores]) -> dict[str, list[str]]:
+    """Return the rows that break each rule, by the table that they stand in."""
+    rows: dict[str, list[str]] = {}
+    for part in parts:
+        for rule, numbers in part.dropped_rows.items():
+            rows.setdefault(rule, []).extend(f"{part.source}:{number}" for number in numbers)
+    return rows
+
+
+def split_weightless(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the rows that weigh something, and those of weight 0, which count for nothing."""
+    nothing = pl.col("weights") == 0
+    kept = frame.filter(~nothing)
+    if kept.height == 0:
+        raise InputError("the weights must not all be 0")
+    return kept, frame.filter(nothing)
+
+
+def row_weights(frame: pl.DataFrame) -> npt.NDArray[np.float64] | None:
+    """Return the weights of rows; such as are all alike weigh nothing."""
+    if "weights" not in frame.columns:
+        return None
+    weights = frame["weights"].to_numpy()
+    return None if weights.min() == weights.max() else weights
+
+
+RULE = "repeated_row"
+_KEYS = ["model", "method"]
+# A text that stands in more rows than this is no question: the same prompt is put to all rows.
+_MOST_ROWS, _LEAST_QUESTIONS = 20, 10
+
+
+def rows_per_text(frame: pl.DataFrame) -> float | None:
+    """Return how many rows the texts of questions have, or None where they name no questions.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"model": "m", "method": "p", "question_id": ["a", "b"] * 20})
+    >>> rows_per_text(table) is None
+    True
+    """
+    counts = frame.group_by(_KEYS).agg(
+        pl.len().alias("rows"), pl.col("question_id").n_unique().alias("texts")
+    )
+    most = counts.select((pl.col("rows") / pl.col("texts")).max()).item()
+    if most == 1:
+        return 1.0
+    few = counts["texts"].min()
+    named = most <= _MOST_ROWS and isinstance(few, int) and few >= _LEAST_QUESTIONS
+    return float(most) if named and not frame["question_id"].null_count() else None
+
+
+def counted_once(scores: Scores) -> Scores:
+    """Return a table without ids with each row once, where rows stand in it several times."""
+    kept, lost = [], []
+    for part in scores.frame.partition_by(_KEYS, maintain_order=True):
+        found = find_repeats(part["confidence"].to_numpy(), part["correct"].to_numpy())
+        again = pl.Series(found.again) if found is not None else None
+        kept.append(part if again is None else part.filter(~again))
+        if again is not None:
+            lost.append(part.filter(again))
+    if not lost:
+        return scores
+    left, gone = sum(part.height for part in kept), sum(part.height for part in lost)
+    text = (
+        f"{left + gone:,} rows are {left:,} different ones, some of them several times: each "
+        "counts once."
+    )
+    rejected = pl.concat(lost).with_columns(rule=pl.lit(RULE))
+    return replace(
+        scores,
+        frame=pl.concat(kept),
+        dropped={**scores.dropped, RULE: gone},
+        dropped_rows={
+            **scores.dropped_rows,
+            RULE: rejected["question_id"].head(10).cast(pl.Int64).to_list(),
+        },
+        rejected=pl.concat([scores.rejected, rejected], how="diagonal_relaxed"),
+        reading=replace(scores.reading, repeats=text),
+    )
+
+
+def models_by_file(sources: Sequence[Any]) -> list[str | None]:
+    """Return a name for the model of each file; None for what is no file.
+
+    Files of one name in several folders are told apart by these: as one name they would be one
+    model.
+
+    Examples
+    --------
+    >>> models_by_file(["runs/llama-3.1.csv", "runs/llama-3.2.csv.gz", {"confidence": []}])
+    ['llama-3.1', 'llama-3.2', None]
+    >>> models_by_file(["runs/a/scores.csv", "runs/b/scores.csv"])
+    ['a/scores', 'b/scores']
+    >>> models_by_file(["scores.csv", "scores.parquet"])
+    ['scores.csv', 'scores.parquet']
+    """
+    files = [str(source) for source in sources if isinstance(source, str | Path)]
+    if not files:
+        return [None] * len(sources)
+    paths = [_parts(file) for file in files]
+    own = _without_shared(paths)
+    for names in (
+        [bare_name(path[-1]) for path in paths],
+        ["/".join([*path[:-1], bare_name(path[-1])]) for path in own],
+        ["/".join(path) for path in own],
+    ):
+        if len(set(names)) == len(names):
+            found = iter(names)
+            return [next(found) if isinstance(s, str | Path) else None for s in sources]
+    twice = next(file for file, path in zip(files, paths, strict=True) if paths.count(path) > 1)
+    raise InputError("the file is given twice", source=twice, hint="give each file once")
+
+
+def _parts(file: str) -> list[str]:
+    """Return folders and name; of a URL as it is written, of a file from the root on."""
+    if "://" in file:
+        return file.split("/")
+    return list(Path(os.path.abspath(file)).parts)
+
+
+def _without_shared(paths: list[list[str]]) -> list[list[str]]:
+    """Return the paths below the folder that holds them all."""
+    shared = 0
+    while all(len(path) > shared + 1 for path in paths) and len({p[shared] for p in paths}) == 1:
+        shared += 1
+    return [path[shared:] for path in paths]

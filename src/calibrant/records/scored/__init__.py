@@ -1,1 +1,0 @@
-"""The rows of a scores table once they are checked: one table, several of them, their weights."""
