@@ -8,8 +8,10 @@ import sys
 import time
 import traceback
 
+from benchmarks.long_tables import shorten_pages
+
 # Tools that live beside the parts and are no parts themselves.
-TOOLS = frozenset({"harness", "runner"})
+TOOLS = frozenset({"harness", "long_tables", "runner"})
 
 
 def part_names(package: str) -> list[str]:
@@ -39,6 +41,7 @@ def run_parts(package: str, wanted: list[str]) -> int:
             traceback.print_exc()
             failed.append(name)
         print(f"   {time.perf_counter() - started:.1f} s", flush=True)
+    shorten_pages()
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

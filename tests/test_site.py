@@ -13,6 +13,7 @@ from support import ROOT
 
 pytest.importorskip("mkdocstrings")
 import mkdocs_hooks
+from benchmarks.long_tables import FOLDERS, MOST, shorten
 
 SOURCES = sorted((ROOT / "docs").rglob("*.md"))
 OPENING = re.compile(r"^```", re.MULTILINE)
@@ -85,3 +86,22 @@ def test_every_page_is_in_the_menu():
         name = str(source.relative_to(ROOT / "docs"))
         # Pages of single commands are reached from their index.
         assert name in menu or name.startswith("reference/cli/"), name
+
+
+def test_a_long_table_becomes_a_file_and_loses_no_row(tmp_path):
+    rows = [f"| {number} | a \\| b, c |" for number in range(20)]
+    page = tmp_path / "part.md"
+    page.write_text("\n".join(["# Part", "", "| n | text |", "| --- | --- |", *rows, "", "End."]))
+    for _ in range(2):  # a second time changes nothing
+        shorten(page)
+        link = "[All 20 rows](tables/part-1.csv)"
+        assert page.read_text().splitlines()[-5:] == [rows[4], "", link, "", "End."]
+        kept = (tmp_path / "tables" / "part-1.csv").read_text().splitlines()
+        assert kept == ["n,text", *(f'{number},"a | b, c"' for number in range(20))]
+
+
+def test_generated_pages_hold_no_long_table():
+    for page in (page for folder in FOLDERS for page in folder.glob("*.md")):
+        tables = re.findall(r"(?:^\|.*\n)+", page.read_text(encoding="utf-8"), re.MULTILINE)
+        rows = max((table.count("\n") - 2 for table in tables), default=0)
+        assert rows <= MOST, f"{page.name}: its part of studies, simulations or benchmarks cuts it"

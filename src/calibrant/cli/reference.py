@@ -6,7 +6,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
+from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +32,30 @@ VERBS_FILE = HELP_FILE.parent.parent / "core" / "verbs.json"
 
 _HEAD = "<!-- Written by `python -m calibrant.cli.reference`; change the verb's signature. -->\n\n"
 _ROW = "| {} | {} | {} |\n"
+_TABLE = "| option | default | meaning |\n| --- | --- | --- |\n"
+_FLAG = re.compile(r"--[\w-]+")
 # Outputs that a result can write in Python too.
 _WRITTEN = ("html", "json")
+# An option that so many commands describe in the same words is described once, on the index.
+_SHARED = 4
 
 
 def reference_files() -> dict[str, str]:
     """Return the pages and schemas by file name."""
+    verbs = {words: declaration(verb_function(words)) for words in VERBS}
+    counted = Counter(row for verb in verbs.values() for row in chain(*_rows(verb).values()))
+    shared = {row for row, n in counted.items() if n >= _SHARED and row.startswith("| `--")}
     pages: dict[str, list[str]] = {}
     files: dict[str, str] = {}
-    for words in VERBS:
-        verb = declaration(verb_function(words))
-        pages.setdefault(words.split()[0], []).append(_section(words, verb))
+    for words, verb in verbs.items():
+        pages.setdefault(words.split()[0], []).append(_section(words, verb, shared))
         name = words.replace(" ", "-")
         schema = orjson.dumps(options_schema(verb, words), option=orjson.OPT_INDENT_2)
         files[f"schemas/{name}.json"] = schema.decode() + "\n"
     for name, sections in pages.items():
         lead = f"{GROUPS[name]}\n\n" if name in GROUPS else ""
         files[f"{name}.md"] = f"{_HEAD}# calibrant {name}\n\n{lead}" + "\n".join(sections)
-    files["index.md"] = _index(list(pages))
+    files["index.md"] = _index(list(pages), sorted(shared))
     return files
 
 
@@ -101,31 +111,44 @@ def write_reference(folder: Path) -> list[Path]:
     return written
 
 
-def _index(names: list[str]) -> str:
+def _index(names: list[str], shared: list[str]) -> str:
     lines = [f"{_HEAD}# Commands\n", "| command | what it is for |", "| --- | --- |"]
     for name in names:
         summary = GROUPS.get(name) or VERBS[name].summary
         lines.append(f"| [`calibrant {name}`]({name}.md) | {summary} |")
-    return "\n".join(lines) + "\n"
+    lines += ["\n## Options of several commands\n", _TABLE + "".join(shared)]
+    return "\n".join(lines)
 
 
-def _section(words: str, verb: Verb) -> str:
+def _rows(verb: Verb) -> dict[str, list[str]]:
+    """Return a row per option of a command, by group of its help."""
+    more = ("quiet",) if "progress" in verb.supplied.values() else ()
+    declared = [*verb.parameters.values(), *output_parameters((*verb.outputs, *more)).values()]
+    found = {
+        group: [_row(parameter) for parameter in declared if parameter.option.group == group]
+        for group in HELP_GROUPS
+    }
+    found["Output"] += [_check_row(check) for check in verb.checks if check.flag]
+    return found
+
+
+def _section(words: str, verb: Verb, shared: Collection[str]) -> str:
     """Return heading, summary, example and the tables of options of one command."""
     is_part = len(words.split()) > 1
     heading = f"## {words}\n\n{VERBS[words].summary}\n" if is_part else f"{VERBS[words].summary}\n"
     lines = [heading]
     if verb.example:
         lines.append(f"```\n{verb.example}\n```\n")
-    more = ("quiet",) if "progress" in verb.supplied.values() else ()
-    declared = [*verb.parameters.values(), *output_parameters((*verb.outputs, *more)).values()]
     level = "###" if is_part else "##"
-    for group in HELP_GROUPS:
-        rows = [_row(parameter) for parameter in declared if parameter.option.group == group]
-        if group == "Output":
-            rows += [_check_row(check) for check in verb.checks if check.flag]
-        if rows:
-            lines.append(f"{level} {group}\n")
-            lines.append("| option | default | meaning |\n| --- | --- | --- |\n" + "".join(rows))
+    elsewhere = []
+    for group, rows in _rows(verb).items():
+        elsewhere += [f"`{_FLAG.findall(row)[0]}`" for row in rows if row in shared]
+        own = [row for row in rows if row not in shared]
+        if own:
+            lines += [f"{level} {group}\n", _TABLE + "".join(own)]
+    if elsewhere:
+        place = "[As in other commands](index.md#options-of-several-commands)"
+        lines.append(f"{place}: {', '.join(elsewhere)}.\n")
     name = words.replace(" ", "-")
     lines.append(f"[JSON Schema of these options](schemas/{name}.json)\n")
     return "\n".join(lines)

@@ -1,0 +1,61 @@
+"""Long tables of a written page become files: the page shows their first rows and links the rest.
+
+A page is read by people in a hurry; every row stays, as CSV, in the folder `tables` beside it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import re
+from pathlib import Path
+
+from benchmarks.harness import ROOT
+
+FOLDERS = tuple(ROOT / "docs" / name for name in ("studies", "simulations", "benchmarks"))
+# A table of more rows than this is cut to the rows shown.
+MOST, SHOWN = 8, 5
+_TABLE = re.compile(r"(?:^\|.*(?:\n|\Z))+", re.MULTILINE)
+_BETWEEN = re.compile(r"(?<!\\)\|")
+
+
+def shorten_pages() -> None:
+    """Shorten every generated page; what is short already stays as it is."""
+    for folder in FOLDERS:
+        for page in sorted(folder.glob("*.md")):
+            shorten(page)
+
+
+def shorten(page: Path) -> None:
+    """Keep the long tables of one page as files beside it; a file has the number of its table."""
+    numbers = itertools.count(1)
+    files: dict[str, str] = {}
+
+    def shortened(found: re.Match[str]) -> str:
+        name = f"{page.stem}-{next(numbers)}.csv"
+        head, rule, *rows = found[0].splitlines()
+        if len(rows) <= MOST:
+            return found[0]
+        files[name] = _as_csv([head, *rows])
+        link = f"[All {len(rows)} rows](tables/{name})"
+        return "\n".join([head, rule, *rows[:SHOWN], "", link, ""])
+
+    text = _TABLE.sub(shortened, page.read_text(encoding="utf-8"))
+    folder = page.parent / "tables"
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    for old in folder.glob(f"{page.stem}-[0-9]*.csv"):
+        if f"(tables/{old.name})" not in text:
+            old.unlink()
+    page.write_text(text, encoding="utf-8")
+
+
+def _as_csv(lines: list[str]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    for line in lines:
+        cells = _BETWEEN.split(line.strip().removeprefix("|").removesuffix("|"))
+        writer.writerow(cell.strip().replace("\\|", "|") for cell in cells)
+    return out.getvalue()
