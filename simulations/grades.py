@@ -25,7 +25,6 @@ from calibrant.stats.graded import (
     GradedEstimate,
     cells_for,
     choose_checks,
-    choose_pairs,
     graded_accuracy,
     graded_auroc,
     graded_difference,
@@ -94,8 +93,7 @@ def estimates(
     drawn: Drawn, edges: Floats, checks: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, GradedEstimate]]:
     """All four estimates of one model from one choice of checks."""
-    rows = choose_checks(drawn.graded, checks, rng)
-    checked = Checked(drawn.graded, rows, drawn.truth[rows])
+    checked = _checked(drawn, checks, rng)
     yield "accuracy", graded_accuracy(checked, rng)
     yield "gap", graded_gap(checked, rng)
     yield "error", graded_error(checked, np.searchsorted(edges, drawn.graded.c))
@@ -160,9 +158,13 @@ def _difference(
     worse = World(world.error * 1.5, world.kind, world.overconfident)
     ease = rng.normal(size=ANSWERS)
     a, b = draw(better, rng, ANSWERS, ease), draw(worse, rng, ANSWERS, ease)
-    rows = choose_pairs(a.graded, b.graded, checks // 2, rng)
-    found = graded_difference(a.graded, b.graded, rows, (a.truth[rows], b.truth[rows]), rng)
+    found = graded_difference(_checked(a, checks // 2, rng), _checked(b, checks // 2, rng), rng)
     return found, _true_difference()
+
+
+def _checked(drawn: Drawn, checks: int, rng: np.random.Generator) -> Checked:
+    rows = choose_checks(drawn.graded, checks, rng)
+    return Checked(drawn.graded, rows, drawn.truth[rows])
 
 
 @cache

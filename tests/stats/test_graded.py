@@ -10,7 +10,6 @@ from calibrant.stats.graded import (
     Checked,
     Graded,
     choose_checks,
-    choose_pairs,
     graded_accuracy,
     graded_difference,
     graded_gap,
@@ -77,8 +76,13 @@ def test_two_models_equally_good_have_no_winner():
         ease = rng.normal(size=2000)
         a = draw(World(0.05, KINDS[1]), rng, 2000, ease)
         b = draw(World(0.2, KINDS[1]), rng, 2000, ease)
-        rows = choose_pairs(a.graded, b.graded, 60, rng)
-        found = graded_difference(a.graded, b.graded, rows, (a.truth[rows], b.truth[rows]), rng)
+        found = graded_difference(
+            *(
+                Checked(m.graded, rows := choose_checks(m.graded, 60, rng), m.truth[rows])
+                for m in (a, b)
+            ),
+            rng,
+        )
         step = a.graded.g - b.graded.g
         wins["graded"] += abs(step.mean()) > 1.96 * step.std() / np.sqrt(step.size)
         wins["checked"] += not found.low <= 0.0 <= found.high

@@ -9,6 +9,7 @@ from typing import Any
 from calibrant.claims.audit_rules import MISCALIBRATED, MODELS_OVER, OVER, SEPARATES, UNDER
 from calibrant.claims.claim import ALPHA, Claim, Facts, Outcome
 from calibrant.claims.data import kept_shares, resting
+from calibrant.claims.grades import on_grades
 from calibrant.claims.margins import more_labels
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import subject_name
@@ -66,12 +67,13 @@ def _entry_claims(
     shared = {"name": subject_name(called), "named": named or bool(entry["group"])}
     error = _error_claim(entry, margin, subject, shared)
     off = error.outcome == "shown"
-    yield _direction_claim(entry, margin, subject, {**shared, "off_along": off})
-    yield error
+    direction = _direction_claim(entry, margin, subject, {**shared, "off_along": off})
+    yield on_grades(OVER if direction.id == OVER.id else UNDER, direction, entry, "gap")
+    yield on_grades(MISCALIBRATED, error, entry, "error")
     varies = (entry["model"], entry["method"]) not in constant
     separates = _separates_claim(entry, subject, {**shared, "varies": varies})
     if separates is not None:
-        yield separates
+        yield on_grades(SEPARATES, separates, entry, "auroc")
 
 
 def _is_shown(test: Mapping[str, Any] | None) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from calibrant.claims.claim import ALPHA, ClaimRule, Facts, declare
+from calibrant.claims.grades import grades_sentence
 from calibrant.claims.margins import ERROR_MARGIN, FORECAST_TRUE
 from calibrant.claims.significance import SEPARATION_MARGIN
 from calibrant.claims.words import count, labels_text, percent, points, points_range
@@ -84,7 +85,9 @@ def _difference(low: float | None, high: float | None) -> str:
 
 def _depends(word: str) -> Any:
     return lambda facts: (
-        f"{_says(facts)}: {word} by {points(abs(facts['value']))} on the "
+        grades_sentence(facts)
+        if "grades" in facts
+        else f"{_says(facts)}: {word} by {points(abs(facts['value']))} on the "
         f"{percent(1 - facts['missing_share'])} of answers with a confidence. The others are right "
         f"{percent(facts['missing_accuracy'])}: what they would say decides about all answers."
     )
@@ -169,6 +172,7 @@ MISCALIBRATED = declare(
                 f"{_cells(facts)}."
             ),
             "undecided": _error_open,
+            "depends": grades_sentence,
         },
         margin=ERROR_MARGIN,
     )
@@ -219,6 +223,7 @@ SEPARATES = declare(
                 f"{facts['value']:.2f}, within 0.05 of chance."
             ),
             "undecided": _separation_open,
+            "depends": grades_sentence,
         },
         margin=SEPARATION_MARGIN,
     )

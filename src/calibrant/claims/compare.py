@@ -170,6 +170,14 @@ def _depends(facts: Facts) -> str:
             f"without a stated confidence ({percent(facts['unstated'])}). Without them the verdict "
             f"would be: {facts['rests_on']}."
         )
+    if on == "grades":
+        grading = facts["grading"]
+        checked = count(grading["checked"], "grade") if grading["checked"] else "none"
+        return (
+            f"{start}Whether {facts['a']} or {facts['b']} is better calibrated depends on the "
+            f"grades: {percent(grading['doubtful'])} are doubtful, {checked} checked. As graded "
+            f"the verdict would be: {facts['rests_on']}."
+        )
     return start + _footing(facts)
 
 
@@ -198,7 +206,7 @@ DEPENDS = declare(
         "compare.depends",
         "Does the answer depend on how one looks?",
         "one footing shows what another denies; or absolute and squared errors prefer different "
-        "models; or near-certain statements, or answers without one, decide",
+        "models; or near-certain statements, answers without one, or errors of the grader decide",
         "98 % intervals: opposite sides beyond half the margin, or one beyond the margin and one "
         "below half of it; z of squared errors beyond 2.33 and their roots by half the margin; the "
         "5 % quantile of the difference between the two clips beyond half the margin",
@@ -252,6 +260,7 @@ def pair_claim(pair: Mapping[str, Any], *, margin: float, named: bool) -> Claim:
         "graded": pair["accuracy_gap"]["n"],
         "mixed": abs(evidence["footings"]["sda"]["gap"]["value"]),
         "unstated": evidence["unstated"],
+        "grading": pair.get("grading"),
         "shown_if_alone": pair["shown_if_alone"],
         "not_shown_on": [name for name in pair["not_shown_on"] if name in WHERE],
     }

@@ -7,6 +7,7 @@ from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
 from calibrant.claims.compare import pair_claim, place, sized, subject_of
+from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.margins import more_labels
 from calibrant.claims.words import count, joined, labels_text, percent, points, points_range
 
@@ -46,6 +47,7 @@ MORE_ACCURATE = declare(
                 "that both have)."
             ),
             "undecided": _as_often,
+            "depends": grades_sentence,
         },
     )
 )
@@ -180,13 +182,17 @@ def _accuracy_claims(pair: Mapping[str, Any], named: bool, level: float) -> Iter
     facts |= {"winner": pair["a"] if first else pair["b"]}
     facts |= {"loser": pair["b"] if first else pair["a"]}
     facts |= {"same_answers": pair["retention"] == 1}
-    yield MORE_ACCURATE.claim(
+    claim = MORE_ACCURATE.claim(
         "shown" if shown else "undecided",
         facts,
         subject={name: pair[name] for name in ("a", "b", "method", "group")},
         estimate=estimate,
         p_adjusted=p_adjusted,
     )
+    grading = pair.get("grading")
+    if shown and grading and grading["accuracy"]["low"] <= 0 <= grading["accuracy"]["high"]:
+        claim = depending(MORE_ACCURATE, claim, grading, "accuracy")
+    yield claim
 
 
 def _league_claims(league: Mapping[str, Any], named: bool) -> Iterable[Claim]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from calibrant.claims.claim import Claim, ClaimRule, Facts, declare
+from calibrant.claims.grades import depending, grades_sentence
 from calibrant.claims.words import count, labels_text, percent, subject_name
 
 
@@ -58,7 +59,7 @@ ERROR_LIMIT = declare(
         "thresholds are loosened from a start that other labels chose, each tested by the exact "
         "binomial law at level delta, up to the first failure",
         "none needed: the order of the tests is fixed beforehand",
-        {"shown": _kept, "undecided": _nothing},
+        {"shown": _kept, "undecided": _nothing, "depends": grades_sentence},
     )
 )
 
@@ -140,7 +141,7 @@ def decide_claims(entry: Mapping[str, Any], *, named: bool) -> list[Claim]:
 def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:
     shown = entry["certified"]
     errors = [point["error"]["value"] for point in entry["curve"] if point["error"]["n"] >= 25]
-    return ERROR_LIMIT.claim(
+    claim = ERROR_LIMIT.claim(
         "shown" if shown else "undecided",
         {
             **facts,
@@ -155,6 +156,10 @@ def _limit_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, A
         margin=entry["max_error"],
         n=entry["answered"]["n"],
     )
+    grading = entry.get("grading")
+    if shown and grading and grading["error"]["high"] > entry["max_error"]:
+        return depending(ERROR_LIMIT, claim, grading, "error")
+    return claim
 
 
 def _cost_claim(entry: Mapping[str, Any], facts: Facts, subject: Mapping[str, Any]) -> Claim:

@@ -9,6 +9,7 @@ from typing import Any
 
 from calibrant.claims.compare import pair_claim
 from calibrant.claims.compare_models import comparison_claims
+from calibrant.claims.grades import carry_to_pair
 from calibrant.comparison.decision import ALPHA, Decision, adjusted, decide_pairs
 from calibrant.comparison.evidence import PairEvidence
 from calibrant.comparison.league import place_models
@@ -94,6 +95,7 @@ def _decide(
     # 'Right more often' is a sentence of its own, at the level of the document.
     for (pair, found), decision in zip(family, decided, strict=True):
         pair |= _told(pair, found, decision)
+        carry_to_pair(pair, margin)
         pair["margin"] = margin
         pair["pairs"] = len(family)
     judged = [pair["judges"] for pair, _ in family if "judges" in pair]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrant.claims.missing import Missing
     from calibrant.metrics.cell_block import CellBlock
     from calibrant.metrics.row_block import RowBlock
+    from calibrant.stats.graded.checks import Checked
 
 
 _RULES = ("on_invalid", "labels", "graded", "scale", "right", "repeats", "whole_record")
@@ -138,13 +139,18 @@ class AuditOptions:
         }
 
 
+def _graded_by_others() -> None:
+    """Outcomes came with the data."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceBlock:
     """One model, method and perhaps group: its keys, its numbers, notes about its rows.
 
     `missing` counts graded answers that have no confidence, and `accuracy` gives the share of right
     answers among all that are graded, where some have none; `others` gives further columns of the
-    rows, as codes, which may explain the errors.
+    rows, as codes, which may explain the errors; `graded` gives the grades that the program made
+    itself, None where others graded the rows.
     """
 
     keys: Mapping[str, str]
@@ -154,6 +160,7 @@ class SourceBlock:
     missing: Missing | None = None
     others: Callable[[], dict[str, Indices]] = dict
     accuracy: Callable[[], Estimate] | None = None
+    graded: Callable[[], Checked | None] = _graded_by_others
 
     @property
     def group(self) -> dict[str, str] | None:
@@ -196,8 +203,6 @@ class AuditSource:
         Draws with their meanings, and the questions' texts, where there are any.
     parallel
         Whether blocks may be worked on side by side.
-    grading
-        By model and method, how sure the grades are that the program made itself.
     """
 
     head: Mapping[str, Any]
@@ -210,4 +215,3 @@ class AuditSource:
     draws: Any = None
     texts: Any = None
     parallel: bool = False
-    grading: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -149,6 +149,9 @@ def _same_answers(table: pl.DataFrame, source: Any) -> None:
         )
 
 
+if TYPE_CHECKING:
+    from calibrant.inputs.grading import Grades
+
 NOT_A_PROBABILITY = "the score is no probability, and calibration is what is compared"
 RECALIBRATE = Hint(
     "recalibrate it: `{call}` audits it as a probability",
@@ -176,12 +179,17 @@ class ComparisonKey:
         return " / ".join([self.method, *(() if self.group is None else self.group[1:])])
 
 
+def _graded_by_others(key: ComparisonKey, first: str, second: str) -> None:
+    """Outcomes came with the data."""
+
+
 @dataclass
 class CompareSource:
     """What a comparison works on, in memory or in parts.
 
     `refused` names comparisons that cannot be made, each with its error, `taken_out` models that
-    are never right or never wrong. `verification` gives the block of one model of one comparison.
+    are never right or never wrong. `grading` says how far the grades leave a pair open, where the
+    program made them itself. `verification` gives the block of one model of one comparison.
     """
 
     head: dict[str, Any]
@@ -197,6 +205,7 @@ class CompareSource:
     pools: dict[int, Pool] = field(default_factory=dict)
     refused: list[tuple[ComparisonKey, InputError]] = field(default_factory=list)
     taken_out: list[dict[str, Any]] = field(default_factory=list)
+    grading: Callable[[ComparisonKey, str, str], dict[str, Any] | None] = _graded_by_others
 
 
 def one_sided(
@@ -291,6 +300,9 @@ def table_source(
         refused=refused,
         taken_out=taken_out,
     )
+    grades = opened.grades()
+    if grades is not None:
+        source.grading = partial(_pair_grading, grades, frames, seed)
     for number, (key, _, _) in enumerate(found):
         own = _own_pool(given.pool, key.method)
         if own is not None:
@@ -350,6 +362,28 @@ def _own_pool(pool: pl.DataFrame | None, method: str) -> pl.DataFrame | None:
         return pool
     own = pool.filter(pl.col("method") == method)
     return own if own.height else None
+
+
+def _pair_grading(
+    grades: Grades,
+    frames: Mapping[tuple[str, tuple[str, str] | None], pl.DataFrame],
+    seed: int,
+    key: ComparisonKey,
+    first: str,
+    second: str,
+) -> dict[str, Any] | None:
+    """Return how far grading error leaves two models open on the questions that both have."""
+    # Loaded here: most outcomes come with the data.
+    from calibrant.stats.graded.summary import difference_summary
+
+    frame = frames[key.method, key.group]
+    a, b = (frame.filter(pl.col("model") == name).sort("question_id") for name in (first, second))
+    a, b = a.join(b, on="question_id", how="semi"), b.join(a, on="question_id", how="semi")
+    checked = grades.of(a), grades.of(b)
+    if checked[0] is None or checked[1] is None or a.height != b.height or not a.height:
+        return None
+    rng = named_stream(seed, "grading", *map(str, key.keys.values()), first, second)
+    return difference_summary(checked[0], checked[1], rng)
 
 
 def _verification(

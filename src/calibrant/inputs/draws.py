@@ -8,6 +8,16 @@ from typing import Any
 import polars as pl
 
 
+def drawn_again(draws: pl.DataFrame) -> pl.DataFrame | None:
+    """Return the draws of models that answered some question more than once; None without any.
+
+    How often an answer comes back is what calibration over meanings is about.
+    """
+    twice = draws.group_by("model", "question_id").len().filter(pl.col("len") > 1)
+    kept = draws.join(twice.select("model").unique(), on="model", how="semi")
+    return kept if kept.height else None
+
+
 def majority_grade(grade: str, same: Sequence[str]) -> pl.Expr:
     """Return the grade of most graded draws of a meaning; where they tie, of its first graded one.
 

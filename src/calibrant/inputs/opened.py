@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from calibrant.inputs.audit_source import AuditOptions
+    from calibrant.inputs.grading import Grades
     from calibrant.records import Scores
 
 
@@ -137,6 +138,10 @@ class Opened(ABC):
     def scores_outside(self, options: AuditOptions) -> dict[str, int]:
         """Count, by method, scores outside [0, 1] that recalibration is to turn into some."""
         return {}
+
+    def grades(self) -> Grades | None:
+        """Return the grades that this program made itself; None where outcomes were given."""
+        return None
 
     def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return one row per draw (question_id, model, class_id, correct), or None without draws.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,11 +18,15 @@ from calibrant.core.estimate import Estimate
 from calibrant.core.rng import named_stream
 from calibrant.inputs.audit_source import AuditOptions, AuditSource, SourceBlock
 from calibrant.inputs.coverage import table_coverage
+from calibrant.inputs.draws import drawn_again
 from calibrant.inputs.opened import Opened
 from calibrant.metrics.row_block import RowBlock
 from calibrant.records import ScoreBlock, Scores
 from calibrant.records.label_schema import SPREAD
 from calibrant.stats.common_draws import Stream
+
+if TYPE_CHECKING:
+    from calibrant.inputs.grading import Grades
 
 _IN_MEMORY = {"way": "in memory"}
 # Columns that may explain errors are looked for in tables of so many rows; topics have so many
@@ -60,6 +64,7 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     if draws is not None and not opened.has_scores(options.columns["confidence"]):
         nothing = partial(coverage_document, [], rows=0, rows_read=0)
         return AuditSource(head, _IN_MEMORY, lambda: iter(()), nothing, draws=draws, texts=texts)
+    draws = None if draws is None else drawn_again(draws)
     raw = opened.scores_outside(options)
     head["settings"] |= {"raw_scores": sorted(raw)} if raw else {}
     rankings = _known_rankings(opened, options) | raw.keys() | opened.non_probability
@@ -72,7 +77,15 @@ def row_source(opened: Opened, options: AuditOptions) -> AuditSource:
     return AuditSource(
         head,
         {**_IN_MEMORY, **drawn, **scores.reading.to_dict()},
-        partial(_blocks, scores, options, rankings, opened.notes, _raw_notes(raw, options)),
+        partial(
+            _blocks,
+            scores,
+            options,
+            rankings,
+            opened.notes,
+            _raw_notes(raw, options),
+            opened.grades(),
+        ),
         partial(table_coverage, scores),
         dict(scores.dropped),
         dict(scores.dropped_rows),
@@ -106,6 +119,7 @@ def _blocks(
     rankings: Collection[str],
     notes: Sequence[str],
     notes_by_method: dict[str, str],
+    grades: Grades | None,
 ) -> Iterator[SourceBlock]:
     for block in scores.blocks(by=options.by):
         method = block.keys["method"]
@@ -118,7 +132,8 @@ def _blocks(
         size, missing = int(block.confidence.size), _missing(block)
         accuracy = None if missing is None else partial(_accuracy, block, options)
         others = partial(_others, block)
-        yield SourceBlock(block.keys, made, own, size, missing, others, accuracy)
+        found = SourceBlock(block.keys, made, own, size, missing, others, accuracy)
+        yield found if grades is None else replace(found, graded=partial(grades.of, block.frame))
 
 
 def _others(block: ScoreBlock) -> dict[str, Indices]:

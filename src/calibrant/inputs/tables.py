@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -21,6 +21,9 @@ from calibrant.records.guesses import guessed_column
 from calibrant.records.label_schema import WEIGHT
 from calibrant.records.score_table import models_by_file
 from calibrant.records.tables import collect, column_names, plain_array, with_fields
+
+if TYPE_CHECKING:
+    from calibrant.inputs.grading import Grades
 
 _ARRAYS = "arrays in memory"
 _ROLES = {"question": "question_id", "model": "model", "correct": "correct"}
@@ -307,6 +310,13 @@ class OpenStudy(Opened):
     def has_scores(self, confidence: str | None) -> bool:
         """Return whether the study has a table of scores."""
         return confidence is not None or self.study.has("scores")
+
+    def grades(self) -> Grades | None:
+        """Return the grades of the study with the checks of people beside it."""
+        # Loaded here: reading a table needs no store of checks.
+        from calibrant.inputs.grading import study_grades
+
+        return study_grades(self.study)
 
     def draws(self, columns: Columns, by: Sequence[str] = ()) -> pl.DataFrame | None:
         """Return the draws with their classes; groups come from the table of questions."""

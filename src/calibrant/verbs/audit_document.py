@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from calibrant.claims.audit import audit_claims, calibration_word
 from calibrant.claims.claim import Claim
 from calibrant.claims.data import explained_warnings, unequal_note, unequal_warnings
+from calibrant.claims.grades import grading_warnings, take_checks
 from calibrant.claims.levels import adjust_p_values
 from calibrant.claims.missing import missing_entry
 from calibrant.claims.next_step import step_of_audit
@@ -54,6 +55,7 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
     entries = _entries(source, options, margin)
     multiplicity = adjust_p_values(entries)
     data = source.coverage()
+    data["warnings"][:0] = grading_warnings(entries)
     data["warnings"] += [*explained_warnings(entries), *unequal_warnings(entries)]
     claims = [
         *audit_claims(entries, margin, data["models"]),
@@ -81,22 +83,13 @@ def audit_document(source: AuditSource, options: AuditOptions, margin: float) ->
         "emptied_models": list(source.emptied),
     }
     own = _claims_by_entry(claims)
-    results = [
-        {**entry, **_grading(entry, source), "verdict": _verdict(entry, own[_place(entry)])}
-        for entry in entries
-    ]
+    results = [{**entry, "verdict": _verdict(entry, own[_place(entry)])} for entry in entries]
     document = {**plain(head), "results": results, "sem_ece": plain(meanings)}
     if source.draws is not None:
         from calibrant.verbs.semantic import pooled_block, semantic_options
 
         document["sem_ece_pooled"] = plain(pooled_block(source.draws, semantic_options(options)))
     return AuditResult.of_plain(document)
-
-
-def _grading(entry: Mapping[str, Any], source: AuditSource) -> dict[str, Any]:
-    """Return how sure the grades of a whole model are, where the program graded them."""
-    found = source.grading.get((entry["model"], entry["method"]))
-    return {} if found is None or entry.get("group") else {"grading": dict(found)}
 
 
 def _meanings(source: AuditSource, options: AuditOptions) -> list[dict[str, Any]]:
@@ -223,7 +216,25 @@ def _entry(
             entry["missing"] = lost
         entry["reliability"] = _reliability(block, stream)
         entry["thresholds"] = block.threshold_counts().to_dict()
+    _carry_grades(entry, found, options, margin)
     return entry
+
+
+def _carry_grades(
+    entry: dict[str, Any], found: SourceBlock, options: AuditOptions, margin: float
+) -> None:
+    """Say how sure the grades are where the program made them; checks enter the numbers."""
+    graded = found.graded()
+    if graded is None:
+        return
+    # Loaded here, and with a stream of its own: most outcomes come with the data.
+    from calibrant.stats.graded.summary import grading_summary
+
+    rng = named_stream(options.seed, "grading", *map(str, found.keys.values()))
+    how = {"probability": entry["probability"], "level": options.level}
+    entry["grading"] = grading_summary(graded, rng, **how)
+    if entry["grading"]["odds_factor"] is None:
+        take_checks(entry, margin, options.level)
 
 
 def _explained(found: SourceBlock, block: RowBlock | CellBlock) -> dict[str, float]:

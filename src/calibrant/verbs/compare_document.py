@@ -30,6 +30,9 @@ def compare_document(source: CompareSource, options: Mapping[str, Any]) -> Compa
             continue
         for entry in part["results"]:
             entry["verification"] = source.verification(key, entry["model"])
+        for pair in part["pairs"]:
+            doubt = source.grading(key, pair["a"], pair["b"])
+            pair |= {} if doubt is None else {"grading": doubt}
         parts.append({"keys": key.keys, **part})
     if not parts:
         raise _refusal(refused, source.head["source"])

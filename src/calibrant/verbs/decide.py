@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack
 
 import numpy as np
+import polars as pl
 
 from calibrant.claims.data import kept_shares, resting
 from calibrant.claims.decide import decide_claims
@@ -17,15 +18,18 @@ from calibrant.core.errors import InputError
 from calibrant.core.hints import Hint
 from calibrant.core.output import writing
 from calibrant.core.registry import did_you_mean
+from calibrant.core.rng import named_stream
 from calibrant.core.verb import OUTPUT, Option, verb
 from calibrant.epistemic.selective import Selective
 from calibrant.inputs.audit_source import table_settings
 from calibrant.inputs.coverage import row_coverage
 from calibrant.inputs.door import read_scores
 from calibrant.inputs.features import refuse_outcome, without_missing
+from calibrant.inputs.grading import Grades, study_grades
 from calibrant.inputs.provenance import document_head
 from calibrant.records import ScoreBlock, Scores
 from calibrant.report.typed import DecideResult
+from calibrant.stats.graded.summary import grading_summary
 from calibrant.verbs._options import (
     TABLE,
     ScoresData,
@@ -162,6 +166,9 @@ def decide(
         {**block.keys, **_entry(fit, block, delta), "path": None if save is None else str(save)}
         for block, fit in zip(blocks, fits, strict=True)
     ]
+    grades = study_grades(data)
+    for block, fit, entry in zip(blocks, fits, results, strict=True):
+        entry |= {} if grades is None else _grading(grades, block, fit, delta, seed)
     covered = row_coverage(scores)
     kept = kept_shares(covered["models"])
     claims = [
@@ -235,6 +242,23 @@ def _fit(
             row=error.row,
             hint=error.hint,
         ) from None
+
+
+def _grading(
+    grades: Grades, block: ScoreBlock, fit: Selective, delta: float, seed: int
+) -> dict[str, Any]:
+    """Return how far grading error leaves the error open among the answers that are given."""
+    given = block.frame.filter(pl.Series(fit.policy_.decide_many(block.frame)))
+    graded = grades.of(given) if given.height else None
+    if graded is None:
+        return {}
+    rng = named_stream(seed, "grading", *map(str, block.keys.values()))
+    # The promise fails on one side only, with a chance of delta.
+    found = grading_summary(graded, rng, probability=False, level=1 - 2 * delta)
+    right = found.pop("accuracy")
+    wrong = {"low": 1 - right["high"], "high": 1 - right["low"]}
+    value = None if right["value"] is None else 1 - right["value"]
+    return {"grading": {**found, "error": {"value": value, **wrong}}}
 
 
 def _entry(fit: Selective, block: ScoreBlock, delta: float) -> dict[str, Any]:

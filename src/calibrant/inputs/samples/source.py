@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,8 @@ from calibrant.claims.sem_ece import (
 )
 from calibrant.confidence import score_table
 from calibrant.inputs.audit_source import AuditOptions, AuditSource
+from calibrant.inputs.draws import drawn_again
+from calibrant.inputs.grading import Grades, checks_path
 from calibrant.inputs.objects import as_table
 from calibrant.inputs.provenance import document_head
 from calibrant.inputs.row_source import row_source
@@ -24,10 +27,7 @@ from calibrant.inputs.samples.judge import JudgeChoice, judged_options, ledger_b
 from calibrant.inputs.samples.read import SampleColumns, Samples, read_samples
 from calibrant.inputs.tables import OpenTables
 from calibrant.semantics.annotate import annotate
-from calibrant.semantics.grading.doubt import DOUBT
 from calibrant.semantics.options import Options
-from calibrant.stats.graded import Graded, unchecked_accuracy, unchecked_gap
-from calibrant.stats.graded.unchecked import FACTOR
 
 _KEY = ["question_id", "model", "purpose", "draw"]
 
@@ -133,96 +133,6 @@ def grade_samples(
     )
 
 
-_ANSWER = ["question_id", "model", "answer"]
-_DOUBTFUL = pl.when("correct").then(1.0 - pl.col("chance")).otherwise("chance") > DOUBT
-# The least share of doubtful grades that a reader should know of.
-_WORTH_TELLING = 0.1
-
-
-def grading_of(
-    draws: pl.DataFrame, semantics: pl.DataFrame, scores: pl.DataFrame
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return by model and method how sure the grades are, and what follows for its numbers.
-
-    Grades that came with the data, or from a judge that states no chance, have no entry.
-
-    Parameters
-    ----------
-    draws, semantics, scores
-        Tables as in a study.
-
-    Returns
-    -------
-    entries
-        ``answers``, ``doubtful`` (share), ``checked``, and between which ends accuracy and gap lie
-        if the grader's odds are off by up to ``odds_factor``.
-    """
-    key = ["question_id", "model", "purpose", "draw"]
-    known = (
-        semantics.filter(pl.col("chance").is_not_null() & pl.col("correct").is_not_null())
-        .join(draws.select(*key, "answer"), on=key, how="inner")
-        .unique(_ANSWER, keep="first", maintain_order=True)
-        .select(*_ANSWER, "chance", _DOUBTFUL.alias("doubtful"))
-    )
-    rows = scores.join(known, on=_ANSWER, how="inner", maintain_order="left").drop_nulls(
-        ["confidence", "correct"]
-    )
-    if not rows.height:
-        return {}
-    parts = rows.partition_by("model", "method", as_dict=True, maintain_order=True)
-    return {(str(model), str(method)): _entry(part) for (model, method), part in parts.items()}
-
-
-def _entry(part: pl.DataFrame) -> dict[str, Any]:
-    graded = Graded(
-        part["confidence"].to_numpy(),
-        part["correct"].to_numpy(),
-        part["chance"].to_numpy(),
-        part["doubtful"].to_numpy(),
-    )
-    probability = bool(((graded.c >= 0.0) & (graded.c <= 1.0)).all())
-    return {
-        "answers": graded.size,
-        "doubtful": float(graded.doubtful_share),
-        "checked": 0,
-        "odds_factor": FACTOR,
-        "accuracy": _ends(unchecked_accuracy(graded)),
-        "gap": _ends(unchecked_gap(graded)) if probability else None,
-    }
-
-
-def _ends(ends: tuple[float, float]) -> dict[str, float]:
-    return {"low": ends[0], "high": ends[1]}
-
-
-def grading_warnings(
-    entries: Mapping[tuple[str, str], Mapping[str, Any]],
-) -> list[dict[str, Any]]:
-    """Return one sentence for each model whose grades are often doubtful.
-
-    Examples
-    --------
-    >>> entry = {"doubtful": 0.31, "accuracy": {"low": 0.57, "high": 0.66}, "odds_factor": 3.0}
-    >>> print(grading_warnings({("m", "stated"): entry})[0]["text"])  # doctest: +ELLIPSIS
-    m: 31 % of the grades are doubtful and none was checked. If the odds of ... 57 % and 66 %.
-    """
-    told: dict[str, str] = {}
-    for (model, _), entry in entries.items():
-        if entry["doubtful"] >= _WORTH_TELLING and model not in told:
-            low, high = (
-                100 * max(0.0, min(1.0, entry["accuracy"][end])) for end in ("low", "high")
-            )
-            told[model] = (
-                f"{model}: {100 * entry['doubtful']:.0f} % of the grades are doubtful and none was "
-                f"checked. If the odds of the grader are off by up to {entry['odds_factor']:g}, "
-                f"accuracy lies between {low:.0f} % and {high:.0f} %."
-            )
-    return [
-        {"id": "data.grades", "subject": {"models": [model]}, "text": text}
-        for model, text in told.items()
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class SampleRequest:
     """How sampled answers are read and graded.
@@ -259,11 +169,27 @@ def sample_source(data: Any, options: AuditOptions, request: SampleRequest) -> A
     with judged_options(request.judge, ledger_beside(given)) as semantics:
         graded = grade_samples(samples, options=semantics, seed=options.seed)
     head = document_head("audit", given, seed=options.seed, settings=options.settings)
-    return graded_source(graded, options, head)
+    place = checks_path(given) if isinstance(given, str | Path) else None
+    return graded_source(graded, options, head, place)
+
+
+class OpenGraded(OpenTables):
+    """Scores of samples that were graded just now, with those grades."""
+
+    def __init__(self, graded: GradedSamples, checks: Path | None) -> None:
+        super().__init__(graded.scores)
+        self._graded, self._checks = graded, checks
+
+    def grades(self) -> Grades | None:
+        """Return the grades with the checks of people beside the samples."""
+        return Grades.of_tables(self._graded.draws, self._graded.semantics, self._checks)
 
 
 def graded_source(
-    graded: GradedSamples, options: AuditOptions, head: dict[str, Any]
+    graded: GradedSamples,
+    options: AuditOptions,
+    head: dict[str, Any],
+    checks: Path | None = None,
 ) -> AuditSource:
     """Open graded samples for an audit."""
     own = replace(
@@ -272,28 +198,23 @@ def graded_source(
         graded=True,
         on_invalid=options.on_invalid or "drop",
     )
-    source = row_source(OpenTables(graded.scores), own)
+    source = row_source(OpenGraded(graded, checks), own)
     told = {**graded.how, "semantics": dict(graded.semantics_document)}
-    grading = grading_of(graded.draws, graded.semantics, graded.scores)
     return replace(
         source,
         head={**head, "samples": told},
-        coverage=partial(_coverage, source, graded, grading_warnings(grading)),
-        grading=grading,
-        draws=graded.with_classes,
+        coverage=partial(_coverage, source, graded),
+        draws=drawn_again(graded.with_classes),
         texts=graded.texts,
     )
 
 
-def _coverage(
-    source: AuditSource, graded: GradedSamples, grading: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def _coverage(source: AuditSource, graded: GradedSamples) -> dict[str, Any]:
     """Return what the data covers, and which of its columns were guessed."""
     found = source.coverage()
     own = [
         *sample_warnings(graded.how),
         *judge_limit_warning(graded.semantics_document),
         *several_right_warning(*graded.several_right),
-        *grading,
     ]
     return {**found, "warnings": [*own, *found["warnings"]]}

@@ -6,8 +6,8 @@ met too few of them have a share set by hand below the limit, which makes them d
 
 from __future__ import annotations
 
-# A grade is doubtful where people would not share more than one of so many.
-DOUBT = 0.03
+from calibrant.stats.graded.checks import DOUBT
+
 # Chance that a verdict of the rule is right; rules that are not listed have SURE.
 SURE = 0.99
 RULES: dict[str, float] = {

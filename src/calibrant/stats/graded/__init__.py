@@ -6,10 +6,15 @@ grades, and their intervals cover the errors of the grader.
 """
 
 from calibrant.stats.graded.checks import Checked, Graded, choose_checks
-from calibrant.stats.graded.differences import choose_pairs, graded_difference
 from calibrant.stats.graded.error import cells_for, graded_error
-from calibrant.stats.graded.means import GradedEstimate, graded_accuracy, graded_gap
+from calibrant.stats.graded.means import (
+    GradedEstimate,
+    graded_accuracy,
+    graded_difference,
+    graded_gap,
+)
 from calibrant.stats.graded.ranking import graded_auroc
+from calibrant.stats.graded.summary import FEWEST_CHECKS, grading_summary
 from calibrant.stats.graded.unchecked import (
     unchecked_accuracy,
     unchecked_difference,
@@ -18,17 +23,18 @@ from calibrant.stats.graded.unchecked import (
 )
 
 __all__ = [
+    "FEWEST_CHECKS",
     "Checked",
     "Graded",
     "GradedEstimate",
     "cells_for",
     "choose_checks",
-    "choose_pairs",
     "graded_accuracy",
     "graded_auroc",
     "graded_difference",
     "graded_error",
     "graded_gap",
+    "grading_summary",
     "unchecked_accuracy",
     "unchecked_difference",
     "unchecked_error",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from calibrant.core.arrays import Floats, Indices, Mask
 from calibrant.core.errors import InputError
+from calibrant.stats.intervals import normal_quantile
 from calibrant.stats.systematic import systematic_sample
 
 # Prior of a stratum's error rate: so many checks, of which this share found an error.
@@ -18,6 +20,8 @@ _LEAST_ERROR, _LEAST_CHECKS = 0.05, 3.0
 # Share of the checks that goes by expected error; the rest is spread in proportion.
 _BY_ERROR = 0.7
 STRATA = 4
+# A grade is doubtful where people would not share more than one of so many.
+DOUBT = 0.03
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class Graded:
             raise InputError(
                 "each graded answer needs a confidence, a grade, a chance and a flag for doubt"
             )
+
+    @classmethod
+    def of_chances(cls, confidence: Floats, grade: Floats, chance: Floats) -> Graded:
+        """Return graded answers of which those are doubtful whose chance leaves the grade open."""
+        return cls(confidence, grade, chance, np.abs(grade - chance) > DOUBT)
 
     @property
     def size(self) -> int:
@@ -154,6 +163,24 @@ class Checked:
         )
 
 
+def foreseen_width(graded: Graded, checks: int) -> float:
+    """Return how wide the interval of the accuracy will be after so many checks.
+
+    Examples
+    --------
+    >>> chance = np.repeat([0.98, 0.7, 0.03], [500, 300, 200])
+    >>> graded = Graded.of_chances(np.full(1000, 0.8), np.round(chance), chance)
+    >>> [round(foreseen_width(graded, checks), 2) for checks in (60, 200)]
+    [0.15, 0.09]
+    """
+    used, error = graded.counts > 0, _expected_errors(graded)
+    number = _checks_of_strata(graded, checks)
+    share = graded.counts / graded.size
+    variance = float((share**2 * error * (1.0 - error) / (number + 1.0))[used].sum())
+    noise = float(np.var(np.asarray(graded.chance))) / graded.size
+    return 2.0 * normal_quantile(0.95) * math.sqrt(variance + noise)
+
+
 def choose_checks(graded: Graded, checks: int, rng: np.random.Generator) -> Indices:
     """Return the answers to check: more of those that are likely graded wrong, some of all.
 
@@ -166,21 +193,29 @@ def choose_checks(graded: Graded, checks: int, rng: np.random.Generator) -> Indi
     >>> len(picked), int((graded.strata[picked] == 3).sum())
     (20, 8)
     """
-    chance = np.asarray(graded.chance)
-    error = np.bincount(graded.strata, np.minimum(chance, 1.0 - chance), STRATA)
-    error = np.maximum(error / np.maximum(graded.counts, 1.0), _LEAST_ERROR)
-    number = allocate(graded.counts, np.sqrt(error * (1.0 - error)), checks, _LEAST_CHECKS)
+    number = _checks_of_strata(graded, checks)
     order = np.lexsort((rng.random(graded.size), graded.c, graded.strata))
     share = number / np.maximum(graded.counts, 1.0)
     return systematic_sample(share[graded.strata], order, rng)
 
 
-def allocate(counts: Floats, spread: Floats, checks: float, least: float) -> Floats:
+def _expected_errors(graded: Graded) -> Floats:
+    chance = np.asarray(graded.chance)
+    error = np.bincount(graded.strata, np.minimum(chance, 1.0 - chance), STRATA)
+    return np.maximum(error / np.maximum(graded.counts, 1.0), _LEAST_ERROR)
+
+
+def _checks_of_strata(graded: Graded, checks: int) -> Floats:
+    error = _expected_errors(graded)
+    return _allocate(graded.counts, np.sqrt(error * (1.0 - error)), checks, _LEAST_CHECKS)
+
+
+def _allocate(counts: Floats, spread: Floats, checks: float, least: float) -> Floats:
     """Return how many of each stratum to check, at least `least` where there are so many.
 
     Examples
     --------
-    >>> allocate(np.array([90.0, 10.0]), np.array([0.2, 0.5]), 20, 3).round(1).tolist()
+    >>> _allocate(np.array([90.0, 10.0]), np.array([0.2, 0.5]), 20, 3).round(1).tolist()
     [16.4, 3.6]
     """
     size = counts * spread

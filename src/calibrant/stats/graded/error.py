@@ -40,7 +40,7 @@ def graded_error(checked: Checked, cell: Indices, level: float = 0.95) -> Graded
     level
         Of the interval.
     """
-    gap, variance, share, pool = _cell_gaps(checked, cell)
+    gap, variance, share, pool = cell_gaps(checked, cell)
     z, one_sided = normal_quantile(level), normal_quantile(2 * level - 1)
     error = np.sqrt(variance)
     value, low, high = ece_interval(gap, error, share, z)
@@ -58,7 +58,7 @@ def graded_error(checked: Checked, cell: Indices, level: float = 0.95) -> Graded
     )
 
 
-def _cell_gaps(checked: Checked, cell: Indices) -> tuple[Floats, Floats, Floats, Floats]:
+def cell_gaps(checked: Checked, cell: Indices) -> tuple[Floats, Floats, Floats, Floats]:
     """Return gap, variance, share and variance without grading error of each cell.
 
     Rates of the strata predict; what they miss is corrected within each cell, since errors of

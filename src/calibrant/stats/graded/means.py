@@ -1,13 +1,13 @@
-"""Accuracy, and the gap of confidence and accuracy, from grades and checks."""
+"""Accuracy, its gap to confidence, its difference of two models, from grades and checks."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.core.arrays import Floats
 from calibrant.stats.graded.checks import Checked
 
 _DRAWS = 1000
@@ -86,33 +86,48 @@ def graded_accuracy(
     """
     graded = checked.graded
     noise = float(np.var(checked.chance_right())) / graded.size
-    return _mean(checked, float(graded.g.mean()), _SIGNS, noise, rng, level)
+    return _corrected([(checked, 1.0)], float(graded.g.mean()), noise, rng, level)
 
 
 def graded_gap(checked: Checked, rng: np.random.Generator, level: float = 0.95) -> GradedEstimate:
     """Return mean confidence minus accuracy in the population: above 0 is over-confident."""
     graded = checked.graded
     noise = float(np.var(graded.c - checked.chance_right())) / graded.size
-    return _mean(checked, float((graded.c - graded.g).mean()), -_SIGNS, noise, rng, level)
+    return _corrected([(checked, -1.0)], float((graded.c - graded.g).mean()), noise, rng, level)
 
 
-def _mean(
-    checked: Checked,
+def graded_difference(
+    first: Checked, second: Checked, rng: np.random.Generator, level: float = 0.95
+) -> GradedEstimate:
+    """Return accuracy of the first minus accuracy of the second, on the same questions in order.
+
+    Each model has checks of its own; no rate of errors is shared between them.
+    """
+    step = first.chance_right() - second.chance_right()
+    noise = float(np.var(step)) / first.graded.size
+    as_graded = float((first.graded.g - second.graded.g).mean())
+    return _corrected([(first, 1.0), (second, -1.0)], as_graded, noise, rng, level)
+
+
+def _corrected(
+    parts: Sequence[tuple[Checked, float]],
     as_graded: float,
-    signs: Floats,
     noise: float,
     rng: np.random.Generator,
     level: float,
 ) -> GradedEstimate:
-    used = checked.graded.counts > 0
-    share = (checked.graded.counts / checked.graded.size * signs)[used]
-    found = (checked.errors / np.maximum(checked.checks, 1.0))[used]
-    rate, checks = checked.rates()[used], checked.checks[used]
-    drawn = as_graded + checked.drawn_rates(_DRAWS, rng)[:, used] @ share
+    """Correct a sum of graded accuracies, each with its sign, by the errors that checks found."""
+    drawn = np.full(_DRAWS, as_graded)
+    correction, variance = 0.0, 0.0
+    for checked, sign in parts:
+        used = checked.graded.counts > 0
+        share = (sign * checked.graded.counts / checked.graded.size * _SIGNS)[used]
+        rate, checks = checked.rates()[used], checked.checks[used]
+        drawn = drawn + checked.drawn_rates(_DRAWS, rng)[:, used] @ share
+        correction += float(share @ (checked.errors[used] / np.maximum(checks, 1.0)))
+        variance += float((share**2 * rate * (1 - rate) / (checks + 1.0)).sum())
     drawn = drawn + math.sqrt(noise) * rng.normal(size=_DRAWS)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    correction = float(share @ found)
-    variance = float((share**2 * rate * (1 - rate) / (checks + 1.0)).sum())
     total = correction**2 + variance
     value = as_graded + (correction * correction**2 / total if total else 0.0)
     return GradedEstimate(
@@ -121,5 +136,5 @@ def _mean(
         max(float(high), value),
         as_graded,
         variance / (variance + noise) if variance + noise else 0.0,
-        len(checked.rows),
+        sum(len(checked.rows) for checked, _ in parts),
     )

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 
 from calibrant.core.arrays import Floats, Indices
 from calibrant.stats.graded.checks import Graded
+from calibrant.stats.graded.ranking import soft_area
 from calibrant.stats.intervals import normal_quantile
 
 FACTOR = 3.0
@@ -59,6 +60,19 @@ def unchecked_error(graded: Graded, cell: Indices, factor: float = FACTOR) -> tu
     outside = np.maximum(np.abs(low), np.abs(high))
     share = size / graded.size
     return float(share @ inside), float(share @ outside)
+
+
+def unchecked_auroc(graded: Graded, factor: float = FACTOR) -> tuple[float, float]:
+    """Return the AUROC if confident answers were graded too kindly, and if too harshly.
+
+    Only a verdict on 0.5 may rest on these ends: as bounds of the AUROC itself they often fail.
+    """
+    down, up = _ends(graded, factor)
+    confident = graded.c > np.median(graded.c)
+    low, _, spread = soft_area(graded.c, np.where(confident, down, up))
+    high, _, other = soft_area(graded.c, np.where(confident, up, down))
+    reach = normal_quantile(0.95) / math.sqrt(graded.size)
+    return max(low - reach * float(spread.std()), 0.0), min(high + reach * float(other.std()), 1.0)
 
 
 def _ends(graded: Graded, factor: float) -> tuple[Floats, Floats]:

@@ -1,0 +1,223 @@
+"""Grades that the program made itself: which claims their errors could overturn, and in what words.
+
+With checked grades the numbers and tests of an entry are about the truth. Without, a claim stands
+only if it does so when the grader's odds are off by up to a factor; else it depends on the grades.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts
+from calibrant.claims.margins import gap_within
+from calibrant.claims.significance import SEPARATION_MARGIN, gap_p_value, separation_test
+from calibrant.claims.words import count, percent, points_range
+from calibrant.core.estimate import Estimate
+
+# The metrics of an audit that grading error is carried into.
+_METRICS = {
+    "accuracy": "accuracy", "gap": "confidence_gap", "error": "error", "auroc": "auroc"
+}  # fmt: skip
+# The least share of doubtful grades that a reader should know of.
+_WORTH_TELLING = 0.1
+_OPENINGS = ("Says ", "Calibration ", "The confidence ", "Confidence ", "May ")
+
+
+def take_checks(entry: dict[str, Any], margin: float, level: float) -> None:
+    """Put checked grades into the numbers and tests of an audit's entry, in place.
+
+    What the grades alone would say is kept under ``as_graded``.
+    """
+    grading, metrics = entry["grading"], entry["metrics"]
+    tests = entry.get("significance")
+    grading["as_graded"] = {
+        name: metrics[key].to_dict() for name, key in _METRICS.items() if key in metrics
+    } | {"decided": _decided(tests)}
+    for name, key in _METRICS.items():
+        found = grading[name]
+        # The accuracy may also count answers without a confidence.
+        own = name != "accuracy" or "missing" not in entry
+        if own and found is not None and key in metrics and found["value"] == found["value"]:
+            ends = found["low"], found["high"]
+            metrics[key] = Estimate(found["value"], *ends, entry["n"], level, "checked grades")
+    if tests is None:
+        return
+    gap, error = metrics["confidence_gap"], grading["error"]
+    if tests["gap"] is not None:
+        on_rows = gap_p_value(gap, float("nan"))
+        # What answers without a confidence leave open stays open.
+        lost = tests["gap"]["p_value"] if "missing" in entry else 0.0
+        tests["gap"] |= {"p_value": max(on_rows, lost)}
+        tests["gap"] |= {"p_rows": on_rows} if "p_rows" in tests["gap"] else {}
+    if tests["calibration"] is not None:
+        tests["calibration"] = {"p_value": error["p_calibrated"]}
+    within = tests["within_margin"]
+    if within["gap"] is not None:
+        within["gap"] = {"p_value": gap_within(gap, margin) or 1.0}
+    within["error"] |= {"upper": error["high"], "values": 0, "slices": error["cells"]}
+    if error["high"] > margin:
+        within["error"]["p_value"] = 1.0
+    tests["separation"] = separation_test(metrics["auroc"])
+
+
+def _decided(tests: Mapping[str, Any] | None) -> list[str]:
+    """Return what the grades alone would have shown, test by test."""
+    if tests is None:
+        return []
+    named = {"gap": "gap", "error": "calibration", "auroc": "separation"}
+    within = tests["within_margin"]
+    equal = {"gap": within["gap"], "error": within["error"], "auroc": None}
+    return [
+        name
+        for name, key in named.items()
+        if any(test is not None and test["p_value"] <= ALPHA for test in (tests[key], equal[name]))
+    ]
+
+
+def on_grades(rule: ClaimRule, claim: Claim, entry: Mapping[str, Any], quantity: str) -> Claim:
+    """Return a claim of an audit, as one that depends on the grades where they could overturn it.
+
+    Parameters
+    ----------
+    rule, claim
+        The claim with its rule.
+    entry
+        The entry that it is about.
+    quantity
+        What it is about: ``gap``, ``error`` or ``auroc``.
+    """
+    grading = entry.get("grading")
+    if not grading or not grading[quantity] or not _overturned(claim, grading, quantity):
+        return claim
+    return depending(rule, claim, grading, quantity)
+
+
+def depending(rule: ClaimRule, claim: Claim, grading: Mapping[str, Any], quantity: str) -> Claim:
+    """Return the claim as one that depends on the grades, with its sentence as graded inside."""
+    ends = grading[quantity]
+    facts = {"grades": grading, "as_graded": claim.text, "quantity": quantity}
+    return rule.claim(
+        "depends",
+        facts,
+        subject=claim.subject,
+        estimate={"value": claim.value, "low": ends["low"], "high": ends["high"], "n": claim.n},
+        p_adjusted=claim.p_adjusted,
+        margin=claim.margin,
+    )
+
+
+def _overturned(claim: Claim, grading: Mapping[str, Any], quantity: str) -> bool:
+    if grading["odds_factor"] is None:
+        # The checks are in the numbers already: what they leave open the grades had decided.
+        return claim.outcome == "undecided" and quantity in grading["as_graded"]["decided"]
+    low, high = grading[quantity]["low"], grading[quantity]["high"]
+    middle, margin = (0.5, SEPARATION_MARGIN) if quantity == "auroc" else (0.0, claim.margin or 0.0)
+    if claim.outcome == "equivalent":
+        return bool(max(high - middle, middle - low) > margin)
+    if quantity == "gap":
+        over = claim.id.endswith(".over_confident")
+        return claim.outcome == "shown" and not (low > 0 if over else high < 0)
+    return claim.outcome == "shown" and bool(low <= middle <= high)
+
+
+def carry_to_pair(pair: dict[str, Any], margin: float) -> None:
+    """Make the verdict on two models depend on the grades where they could overturn it, in place.
+
+    A verdict on accuracy is held against the difference of accuracies, one on calibration
+    against that of the errors as answered.
+    """
+    grading, word = pair.get("grading"), pair["verdict"]
+    quantity = {"only more accurate": "accuracy"}.get(word, "error")
+    if grading is None or word in ("undecided", "depends"):
+        return
+    low, high = grading[quantity]["low"], grading[quantity]["high"]
+    first = pair["winner"] == pair["a"]
+    # A lead in accuracy is above 0, a lead in error below it.
+    holds = low > 0 if first == (quantity == "accuracy") else high < 0
+    if word == "equivalent":
+        holds = max(high, -low) <= margin
+    if not holds:
+        pair |= {"verdict": "depends", "depends_on": "grades", "rests_on": word, "tie": True}
+
+
+def grades_sentence(facts: Facts) -> str:
+    """Say that a claim depends on the grades, what it is as graded, and how far they leave it open.
+
+    Examples
+    --------
+    >>> grading = {"doubtful": 0.31, "checked": 0, "odds_factor": 3.0,
+    ...            "gap": {"low": -0.04, "high": 0.09}}
+    >>> facts = {"grades": grading, "quantity": "gap", "as_graded": "Says 80 %, is right 77 %."}
+    >>> print(grades_sentence(facts))  # doctest: +NORMALIZE_WHITESPACE
+    Depends on the grades: 31 % are doubtful, none is checked. As graded: says 80 %, is right 77 %.
+    With grading error the gap may lie anywhere from -4 to 9 points.
+    """
+    grading, quantity, text = facts["grades"], facts["quantity"], facts["as_graded"]
+    ends = grading[quantity]
+    if quantity == "auroc":
+        where = f"the AUROC may lie anywhere from {ends['low']:.2f} to {ends['high']:.2f}"
+    else:
+        what = {"accuracy": "the lead"}.get(quantity, f"the {quantity}")
+        where = f"{what} may lie anywhere from {points_range(ends['low'], ends['high'])} points"
+    checked = f"{count(grading['checked'], 'grade')}" if grading["checked"] else "none"
+    verb = "are" if grading["checked"] > 1 else "is"
+    text = text[0].lower() + text[1:] if text.startswith(_OPENINGS) else text
+    return (
+        f"Depends on the grades: {percent(grading['doubtful'])} are doubtful, {checked} {verb} "
+        f"checked. As graded: {text} With grading error {where}."
+    )
+
+
+def grading_warnings(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one sentence for each model whose grades are often doubtful, or were checked.
+
+    Examples
+    --------
+    >>> grading = {"doubtful": 0.31, "checked": 0, "odds_factor": 3.0,
+    ...            "accuracy": {"value": None, "low": 0.57, "high": 0.66},
+    ...            "foretold": {"checks": 60, "width": 0.11}}
+    >>> entry = {"model": "m", "method": "stated", "group": None, "grading": grading}
+    >>> print(grading_warnings([entry])[0]["text"])  # doctest: +NORMALIZE_WHITESPACE
+    m: graded by rules, 31 % of the grades are doubtful and none is checked. If the grader's odds
+    are off by up to 3, accuracy lies between 57 % and 66 %. 60 checked grades would tell it to
+    within 5.5 points.
+    """
+    told: dict[str, str] = {}
+    for entry in entries:
+        grading, model = entry.get("grading"), str(entry["model"])
+        if not grading or entry.get("group") or model in told:
+            continue
+        if grading["checked"] or grading["doubtful"] >= _WORTH_TELLING:
+            told[model] = f"{model}: {_how_graded(grading)}"
+    return [
+        {"id": "data.grades", "subject": {"models": [model]}, "text": text}
+        for model, text in told.items()
+    ]
+
+
+def _how_graded(grading: Mapping[str, Any]) -> str:
+    accuracy, more = grading["accuracy"], grading["foretold"]
+    low, high = (percent(min(max(accuracy[end], 0.0), 1.0)) for end in ("low", "high"))
+    start = f"graded by rules, {percent(grading['doubtful'])} of the grades are doubtful"
+    if grading["odds_factor"] is not None:
+        checked = f"only {grading['checked']}" if grading["checked"] else "none"
+        return (
+            f"{start} and {checked} {'are' if grading['checked'] > 1 else 'is'} checked. If the "
+            f"grader's odds are off by up to {grading['odds_factor']:g}, accuracy lies between "
+            f"{low} and {high}. {count(more['checks'], 'checked grade')} would tell it to within "
+            f"{_half(more)}."
+        )
+    then = (
+        "Further checks alone cannot halve that."
+        if more is None
+        else f"{count(more['checks'], 'more check')} would tell it to within {_half(more)}."
+    )
+    return (
+        f"{start} and {grading['checked']} are checked. Accuracy is {percent(accuracy['value'])} "
+        f"({low} to {high} with grading error). {then}"
+    )
+
+
+def _half(foretold: Mapping[str, Any]) -> str:
+    return f"{50 * foretold['width']:.2g} points"

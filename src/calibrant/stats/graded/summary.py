@@ -1,0 +1,176 @@
+"""What machine grades show about one model, with the checks there are: all numbers at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtrc
+
+from calibrant.core.arrays import Indices
+from calibrant.stats.graded.checks import Checked, Graded, foreseen_width
+from calibrant.stats.graded.error import cell_gaps, cells_for, graded_error
+from calibrant.stats.graded.means import (
+    GradedEstimate,
+    graded_accuracy,
+    graded_difference,
+    graded_gap,
+)
+from calibrant.stats.graded.ranking import graded_auroc
+from calibrant.stats.graded.unchecked import (
+    FACTOR,
+    unchecked_accuracy,
+    unchecked_auroc,
+    unchecked_difference,
+    unchecked_error,
+    unchecked_gap,
+)
+
+# With fewer checks there is no interval, only what follows if the grader's odds are off.
+FEWEST_CHECKS = 30
+# What is foretold where nothing was checked; cells of the error there.
+FORETOLD_CHECKS, _CELLS = 60, 10
+
+
+def grading_summary(
+    checked: Checked,
+    rng: np.random.Generator,
+    *,
+    probability: bool = True,
+    level: float = 0.95,
+) -> dict[str, Any]:
+    """Return accuracy, gap, error and AUROC with grading error, and what more checks would do.
+
+    Parameters
+    ----------
+    checked
+        Grades of one model and method, and the checks; there may be none.
+    rng, level
+        Randomness and level of the intervals.
+    probability
+        Whether the confidence is one: only then are there gap and error.
+
+    Returns
+    -------
+    summary
+        ``answers``, ``doubtful`` (share), ``checked``; ``accuracy``, ``gap``, ``error`` and
+        ``auroc``, each ``value``, ``low`` and ``high``. With fewer than 30 checks there is no
+        value, and the ends hold if the grader's odds are off by up to ``odds_factor``.
+        ``foretold`` says how wide the interval of the accuracy is after so many ``checks``.
+
+    Examples
+    --------
+    >>> graded = Graded.of_chances(np.full(400, 0.8), np.ones(400), np.full(400, 0.9))
+    >>> found = grading_summary(Checked(graded, np.zeros(0, dtype=int), []), rng=None)
+    >>> found["doubtful"], found["checked"], round(found["accuracy"]["low"], 2)
+    (1.0, 0, 0.71)
+    """
+    graded, made = checked.graded, len(checked.rows)
+    entry: dict[str, Any] = {
+        "answers": graded.size,
+        "doubtful": graded.doubtful_share,
+        "checked": made,
+    }
+    if made < FEWEST_CHECKS:
+        return entry | _unchecked(graded, probability)
+    accuracy = graded_accuracy(checked, rng, level)
+    halved = accuracy.checks_to_halve
+    needed = math.ceil(halved) if halved <= graded.size else None
+    entry |= {
+        "odds_factor": None,
+        "accuracy": _estimate(accuracy),
+        "gap": None,
+        "error": None,
+        "auroc": _estimate(graded_auroc(checked, level)),
+        "foretold": None
+        if needed is None
+        else {"checks": needed - made, "width": accuracy.width_at(needed)},
+    }
+    if probability:
+        cell = equal_cells(graded, cells_for(made))
+        entry["gap"] = _estimate(graded_gap(checked, rng, level))
+        entry["error"] = _estimate(graded_error(checked, cell, level)) | {
+            "cells": int(cell.max()) + 1,
+            "p_calibrated": _p_calibrated(checked, cell),
+        }
+    return entry
+
+
+def difference_summary(first: Checked, second: Checked, rng: np.random.Generator) -> dict[str, Any]:
+    """Return how far grading error leaves open the first model minus the second.
+
+    Parameters
+    ----------
+    first, second
+        Grades and checks of two models on the same questions, in the same order.
+    rng
+        Randomness of the interval.
+
+    Returns
+    -------
+    summary
+        ``doubtful``, ``checked`` and ``odds_factor`` as of one model; ``low`` and ``high`` of the
+        difference of ``accuracy`` and of calibration ``error``.
+    """
+    made = [len(each.rows) for each in (first, second)]
+    graded = (first.graded, second.graded)
+    entry: dict[str, Any] = {
+        "doubtful": float(np.mean([each.doubtful_share for each in graded])),
+        "checked": sum(made),
+    }
+    if min(made) < FEWEST_CHECKS:
+        (low, high), (other_low, other_high) = (
+            unchecked_error(each, equal_cells(each, _CELLS)) for each in graded
+        )
+        return entry | {
+            "odds_factor": FACTOR,
+            "accuracy": _ends(unchecked_difference(*graded)),
+            "error": _ends((low - other_high, high - other_low)),
+        }
+    a, b = (
+        graded_error(each, equal_cells(each.graded, cells_for(len(each.rows))))
+        for each in (first, second)
+    )
+    # The errors of both are told independently: distances to the ends add as squares.
+    down = math.hypot(a.value - a.low, b.high - b.value)
+    up = math.hypot(a.high - a.value, b.value - b.low)
+    return entry | {
+        "odds_factor": None,
+        "accuracy": _estimate(graded_difference(first, second, rng)),
+        "error": {"value": (step := a.value - b.value), "low": step - down, "high": step + up},
+    }
+
+
+def equal_cells(graded: Graded, cells: int) -> Indices:
+    """Return cells of about equal size along the confidence; equal confidences share one."""
+    edges = np.unique(np.quantile(graded.c, np.arange(1, cells) / cells))
+    found = np.searchsorted(edges, graded.c)
+    return np.asarray(np.unique(found, return_inverse=True)[1], dtype=np.intp)
+
+
+def _unchecked(graded: Graded, probability: bool) -> dict[str, Any]:
+    checks = min(FORETOLD_CHECKS, graded.size)
+    cell = equal_cells(graded, _CELLS)
+    return {
+        "odds_factor": FACTOR,
+        "accuracy": _ends(unchecked_accuracy(graded)),
+        "gap": _ends(unchecked_gap(graded)) if probability else None,
+        "error": _ends(unchecked_error(graded, cell)) if probability else None,
+        "auroc": _ends(unchecked_auroc(graded)),
+        "foretold": {"checks": checks, "width": foreseen_width(graded, checks)},
+    }
+
+
+def _p_calibrated(checked: Checked, cell: Indices) -> float:
+    """Return the p-value of 'no cell has a gap', from the gaps and their standard errors."""
+    gap, variance, share, _ = cell_gaps(checked, cell)
+    return float(chdtrc(share.size, float((gap**2 / variance).sum())))
+
+
+def _estimate(found: GradedEstimate) -> dict[str, Any]:
+    return {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _ends(ends: tuple[float, float]) -> dict[str, Any]:
+    return {"value": None, "low": ends[0], "high": ends[1]}

@@ -1,0 +1,135 @@
+"""Grades that the program made itself: their errors reach every verb's claims, checks mend them."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import calibrant
+from calibrant.core.rng import named_stream
+from calibrant.inputs.grading import checks_path
+from calibrant.records import Study
+from calibrant.records.label_store import ItemKey, LabelStore
+from calibrant.stats.graded import Graded, choose_checks
+
+N = 600
+
+
+def world(folder, *, wrong_accepts=0.15, gap=0.03, models=("m",), seed=0):
+    """A study whose grader accepts wrong answers where it doubts; returns it and the truth."""
+    rng = named_stream(seed, "grading world")
+    draws, truth = [], {}
+    for number, model in enumerate(models):
+        confidence = rng.choice([0.6, 0.7, 0.8, 0.9], N)
+        right = rng.random(N) < confidence - gap
+        doubtful = rng.random(N) < 0.4
+        accepts = wrong_accepts if number == 0 else 0.0
+        grade = right | (doubtful & (rng.random(N) < accepts / 0.4))
+        chance = np.where(doubtful, np.where(grade, 0.8, 0.2), np.where(grade, 0.99, 0.01))
+        truth[model] = right
+        draws.append(
+            pl.DataFrame(
+                {
+                    "question_id": [f"q{i}" for i in range(N)],
+                    "model": model,
+                    "answer": [f"answer {i} of {model}" for i in range(N)],
+                    "confidence": confidence,
+                    "correct": grade,
+                    "chance": chance,
+                }
+            )
+        )
+    table = pl.concat(draws).with_columns(purpose=pl.lit("answer"), draw=0, class_id=0)
+    study = Study(folder)
+    study.write("questions", table.select("question_id", text="question_id").unique())
+    study.write("draws", table.select(*_KEY, "answer", text="answer"))
+    own = table.with_columns(reason=pl.lit("attempted"), grader=pl.lit("phrase"))
+    study.write("semantics", own.drop("answer", "confidence"))
+    scores = table.select(*_KEY[:2], "answer", "confidence", pl.col("correct").cast(pl.Float64))
+    study.write("scores", scores.with_columns(method=pl.lit("stated")))
+    return study, truth, table
+
+
+_KEY = ["question_id", "model", "purpose", "draw"]
+
+
+def check(study, truth, table, checks=200):
+    """Let somebody who knows the truth check grades, chosen as the page chooses them."""
+    store = LabelStore(checks_path(study.path))
+    for (model,), rows in table.partition_by("model", as_dict=True).items():
+        columns = (rows[name].cast(pl.Float64).to_numpy() for name in ("confidence", "correct"))
+        graded = Graded.of_chances(*columns, rows["chance"].to_numpy())
+        picked = choose_checks(graded, checks, named_stream(1, "checks"))
+        keys = [ItemKey(f"q{i}", f"answer {i} of {model}", model) for i in picked]
+        store.add_wave(keys, [0.1] * len(keys), design="grades", frame=N)
+    for item in store.take("ann", 10**6):
+        right = truth[item.key.model][int(item.key.question_id[1:])]
+        store.label(item.id, "ann", "right" if right else "wrong")
+
+
+def outcome(document, name):
+    return next(claim for claim in document["claims"] if claim["id"].endswith(name))
+
+
+def test_a_gap_that_errors_of_the_grader_could_explain_depends_on_the_grades(tmp_path):
+    study, _, _ = world(tmp_path / "s", gap=0.1)
+    found = calibrant.audit(study.path, resamples=100)
+    claim = next(claim for claim in found["claims"] if "confident" in claim["id"])
+    grading = found["results"][0]["grading"]
+    assert grading["doubtful"] == pytest.approx(0.4, abs=0.06)
+    assert grading["gap"]["low"] < 0 < grading["gap"]["high"]
+    assert claim["outcome"] in ("depends", "undecided")
+    warning = next(w for w in found["data"]["warnings"] if w["id"] == "data.grades")
+    assert "none is checked" in warning["text"]
+    assert "60 checked grades would tell it" in warning["text"]
+
+
+def test_checks_show_what_grades_hide(tmp_path):
+    study, truth, table = world(tmp_path / "s", gap=0.12)
+    check(study, truth, table)
+    found = calibrant.audit(study.path, resamples=100)
+    entry = found["results"][0]
+    told = entry["metrics"]["accuracy"]
+    assert entry["grading"]["as_graded"]["accuracy"]["value"] > truth["m"].mean() + 0.03
+    assert told["low"] <= truth["m"].mean() <= told["high"]
+    assert outcome(found, "over_confident")["outcome"] == "shown"
+    assert "are checked. Accuracy is" in found["data"]["warnings"][0]["text"]
+
+
+def test_a_large_gap_stands_without_checks(tmp_path):
+    study, _, _ = world(tmp_path / "s", gap=0.5)
+    found = calibrant.audit(study.path, resamples=100)
+    assert outcome(found, "over_confident")["outcome"] == "shown"
+
+
+def test_a_lead_that_kind_grades_gave_depends_on_them_and_checks_take_it_away(tmp_path):
+    study, truth, table = world(tmp_path / "s", wrong_accepts=0.3, gap=0.2, models=("a", "b"))
+    found = calibrant.compare(study.path, resamples=100)
+    claim = outcome(found, "more_accurate")
+    assert claim["outcome"] == "depends"
+    assert claim["text"].startswith("Depends on the grades")
+    assert found["pairs"][0]["verdict"] in ("depends", "undecided")
+    check(study, truth, table)
+    grading = calibrant.compare(study.path, resamples=100)["pairs"][0]["grading"]
+    step = truth["a"].mean() - truth["b"].mean()
+    assert grading["accuracy"]["low"] <= step <= grading["accuracy"]["high"]
+
+
+def test_a_promise_on_doubtful_grades_depends_on_them(tmp_path):
+    study, truth, table = world(tmp_path / "s", wrong_accepts=0.0, gap=0.0)
+    found = calibrant.decide(study.path, max_error=0.25)
+    assert found["results"][0]["certified"]
+    assert found["claims"][0]["outcome"] == "depends"
+    check(study, truth, table, 300)
+    assert calibrant.decide(study.path, max_error=0.25)["claims"][0]["outcome"] == "shown"
+
+
+def test_grades_that_were_given_are_taken_as_they_are(tmp_path):
+    study, _, _ = world(tmp_path / "s")
+    study.write("semantics", study.read("semantics").with_columns(grader=pl.lit("given")))
+    found = calibrant.audit(study.path, resamples=100)
+    assert found["results"][0].get("grading") is None
+
+
+def test_answers_drawn_once_have_an_audit_without_meanings(tmp_path):
+    study, _, _ = world(tmp_path / "s")
+    assert calibrant.audit(study.path, resamples=100)["sem_ece"] == []
