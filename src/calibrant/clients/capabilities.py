@@ -28,6 +28,8 @@ class Preset:
         Settings that are always sent, because the server's own defaults cut the distribution.
     integer_logprobs
         Whether `logprobs` is the number of alternatives instead of true.
+    key_header, key_prefix
+        How the key is sent.
     one_choice_counted
         Whether the usage of a call with several choices is that of one choice (llama.cpp).
     """
@@ -41,6 +43,8 @@ class Preset:
     sampler: Mapping[str, float] = field(default_factory=dict)
     integer_logprobs: bool = False
     one_choice_counted: bool = False
+    key_header: str = "Authorization"
+    key_prefix: str = "Bearer "
 
     def capabilities_of(self, model: str) -> Capabilities:
         """Return what this model can give.
@@ -62,7 +66,14 @@ class Preset:
 FULL_SAMPLING = {"top_k": 0.0, "top_p": 1.0, "min_p": 0.0}
 """llama.cpp cuts to top-k 40, top-p 0.95 and min-p 0.05 unless it is told not to."""
 WIDE = ("top_p", "top_k", "min_p")
-REASONING = {"logprobs": False, "top_logprobs": 0, "temperature": False}
+THINKING_TOKENS = 4096
+"""Room for thinking where a model is known to think and nobody said how much."""
+REASONING = {
+    "logprobs": False,
+    "top_logprobs": 0,
+    "temperature": False,
+    "thinking_tokens": THINKING_TOKENS,
+}
 
 PRESETS: Registry[Preset] = Registry("provider preset")
 PRESETS.add(
@@ -73,6 +84,19 @@ PRESETS.add(
         Capabilities(128, True, 20, True, True, True),
         by_model={r"^(o\d|gpt-5)": REASONING},
         max_tokens_field="max_completion_tokens",
+    ),
+)
+PRESETS.add(
+    "azure",
+    Preset(
+        None,
+        "AZURE_OPENAI_API_KEY",
+        # What stands behind the name of a deployment is learned from what it refuses.
+        Capabilities(128, True, 20, True, True, True),
+        by_model={r"(?:^|[-_/])(o\d|gpt-?5)": REASONING},
+        max_tokens_field="max_completion_tokens",
+        key_header="api-key",
+        key_prefix="",
     ),
 )
 PRESETS.add(
@@ -218,9 +242,7 @@ def _lack(request: Request, able: Capabilities) -> tuple[str, str] | None:
         return "takes no seed", "seed"
     if request.schema is not None and not able.json_schema:
         return "takes no JSON schema", "json_schema"
-    if not able.temperature and request.temperature != 1.0:
-        return f"takes no temperature, not {request.temperature:g} either", "temperature"
-    if request.temperature > able.max_temperature:
+    if able.temperature and request.temperature > able.max_temperature:
         return (
             f"takes temperatures up to {able.max_temperature:g}, not {request.temperature:g}",
             "max_temperature",

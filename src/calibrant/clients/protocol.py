@@ -65,6 +65,10 @@ class Request(Struct, frozen=True, gc=False):
         JSON schema of a structured answer.
     sampler
         Further sampling settings: ``top_p``, ``top_k``, ``min_p``.
+    thinking_tokens
+        Room for thinking, on top of `max_tokens`.
+    extra
+        Further fields of the call, as the endpoint names them.
     body
         A caller's own request, passed on as it is but for the model's name: messages with images,
         tools, fields that nobody here knows. Only for OpenAI-style endpoints.
@@ -81,7 +85,14 @@ class Request(Struct, frozen=True, gc=False):
     stop: tuple[str, ...] = ()
     schema: Mapping[str, Any] | None = None
     sampler: Mapping[str, float] = msgspec.field(default_factory=dict)
+    thinking_tokens: int = 0
+    extra: Mapping[str, Any] | None = None
     body: Mapping[str, Any] | None = None
+
+    @property
+    def most_tokens(self) -> int:
+        """The most tokens that one draw can take."""
+        return self.max_tokens + self.thinking_tokens
 
     def with_sampler(self, base: Mapping[str, float]) -> Request:
         """Return the request with `base` under its own sampling settings.
@@ -149,6 +160,11 @@ class Completion(Struct, frozen=True):
         What is odd about the form of the answer, and the answer as it came, shortened.
     response
         The endpoint's whole answer, where a caller's own request was passed on.
+    thinking, thinking_tokens
+        What the model thought before it answered, where the endpoint shows it, and the tokens of
+        that, which `usage` counts too.
+    not_sent
+        Settings of the request that the endpoint refuses, so that they were left out.
     """
 
     text: str
@@ -168,6 +184,9 @@ class Completion(Struct, frozen=True):
     odd: str | None = None
     raw: str | None = None
     response: Mapping[str, Any] | None = None
+    thinking: str | None = None
+    thinking_tokens: int | None = None
+    not_sent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +202,10 @@ class Capabilities:
     seed, json_schema
         Whether a seed and a JSON schema are taken.
     temperature
-        Whether a temperature may be set at all.
+        Whether a temperature may be set at all; without, draws vary as the model's own setting has
+        it, and a single answer is one of them.
+    thinking_tokens
+        Room for thinking that every request gets on top of its longest answer.
     max_temperature
         The highest temperature taken.
     samplers
@@ -201,6 +223,7 @@ class Capabilities:
     max_temperature: float = 2.0
     samplers: tuple[str, ...] = ("top_p",)
     concurrency: int | None = None
+    thinking_tokens: int = 0
 
 
 class EndpointRefusedError(PermanentClientError):

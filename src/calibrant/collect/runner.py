@@ -248,6 +248,9 @@ class _ModelRun:
             retry_failures=self.retry_failures,
             progress=None if run.watch is None else run.watch.update,
         )
+        if run.config.methods is not None and self.wanted.logprobs:
+            # A study that names its methods would buy answers that they cannot use.
+            dispatcher.insist_on("logprobs")
         self.dispatchers.append(dispatcher)
         return dispatcher
 

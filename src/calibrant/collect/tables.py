@@ -24,6 +24,9 @@ EXTRA: dict[str, pl.DataType] = {
     "logprobs_refused": pl.String(),
     "served_by": pl.String(),
     "end_logprob": pl.Float64(),
+    "thinking": pl.String(),
+    "thinking_tokens": pl.Int64(),
+    "not_sent": pl.String(),
     "token_texts": pl.List(pl.String()),
     "token_alternatives": pl.List(
         pl.List(pl.Struct({"token": pl.String(), "logprob": pl.Float64()}))
@@ -87,7 +90,9 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
             if tokens and tokens[0].top
             else None
         ),
-        "temperature": outcome.ask.request.temperature,
+        "temperature": (
+            None if "temperature" in done.not_sent else outcome.ask.request.temperature
+        ),
         "seed": done.seed,
         "prompt_tokens": done.usage.prompt_tokens,
         "completion_tokens": done.usage.completion_tokens,
@@ -101,6 +106,9 @@ def _row(model: str, tag: Tag, outcome: Outcome, draw: LedgeredDraw) -> dict[str
         "logprobs_refused": done.logprobs_refused,
         "served_by": done.served_by,
         "end_logprob": done.end_logprob,
+        "thinking": done.thinking,
+        "thinking_tokens": done.thinking_tokens,
+        "not_sent": ", ".join(done.not_sent) or None,
         "token_texts": None if tokens is None else list(TokenLogprobs.of(tokens).tokens),
         "token_alternatives": _alternatives(tag, done),
     }

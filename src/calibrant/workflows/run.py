@@ -5,26 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 
-import calibrant
-from calibrant.clients.asks import Price
 from calibrant.clients.protocol import Client
 from calibrant.collect import (
     POOL,
     STATED_POOL,
     Collected,
     Forecast,
-    ModelConfig,
     ProgressWatch,
-    Question,
-    Selection,
     StudyConfig,
-    Wanted,
     check_budget,
     collect,
     forecast,
@@ -35,6 +28,7 @@ from calibrant.collect import (
     study_prices,
     with_scoring,
 )
+from calibrant.collect.probing import probe_models
 from calibrant.confidence import METHODS, Options, needs_of, score_table
 from calibrant.core.errors import InputError
 from calibrant.core.event_loop import OwnLoop
@@ -57,6 +51,7 @@ from calibrant.workflows.meanings import (
     semantics_options,
     with_embeddings,
 )
+from calibrant.workflows.run_document import Prepared, run_document
 from calibrant.workflows.spending import CAP_REACHED, agree, cap_reached, paid_models
 from calibrant.workflows.study_page import write_study_page
 
@@ -88,6 +83,9 @@ def run(
         bool,
         Option("First check the ledger; save what can be read of a damaged one, keep a copy."),
     ] = False,
+    probe: Annotated[
+        bool, Option("Only show what each endpoint can do, for at most 3 calls per model.")
+    ] = False,
     yes: Annotated[
         bool, Option("Do not ask before calls whose cost is unknown or above budget.ask_above.")
     ] = False,
@@ -115,6 +113,8 @@ def run(
     repair
         First check the ledger. Of a damaged one a copy is kept and every answer that can be
         read is saved; the others are asked for again.
+    probe
+        Only show what each endpoint can do: three calls per model at most, no study.
     yes
         Do not ask before calls whose cost is unknown or above ``budget.ask_above``.
     watch
@@ -143,6 +143,10 @@ def run(
     check_semantics(config, source)
     clients = {model.name: open_client(model, source=source) for model in config.models}
     prepared = _prepare(config, questions, clients)
+    if probe:
+        with OwnLoop() as loop:
+            found = loop.run(probe_models(config, clients))
+        return RunResult({**run_document(prepared, None, dry_run=True), "probe": found})
     repaired = repair_ledger(folder.ledger_path) if repair else None
     with _ledger(folder, dry_run=dry_run) as ledger:
         expected, collected = _ask(
@@ -154,7 +158,7 @@ def run(
             confirm=None if yes else confirm,
             lost=0 if repaired is None else repaired.lost,
         )
-    document = _document(prepared, expected, dry_run=dry_run)
+    document = run_document(prepared, expected, dry_run=dry_run)
     if repaired is not None:
         document["repair"] = repaired.to_dict()
     if collected is not None:
@@ -181,23 +185,7 @@ def _check_engine(engine: str, config: StudyConfig, source: str) -> None:
             )
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A study that is checked and ready to be asked."""
-
-    config: StudyConfig
-    table: pl.DataFrame
-    questions: list[Question]
-    clients: Mapping[str, Client]
-    selections: Mapping[str, Selection]
-    prices: Mapping[str, Price | None]
-
-    @property
-    def wanted(self) -> dict[str, Wanted]:
-        return {name: selection.wanted for name, selection in self.selections.items()}
-
-
-def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> _Prepared:
+def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Client]) -> Prepared:
     questions = list(iterate_questions(table))
     names = list(METHODS) if config.methods is None else config.methods
     for name in names:
@@ -214,7 +202,7 @@ def _prepare(config: StudyConfig, table: pl.DataFrame, clients: Mapping[str, Cli
         name: select_probes(needs, config, client.capabilities, kinds=kinds, model=name)
         for name, client in clients.items()
     }
-    return _Prepared(config, table, questions, clients, selections, study_prices(config))
+    return Prepared(config, table, questions, clients, selections, study_prices(config))
 
 
 def _questions(config: StudyConfig) -> pl.DataFrame:
@@ -240,7 +228,7 @@ def _ledger(study: Study, *, dry_run: bool) -> Iterator[Ledger]:
 
 
 def _ask(
-    prepared: _Prepared,
+    prepared: Prepared,
     ledger: Ledger,
     *,
     dry_run: bool,
@@ -280,7 +268,7 @@ async def _close(clients: Iterable[Client]) -> None:
 
 
 def _digest(
-    study: Study, prepared: _Prepared, collected: Collected, engine: str | None
+    study: Study, prepared: Prepared, collected: Collected, engine: str | None
 ) -> dict[str, Any]:
     """Write the tables and the audit, and return what the document says about them."""
     config = prepared.config
@@ -315,7 +303,7 @@ def _digest(
         study.write(name, frame)
     study.write_result("semantics", annotated.document)
     audited = None
-    if scored.scores.height:
+    if scored.scores.drop_nulls(["confidence", "correct"]).height:
         audited = audit(study.path, on_invalid="drop", seed=config.seed, engine=engine)
     if audited is not None:
         study.write_result("audit", audited.to_dict())
@@ -335,9 +323,7 @@ def _digest(
     }
 
 
-def _methods(
-    prepared: _Prepared, availability: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def _methods(prepared: Prepared, availability: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return, per model and method, how many questions were scored, or why none was."""
     entries = []
     for entry in availability:
@@ -356,43 +342,4 @@ def _result(entry: Mapping[str, Any]) -> dict[str, Any]:
         "n": entry["n"],
         "probability": entry["probability"],
         **{name: metrics[name] for name in names if name in metrics},
-    }
-
-
-def _price(model: ModelConfig, price: Price | None) -> dict[str, Any] | None:
-    """Return the price that costs were computed with; None where there is none to check."""
-    if price is None or model.client in ("embedded", "replay"):
-        return None
-    return asdict(price)
-
-
-def _document(prepared: _Prepared, expected: Forecast | None, *, dry_run: bool) -> dict[str, Any]:
-    config = prepared.config
-    return {
-        "schema": "calibrant.run/1",
-        "version": calibrant.__version__,
-        "study": str(config.folder),
-        "name": config.name,
-        "seed": config.seed,
-        "dry_run": dry_run,
-        "questions": len(prepared.questions),
-        "models": [
-            {
-                "model": model.name,
-                "client": model.client,
-                "name_at_endpoint": model.model,
-                "endpoint": prepared.clients[model.name].endpoint,
-                "endpoints": getattr(prepared.clients[model.name], "endpoints", None),
-                "priced": prepared.prices[model.name] is not None,
-                "price": _price(model, prepared.prices[model.name]),
-                "unavailable": dict(prepared.selections[model.name].unavailable),
-            }
-            for model in config.models
-        ],
-        "sampling": {
-            "draws": config.sampling.draws,
-            "temperature": config.sampling.temperature,
-        },
-        "plan": None if expected is None else expected.to_dict(),
-        "results": [],
     }

@@ -9,6 +9,7 @@ from calibrant.clients import Ask, Message, Request, open_client
 from calibrant.clients.answers.chat import read_answer, typed_answer
 from calibrant.clients.capabilities import PRESETS
 from calibrant.clients.endpoints.openai import write_request
+from calibrant.clients.endpoints.responses import as_chat
 from calibrant.core.errors import CapabilityError, InputError, TransientClientError
 from clients.server import error
 from clients.sessions import Session
@@ -241,12 +242,50 @@ def test_the_usual_key_is_not_sent_to_another_address(server, monkeypatch):
     assert "Authorization" not in server.headers[0]
 
 
-def test_reasoning_models_take_no_temperature():
-    able = PRESETS["openai"].capabilities_of("o3-mini")
-    body = write_request(
-        Request("o3-mini", TALK), PRESETS["openai"], send_temperature=able.temperature
-    )
+def test_reasoning_models_take_no_temperature_and_get_room_for_thinking():
+    client = open_client({"kind": "openai", "model": "o3-mini", "api_key_env": ""})
+    request = client.prepare(Request("o3-mini", TALK, temperature=0.0, max_tokens=16))
+    body, missing = client.refusals("o3-mini").adapted(write_request(request, PRESETS["openai"]))
     assert "temperature" not in body
+    assert missing == ("temperature",)
+    assert body["max_completion_tokens"] == 16 + 4096
+
+
+def test_anthropic_thinks_within_a_budget_and_keeps_the_thinking_apart(server):
+    server.behaviour.spoil = lambda _, answer: {
+        **answer,
+        "content": [
+            {"type": "thinking", "thinking": "Peru: Lima."},
+            {"type": "text", "text": "Lima"},
+        ],
+    }
+    spec = {"kind": "anthropic", "base_url": server.url, "api_key_env": "", "thinking_tokens": 1024}
+    client = open_client({**spec, "reasoning_effort": "low"})
+    (done,) = ask(client, Request("m", TALK, temperature=0.0, max_tokens=16))
+    assert (done.text, done.thinking, done.not_sent) == ("Lima", "Peru: Lima.", ("temperature",))
+    sent = server.calls[-1]
+    assert sent["thinking"] == {"type": "enabled", "budget_tokens": 1024}
+    assert (sent["max_tokens"], sent["output_config"]) == (1040, {"effort": "low"})
+    assert "temperature" not in sent
+
+
+def test_the_responses_interface_is_read_with_its_log_probs():
+    token = {"token": "Lima", "logprob": -0.2, "top_logprobs": [{"token": "Lima", "logprob": -0.2}]}
+    answer = {
+        "id": "resp_1", "status": "incomplete", "model": "m",
+        "incomplete_details": {"reason": "max_output_tokens"},
+        "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Peru."}]},
+            {"type": "message", "content": [
+                {"type": "output_text", "text": "Lima", "logprobs": [token]}]},
+        ],
+        "usage": {"input_tokens": 9, "output_tokens": 41,
+                  "output_tokens_details": {"reasoning_tokens": 40}},
+    }  # fmt: skip
+    (done,) = read_answer(typed_answer(as_chat(answer)), Request("m", TALK, logprobs=True), 0.1)
+    assert (done.text, done.thinking, done.thinking_tokens) == ("Lima", "Peru.", 40)
+    assert (done.finish_reason, done.usage.completion_tokens) == ("length", 41)
+    assert [entry.logprob for entry in done.logprobs] == [-0.2]
 
 
 def test_the_older_form_of_log_probs_is_read():

@@ -180,7 +180,7 @@ def test_a_key_in_a_header_of_ones_own_is_looked_for_as_well(server, session, le
         {"id": "1", "choices": [{"message": {"content": f"you sent {KEY}"}}]}
     )
     with pytest.raises(EndpointRefusedError, match="repeats the API key"):
-        session(client_options={"headers": {name: f"Bearer {KEY}"}}).run(ASKS)
+        session(client_options={"extra_headers": {name: f"Bearer {KEY}"}}).run(ASKS)
     assert KEY.encode() not in ledger.path.read_bytes()
 
 
@@ -195,8 +195,8 @@ def test_a_key_in_a_header_of_ones_own_is_looked_for_as_well(server, session, le
         ({"timeout_s": -1}, "timeout_s"),
         ({"timeout_s": float("inf")}, "timeout_s"),
         ({"most_bytes": 0}, "most_bytes"),
-        ({"headers": ["a"]}, "headers"),
-        ({"headers": {"a": 5}}, "headers"),
+        ({"extra_headers": ["a"]}, "headers"),
+        ({"extra_headers": {"a": 5}}, "headers"),
         ({"base_url": "http://exam ple.org/v1"}, "base_url"),
     ],
 )
@@ -282,5 +282,5 @@ def test_any_header_that_a_user_sets_may_be_a_secret(server, session, ledger):
         {"id": "1", "choices": [{"message": {"content": f"I see {value}"}}]}
     )
     with pytest.raises(EndpointRefusedError, match="repeats the API key"):
-        session(client_options={"headers": {"X-Tenant": value}}).run(ASKS)
+        session(client_options={"extra_headers": {"X-Tenant": value}}).run(ASKS)
     assert value.encode() not in ledger.path.read_bytes()

@@ -18,6 +18,12 @@ from calibrant.clients.answers.odd import (
     text_of,
     token_count,
 )
+from calibrant.clients.answers.thinking import (
+    INSEPARABLE,
+    kept_thinking,
+    split_thinking,
+    tokens_of_answer,
+)
 from calibrant.clients.answers.tokens import Alternatives, TokenLogprobs
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.protocol import Completion, Request, Usage
@@ -60,6 +66,9 @@ class Reply(msgspec.Struct):
 
     content: str | None = None
     refusal: str | None = None
+    # DeepSeek, vLLM and llama.cpp write the first, OpenRouter and Ollama the second.
+    reasoning_content: Any = None
+    reasoning: Any = None
 
 
 class Choice(msgspec.Struct):
@@ -187,6 +196,9 @@ def read_answer(
         completions = [replace(one, usage_estimated=estimated) for one in completions]
     if answer.raw is not None:
         completions[0] = replace(completions[0], raw=answer.raw)
+    if (thought := _thinking_tokens(usage)) is not None:
+        # Of several choices only the sum is told; it stands with the first.
+        completions[0] = replace(completions[0], thinking_tokens=thought)
     if not one_choice_counted:
         return completions
     return [
@@ -214,19 +226,24 @@ def _completion(
         if shortened:
             logprobs, end = shortened, logprobs.values[-1]
     text = message.content or message.refusal or ""
+    thought, text = split_thinking(text)
+    refused = None
+    if thought is not None and logprobs:
+        logprobs = tokens_of_answer(logprobs)
+        refused = INSEPARABLE if logprobs is None else None
     odd = answer.odd
     if len(text) > (most := limit("draw_characters")):
         odd = f"a text of more than {most:,} characters, of which the first are kept"
     if odd is not None:
         text = bounded_text(text)
-    refused = refusal(logprobs) if logprobs else None
+    refused = refusal(logprobs) if logprobs else refused
     if logprobs and refused is None and not spells(logprobs.tokens, text, stop=request.stop):
         refused = MISSPELT
     return Completion(
         text=text,
         finish_reason=choice.finish_reason or "unknown",
         usage=usage,
-        logprobs=logprobs if refused is None else None,
+        logprobs=(logprobs or None) if refused is None else None,
         model=short_name(answer.model),
         request_id=short_name(answer.id),
         seed=None if request.seed is None else request.seed + position,
@@ -236,7 +253,13 @@ def _completion(
         logprobs_refused=refused,
         end_logprob=end if refused is None else None,
         odd=odd,
+        thinking=kept_thinking(thought, message.reasoning_content, message.reasoning),
     )
+
+
+def _thinking_tokens(usage: Mapping[str, Any]) -> int | None:
+    details = usage.get("completion_tokens_details")
+    return token_count(details.get("reasoning_tokens")) if isinstance(details, Mapping) else None
 
 
 def _refuse_gaps(
@@ -249,7 +272,7 @@ def _refuse_gaps(
     if completion.logprobs is None or shown is None or completion.text.isascii():
         return completion
     if completion.finish_reason == "length":
-        expected = request.max_tokens
+        expected = request.most_tokens
     elif request.n == 1:
         expected = counted
     else:

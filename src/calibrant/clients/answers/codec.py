@@ -46,6 +46,10 @@ def canonical_request(request: Request) -> bytes:
         body["schema"] = request.schema
     if request.sampler:
         body["sampler"] = {name: float(value) for name, value in request.sampler.items()}
+    if request.thinking_tokens:
+        body["thinking_tokens"] = request.thinking_tokens
+    if request.extra:
+        body["extra"] = request.extra
     return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
 
 
@@ -85,9 +89,11 @@ def encode_completion(completion: Completion) -> bytes:
         body["refused"] = completion.logprobs_refused
     if completion.served_by is not None:
         body["served_by"] = completion.served_by
-    for name in ("usage_estimated", "odd", "raw", "response"):
+    for name in ("usage_estimated", "odd", "raw", "response", "thinking", "thinking_tokens"):
         if (value := getattr(completion, name)) is not None:
             body[name] = value
+    if completion.not_sent:
+        body["not_sent"] = completion.not_sent
     return orjson.dumps(body)
 
 
@@ -129,6 +135,9 @@ class StoredCompletion(msgspec.Struct):
     odd: str | None = None
     raw: str | None = None
     response: dict[str, Any] | None = None
+    thinking: str | None = None
+    thinking_tokens: int | None = None
+    not_sent: tuple[str, ...] = ()
 
 
 _decoder = msgspec.json.Decoder(StoredCompletion)
@@ -159,6 +168,9 @@ def decode_completion(payload: bytes) -> Completion:
         odd=body.odd,
         raw=body.raw,
         response=body.response,
+        thinking=body.thinking,
+        thinking_tokens=body.thinking_tokens,
+        not_sent=body.not_sent,
     )
 
 

@@ -73,6 +73,11 @@ class Alternatives:
         rest = len(self.tokens) - self.counts[-1]
         return Alternatives(self.counts[:-1], self.tokens[:rest], self.values[:rest])
 
+    def after(self, count: int) -> Alternatives:
+        """Return the alternatives of all tokens but the first `count`."""
+        gone = sum(self.counts[:count])
+        return Alternatives(self.counts[count:], self.tokens[gone:], self.values[gone:])
+
 
 class TokenLogprobs(Sequence[TokenLogprob]):
     """A sequence of TokenLogprob that makes its entries when they are looked at.
@@ -124,6 +129,11 @@ class TokenLogprobs(Sequence[TokenLogprob]):
         """Return all but the last entry."""
         tops = None if self.tops is None else self.tops.without_last()
         return TokenLogprobs(self.tokens[:-1], self.values[:-1], tops)
+
+    def after(self, count: int) -> TokenLogprobs:
+        """Return all but the first `count` entries."""
+        tops = None if self.tops is None else self.tops.after(count)
+        return TokenLogprobs(self.tokens[count:], self.values[count:], tops)
 
     def __len__(self) -> int:
         return len(self.tokens)

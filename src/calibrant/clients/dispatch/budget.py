@@ -56,7 +56,7 @@ class Budget:
 
     def most(self, request: Request, n: int) -> tuple[int, float]:
         """Return the tokens and the money that a call with n draws can take at most."""
-        prompt, completion = prompt_tokens_estimate(request), n * request.max_tokens
+        prompt, completion = prompt_tokens_estimate(request), n * request.most_tokens
         price = self.price(request.model)
         return prompt + completion, 0.0 if price is None else price.cost(prompt, completion)
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from calibrant.clients.answers.codec import encode_completion
 from calibrant.clients.asks import Ask, LedgeredDraw, Problem
 from calibrant.clients.dispatch.budget import LOOK_AGAIN_S, Budget
@@ -224,6 +226,7 @@ class Caller:
         of, request, first = self._of, call.job.request, call.draws[0]
         try:
             of.budget.calls += 1
+            of.trouble.begin()
             if of.replaying is not None:
                 completions = await of.replaying.replay(
                     request, purpose=call.job.ask.purpose, first_draw=first, n=call.n
@@ -240,8 +243,18 @@ class Caller:
             raise
         finally:
             of.limit.release()
+            self._note_refusals()
         of.notify(of.trouble.answered())
         return completions[: call.n]
+
+    def _note_refusals(self) -> None:
+        """Write down which settings an endpoint refuses, so that no later run meets them again."""
+        for client in self._of.learning:
+            while client.news:
+                model = client.news.pop()
+                name = f"refused {client.endpoint} {model}"
+                value = msgspec.json.encode(client.refused[model]).decode()
+                self._commit.submit(partial(self._ledger.note, name, value), durable=False)
 
     # -- failures --------------------------------------------------------------------------
 
@@ -259,16 +272,15 @@ class Caller:
                 f"the endpoint asks to wait {_duration(error.retry_after or 0.0)}; stopping, since "
                 f"the patience of this run is {_duration(of.patience_s)}: {error}"
             )
+        wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
+        wait = max(wait, error.retry_after or 0.0)
         most = min(of.patience_s, DEAD_AFTER_S)
-        if isinstance(error, UnreachableError) and of.trouble.silent_s() >= most:
+        if isinstance(error, UnreachableError) and of.trouble.is_dead(wait_s=wait, most_s=most):
             raise EndpointRefusedError(
-                f"nothing answers at {of.client.endpoint}, tried for {_duration(most)}: "
-                f"check base_url ({error})"
+                f"nothing answers at {of.client.endpoint}: check base_url ({error})"
             )
         if isinstance(error, OverloadError):
             of.limit.overloaded(now=now, retry_after=error.retry_after)
-        wait = backoff_s(call.tries + call.refusals, rng=self._rng, first=of.first_backoff_s)
-        wait = max(wait, error.retry_after or 0.0)
         if call.tries >= of.max_attempts:
             raise ExhaustedError(f"given up after {call.tries} tries: {error}", error)
         if now + wait > call.patience_until:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+import msgspec
+
 from calibrant.clients.answers.codec import canonical_request
 from calibrant.clients.asks import (
     Ask,
@@ -25,7 +27,9 @@ from calibrant.clients.dispatch.limit import AdaptiveLimit
 from calibrant.clients.dispatch.outage import Trouble
 from calibrant.clients.dispatch.run import Run
 from calibrant.clients.dispatch.watch import EndpointWatch
+from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.endpoints.pool import PoolClient
+from calibrant.clients.endpoints.refused import Refusals
 from calibrant.clients.protocol import Client, PreparingClient, ReplayingClient, Request
 from calibrant.core.errors import InputError
 from calibrant.records.ledger import Caps, Ledger, LedgerKey
@@ -106,6 +110,9 @@ class Dispatcher:
         self._preparing = client if isinstance(client, PreparingClient) else None
         self.replaying = client if isinstance(client, ReplayingClient) else None
         self.ledger = ledger
+        members = getattr(client, "members", [client])
+        self.learning = [one for one in members if isinstance(one, HttpClient)]
+        self._recall_refusals()
         self.max_attempts = max_attempts
         self.patience_s = patience_s
         self.drain_s = drain_s
@@ -120,6 +127,13 @@ class Dispatcher:
         self._told = 0.0
         self.trouble = Trouble(client.endpoint)
         self._notice: str | None = None
+
+    def _recall_refusals(self) -> None:
+        """Tell the clients what earlier runs on this ledger have learned."""
+        for client in self.learning:
+            for model, value in self.ledger.notes(f"refused {client.endpoint} ").items():
+                if model not in client.refused:
+                    client.recall(model, msgspec.json.decode(value, type=Refusals))
 
     # -- planning --------------------------------------------------------------------------
 
@@ -146,7 +160,7 @@ class Dispatcher:
                 calls = len(split_draws(missing, self.chunk))
                 part["calls"] += calls
                 prompt = calls * prompt_tokens_estimate(request)
-                completion = len(missing) * request.max_tokens
+                completion = len(missing) * request.most_tokens
                 total["prompt_tokens"] += prompt
                 total["completion_tokens"] += completion
                 price = self.budget.prices.get(request.model)
@@ -201,6 +215,11 @@ class Dispatcher:
             model = request.model
         body = canonical_request(request)
         return request, LedgerKey(self.client.endpoint, model, ask.purpose, body)
+
+    def insist_on(self, setting: str) -> None:
+        """Raise CapabilityError, rather than go on without, where this setting is refused."""
+        for client in self.learning:
+            client.essential.add(setting)
 
     @property
     def chunk(self) -> int:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 AFTER_S = 3.0
 """Seconds without any answer before a user is told."""
 EVERY_S = 10.0
+NOBODY_S = 4.5
+"""Seconds after which an address where nobody ever answered is given up."""
 SHORT = 160
 
 
@@ -30,6 +32,22 @@ class Trouble:
     since: float = 0.0
     next_try: float = 0.0
     told: float = float("-inf")
+    began: float | None = None
+    ever_answered: bool = False
+
+    def begin(self) -> None:
+        """Note that the first call is about to be sent."""
+        if self.began is None:
+            self.began = time.monotonic()
+
+    def is_dead(self, *, wait_s: float, most_s: float) -> bool:
+        """Whether nothing was there from the start, or is any more, so that waiting is for nothing.
+
+        Where nobody ever answered the address is wrong; where somebody did, the server may be back.
+        """
+        if not self.ever_answered and self.began is not None:
+            return time.monotonic() + wait_s > self.began + NOBODY_S
+        return self.silent_s() >= most_s
 
     def failed(self, error: str, *, wait_s: float, now: float | None = None) -> str | None:
         """Note a failure; return a sentence where it is time for one."""
@@ -55,6 +73,7 @@ class Trouble:
 
     def answered(self, *, now: float | None = None) -> str | None:
         """Note an answer; return a sentence where the user had been told of trouble."""
+        self.ever_answered = True
         if not self.retries:
             return None
         now = time.monotonic() if now is None else now

@@ -15,7 +15,6 @@ from calibrant.clients.asks import Ask, LedgeredDraw, Outcome, Problem
 from calibrant.clients.dispatch.calls import Call, Caller, Job
 from calibrant.clients.dispatch.commit import GroupCommit
 from calibrant.clients.dispatch.draws import split_draws
-from calibrant.clients.dispatch.gc_tuning import CalmCollector
 from calibrant.clients.protocol import Request
 from calibrant.core.errors import BudgetError
 from calibrant.records.ledger import LedgerKey, Refusal
@@ -58,7 +57,6 @@ class Run:
         self._stopped = False
         self._feeder: asyncio.Task[None] | None = None
         self._limit.listen(self._launch)
-        CalmCollector.enter()
 
     # -- the caller's side -----------------------------------------------------------------
 
@@ -92,7 +90,6 @@ class Run:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
         self._limit.leave(self._launch)
-        CalmCollector.leave()
         if self._alarm is not None:
             self._alarm.cancel()
         await self._commit.leave()

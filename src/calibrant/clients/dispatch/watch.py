@@ -65,6 +65,12 @@ class EndpointWatch:
     estimated: Counter[str] = field(default_factory=Counter)
     odd: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
+    not_sent: Counter[str] = field(default_factory=Counter)
+    seen: int = 0
+    new_seen: int = 0
+    cut_off: int = 0
+    cut_thinking: int = 0
+    new_cut_thinking: int = 0
 
     def see(self, ask: Ask, draws: Sequence[LedgeredDraw]) -> None:
         """Take note of the draws of one ask."""
@@ -76,12 +82,24 @@ class EndpointWatch:
                 self.estimated[draw.completion.usage_estimated] += 1
             if draw.completion.odd is not None:
                 self.odd[draw.completion.odd] += 1
+            self.not_sent.update(draw.completion.not_sent)
+            self._see_end(draw)
             if ask.request.logprobs:
                 self._see_logprobs(draw.completion)
                 self.new_asked += not draw.cached
                 self.new_refused += not draw.cached and draw.completion.logprobs_refused is not None
         if ask.request.temperature >= WARM and len(completions) > 1:
             self._see_repeats(ask.request, completions)
+
+    def _see_end(self, draw: LedgeredDraw) -> None:
+        done = draw.completion
+        cut = done.finish_reason == "length"
+        thinking = cut and not done.text.strip()
+        self.seen += 1
+        self.new_seen += not draw.cached
+        self.cut_off += cut
+        self.cut_thinking += thinking
+        self.new_cut_thinking += thinking and not draw.cached
 
     def _see_logprobs(self, completion: Completion) -> None:
         self.asked_logprobs += 1
@@ -100,6 +118,11 @@ class EndpointWatch:
 
     def check(self) -> None:
         """Raise where going on would buy log-probs that are refused every time."""
+        if self.new_cut_thinking >= HOPELESS_AFTER and self.new_cut_thinking == self.new_seen:
+            raise EndpointRefusedError(
+                f"all {self.new_seen} answers were cut off before they began: the model spends its "
+                "tokens on thinking; set thinking_tokens of the model to 4096 or more"
+            )
         if self.new_refused >= HOPELESS_AFTER and self.new_refused == self.new_asked:
             raise EndpointRefusedError(
                 f"the log-probs of all {self.new_refused} draws were refused: "
@@ -148,6 +171,7 @@ class EndpointWatch:
                 self.missing_logprobs,
             )
         yield from self._odd_findings()
+        yield from self._setting_findings()
         if self.seed_ignored:
             yield Finding(
                 "seed-ignored",
@@ -166,6 +190,28 @@ class EndpointWatch:
                 "fewer-choices",
                 "the endpoint gave fewer choices than asked for; the rest was asked for again",
                 self.fewer_choices,
+            )
+
+    def _setting_findings(self) -> Iterator[Finding]:
+        if self.not_sent:
+            names = ", ".join(self.not_sent)
+            warm = (
+                "; a single answer is then one draw at the model's own temperature"
+                if "temperature" in self.not_sent
+                else ""
+            )
+            yield Finding(
+                "settings-refused",
+                f"the endpoint refuses {names}; the calls were sent without{warm}",
+                max(self.not_sent.values()),
+            )
+        if self.cut_off:
+            yield Finding(
+                "answers-cut-off",
+                f"{self.cut_off} of {self.seen} answers were cut off at their longest length, "
+                f"{self.cut_thinking} of them before they began: raise sampling.max_tokens"
+                + (", or thinking_tokens of the model" if self.cut_thinking else ""),
+                self.cut_off,
             )
 
     def _odd_findings(self) -> Iterator[Finding]:

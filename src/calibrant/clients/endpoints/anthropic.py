@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from msgspec.structs import replace
+
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
+from calibrant.clients.answers.thinking import kept_thinking
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, Usage
@@ -33,7 +36,8 @@ class AnthropicClient(ServiceClient):
     async def _call(self, request: Request) -> list[Completion]:
         body: dict[str, Any] = {
             "model": request.model,
-            "max_tokens": request.max_tokens,
+            "max_tokens": request.most_tokens,
+            "temperature": request.temperature,
             "messages": [
                 {"role": message.role, "content": message.content}
                 for message in request.messages
@@ -43,9 +47,12 @@ class AnthropicClient(ServiceClient):
                 name: int(value) if name == "top_k" else value
                 for name, value in request.sampler.items()
             },
+            **(request.extra or {}),
         }
-        if self._capabilities.temperature:
-            body["temperature"] = request.temperature
+        if request.thinking_tokens:
+            # With thinking the interface takes no other temperature than 1.
+            body["thinking"] = {"type": "enabled", "budget_tokens": request.thinking_tokens}
+            body.pop("temperature")
         system = "\n\n".join(
             message.content for message in request.messages if message.role == "system"
         )
@@ -53,8 +60,15 @@ class AnthropicClient(ServiceClient):
             body["system"] = system
         if request.stop:
             body["stop_sequences"] = list(request.stop)
-        answer, latency = await self._post("/v1/messages", body)
-        return [_read(answer, request, latency)]
+        answer, latency, missing = await self._post("/v1/messages", body, request.model)
+        if request.thinking_tokens and request.temperature != 1.0:
+            missing = (*missing, "temperature")
+        return [replace(_read(answer, request, latency), not_sent=missing)]
+
+    @classmethod
+    def effort(cls, effort: str | None) -> dict[str, Any]:
+        """Return the fields that say how long a model is to think."""
+        return {} if effort is None else {"output_config": {"effort": effort}}
 
 
 def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> Completion:
@@ -76,7 +90,14 @@ def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> Comp
         sampler=request.sampler,
         usage_estimated=estimated,
         odd=None if isinstance(blocks, list) else "content is no list of blocks",
+        thinking=kept_thinking(_thoughts(blocks)),
     )
+
+
+def _thoughts(blocks: Any) -> str:
+    listed = blocks if isinstance(blocks, list) else []
+    found = [block.get("thinking") for block in listed if isinstance(block, Mapping)]
+    return "\n".join(one for one in found if isinstance(one, str))
 
 
 def _spoken(blocks: Any) -> Any:

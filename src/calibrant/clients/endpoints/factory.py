@@ -6,18 +6,30 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from calibrant.clients.capabilities import PRESETS
+from calibrant.clients.endpoints.address import key_from_environment
 from calibrant.clients.endpoints.anthropic import AnthropicClient
 from calibrant.clients.endpoints.embedded import EmbeddedClient
 from calibrant.clients.endpoints.gemini import GeminiClient
-from calibrant.clients.endpoints.http import key_from_environment
 from calibrant.clients.endpoints.openai import OpenAIClient
 from calibrant.clients.endpoints.pool import PoolClient
 from calibrant.clients.endpoints.replay import ReplayClient
+from calibrant.clients.endpoints.responses import ResponsesClient
 from calibrant.clients.protocol import Client, PreparingClient
 from calibrant.core.errors import InputError
 from calibrant.core.registry import did_you_mean
 
-SHARED = ("base_url", "api_key_env", "capabilities", "timeout_s", "headers", "most_bytes")
+SHARED = (
+    "base_url",
+    "api_key_env",
+    "capabilities",
+    "timeout_s",
+    "most_bytes",
+    "extra_headers",
+    "extra_body",
+    "thinking_tokens",
+    "reasoning_effort",
+)
+INTERFACES: dict[str, type[OpenAIClient]] = {"chat": OpenAIClient, "responses": ResponsesClient}
 NATIVE: dict[str, tuple[str, Callable[..., Client]]] = {
     "anthropic": ("ANTHROPIC_API_KEY", AnthropicClient),
     "gemini": ("GEMINI_API_KEY", GeminiClient),
@@ -38,8 +50,10 @@ def open_client(spec: Mapping[str, Any]) -> Client:
 
         For HTTP kinds: ``model``, ``base_url``, ``api_key_env`` (name of the environment
         variable that holds the key; ``""`` for none), ``capabilities``, ``timeout_s``,
-        ``headers``. A list as ``base_url`` is a pool of equal endpoints (see `PoolClient`), which
-        ``endpoint`` may give a name. For ``embedded``: ``model``, ``parallel``, ``context``,
+        ``extra_headers``, ``extra_body`` (further fields of every call), ``thinking_tokens`` (room
+        for thinking), ``reasoning_effort``, and for OpenAI-style ones ``api`` (``chat`` or
+        ``responses``). A list as ``base_url`` is a pool of equal endpoints (see `PoolClient`),
+        which ``endpoint`` may give a name. For ``embedded``: ``model``, ``parallel``, ``context``,
         ``threads``. For ``replay``: ``ledger``, ``endpoint``.
 
     Examples
@@ -64,7 +78,10 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         if "ledger" not in options:
             raise InputError("a replay needs the path of a ledger", hint="set `ledger`")
         return ReplayClient(options.pop("ledger"), **options)
-    options = _options(spec, SHARED)
+    options = _options(spec, (*SHARED, "api") if kind in PRESETS else SHARED)
+    if "thinking_tokens" in options:
+        able = {"thinking_tokens": _whole(options.pop("thinking_tokens"))}
+        options["capabilities"] = {**options.get("capabilities", {}), **able}
     if kind in NATIVE:
         variable, native = NATIVE[kind]
         # The provider's key is for the provider's own address alone.
@@ -72,7 +89,10 @@ def open_client(spec: Mapping[str, Any]) -> Client:
         return native(key=_key(options, usual), **options)
     if kind in PRESETS:
         key = _key(options, _usual_variable(str(kind), options))
-        return OpenAIClient(preset=str(kind), model=spec.get("model", ""), key=key, **options)
+        api = options.pop("api", "chat")
+        if api not in INTERFACES:
+            raise InputError(f"api is chat or responses, got {api!r}")
+        return INTERFACES[api](preset=str(kind), model=spec.get("model", ""), key=key, **options)
     known = [*PRESETS, *NATIVE, "embedded", "replay"]
     raise InputError(f"there is no kind of client {kind!r}", hint=did_you_mean(str(kind), known))
 
@@ -95,6 +115,12 @@ def _usual_variable(kind: str, options: Mapping[str, Any]) -> str | None:
     preset = PRESETS[kind]
     own = options.get("base_url") in (None, preset.base_url)
     return preset.key_env if own else None
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(f"thinking_tokens is a whole number of at least 0, got {value!r}")
+    return value
 
 
 def _key(options: dict[str, Any], usual: str | None) -> str | None:

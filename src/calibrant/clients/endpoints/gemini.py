@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from calibrant.clients.answers.logprobs import refusal
 from calibrant.clients.answers.odd import bounded_text, short_name, text_of, token_count
+from calibrant.clients.answers.thinking import kept_thinking
 from calibrant.clients.dispatch.budget import completion_tokens_estimate, prompt_tokens_estimate
 from calibrant.clients.endpoints.service import ServiceClient
 from calibrant.clients.protocol import Capabilities, Completion, Request, TokenLogprob, Usage
@@ -44,20 +47,29 @@ class GeminiClient(ServiceClient):
 
     async def _call(self, request: Request) -> list[Completion]:
         path = f"/models/{quote(request.model.removeprefix('models/'))}:generateContent"
-        answer, latency = await self._post(path, _write(request))
-        return _read(answer, request, latency)
+        answer, latency, missing = await self._post(path, _write(request), request.model)
+        found = _read(answer, request, latency)
+        return [replace(one, not_sent=missing) for one in found] if missing else found
+
+    @classmethod
+    def effort(cls, effort: str | None) -> dict[str, Any]:
+        """Return the fields that say how long a model is to think."""
+        return {} if effort is None else {"thinkingConfig": {"thinkingLevel": effort}}
 
 
 def _write(request: Request) -> dict[str, Any]:
     config: dict[str, Any] = {
         "temperature": request.temperature,
-        "maxOutputTokens": request.max_tokens,
+        "maxOutputTokens": request.most_tokens,
         "candidateCount": request.n,
         **{
             SAMPLERS[name]: int(value) if name == "top_k" else value
             for name, value in request.sampler.items()
         },
+        **(request.extra or {}),
     }
+    if request.thinking_tokens and "thinkingConfig" not in config:
+        config["thinkingConfig"] = {"thinkingBudget": request.thinking_tokens}
     if request.logprobs:
         config["responseLogprobs"] = True
         if request.top_logprobs:
@@ -103,7 +115,7 @@ def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> list
         count = len(candidates)
         shares = [total // count + (position < total % count) for position in range(count)]
         ordered = sorted(candidates, key=_index)[: request.n]
-        return [
+        completions = [
             _completion(
                 answer,
                 candidate,
@@ -115,6 +127,10 @@ def _read(answer: Mapping[str, Any], request: Request, latency_s: float) -> list
             )
             for position, candidate in enumerate(ordered)
         ]
+        thought = token_count(usage.get("thoughtsTokenCount"))
+        if thought is not None:
+            completions[0] = replace(completions[0], thinking_tokens=thought)
+        return completions
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise TransientClientError(
             f"the answer has not the form of candidates: {type(error).__name__}: {error}"
@@ -150,7 +166,18 @@ def _completion(
         sampler=request.sampler,
         logprobs_refused=refused,
         usage_estimated=estimated,
+        thinking=kept_thinking(_thoughts(candidate)),
     )
+
+
+def _thoughts(candidate: Mapping[str, Any]) -> str:
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, Mapping) else None
+    listed = (
+        [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    )
+    found = [part.get("text") for part in listed if part.get("thought")]
+    return "\n".join(one for one in found if isinstance(one, str))
 
 
 def _text(candidate: Mapping[str, Any]) -> str:

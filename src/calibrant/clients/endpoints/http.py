@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace as changed
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -17,6 +16,8 @@ from msgspec.structs import replace
 
 from calibrant.clients.answers.odd import loose_json
 from calibrant.clients.capabilities import check_request
+from calibrant.clients.endpoints.address import check_extra, endpoint_name, joined, secrets_in
+from calibrant.clients.endpoints.refused import Refusals, words_of
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.clients.protocol import (
     Capabilities,
@@ -27,6 +28,7 @@ from calibrant.clients.protocol import (
     UnreachableError,
 )
 from calibrant.core.errors import (
+    CapabilityError,
     InputError,
     PermanentClientError,
     TransientClientError,
@@ -44,52 +46,19 @@ MOST_QUOTED = 65_536
 SUCCESSES = frozenset({201, 202, 203, 206})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LONGEST_WAIT_S = 366 * 86_400.0
+CONNECT_S = 4.0
+"""Seconds for a connection: an address where nobody answers is told of while the user looks."""
+MOST_REFUSED = 4
+"""Settings that one call may be found to be refused for, one after the other."""
 _PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
-# Names of variables are in capitals, or short; a key is long and has both.
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}|[A-Za-z_][A-Za-z0-9_]{0,19}")
-# Headers that say what is sent or who sends it; any other one that a user sets may be a secret.
-OPEN_HEADERS = frozenset(
-    [
-        "accept",
-        "accept-encoding",
-        "accept-language",
-        "content-type",
-        "user-agent",
-        "referer",
-        "http-referer",
-        "x-title",
-        "anthropic-version",
-        "anthropic-beta",
-        "openai-beta",
-        "openai-organization",
-        "openai-project",
-    ]
-)
-SECRET_NAMES = re.compile(r"key|token|secret|sig|passw|pwd|auth|credential", re.I)
 
 
-def key_from_environment(name: str | None) -> str | None:
-    """Return the API key that the variable holds; None where no variable is named."""
-    if name is None:
-        return None
-    if not isinstance(name, str) or not VARIABLE.fullmatch(name):
-        # It may be the key itself: it is not shown.
-        raise InputError(
-            "api_key_env is the name of an environment variable, such as OPENAI_API_KEY",
-            hint="export the key as such a variable; a key is never written down",
-        )
-    key = os.environ.get(name, "").strip()
-    if not key:
-        raise InputError(
-            f"the environment variable {name} holds no API key",
-            hint=f"export {name}=... (the key is used for sending only and never stored)",
-        )
-    if not key.isprintable():
-        raise InputError(
-            f"the API key in {name} has a line end or another control character",
-            hint=f"export {name} again, as one line",
-        )
-    return key
+class RefusedCallError(PermanentClientError):
+    """The endpoint refuses one call; `raw` is what it says."""
+
+    def __init__(self, message: str, raw: bytes) -> None:
+        super().__init__(message)
+        self.raw = raw
 
 
 class HttpClient:
@@ -105,8 +74,10 @@ class HttpClient:
         What the endpoint can give.
     timeout_s
         Seconds until a call counts as lost.
-    headers
+    extra_headers
         Further headers; they are sent, never stored.
+    extra_body
+        Further fields of every call, as the endpoint names them; they are kept with the draws.
     most_bytes
         Size of an answer, decompressed, above which it is refused; None takes the limit
         ``answer_bytes``.
@@ -122,20 +93,30 @@ class HttpClient:
         key: str | None,
         capabilities: Capabilities,
         timeout_s: float = 120.0,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, Any] | None = None,
         most_bytes: int | None = None,
     ) -> None:
-        self._endpoint = _endpoint_name(base_url)
+        self._endpoint = endpoint_name(base_url)
         _check_number("timeout_s", timeout_s, LONGEST_WAIT_S)
         if most_bytes is not None:
             _check_number("most_bytes", most_bytes, 2**63)
-        self._base = base_url.rstrip("/")
+        self._base = base_url
+        self._extra = check_extra(extra_body or {})
+        self.refused: dict[str, Refusals] = {}
+        self.most_refused = MOST_REFUSED
+        self.essential: set[str] = set()
+        """Settings without which nothing is to be sent."""
+        self.news: set[str] = set()
+        """Models of which something was learned that nobody has written down yet."""
+        self._finding_out: dict[object, asyncio.Event] = {}
         self._most_bytes = limit("answer_bytes") if most_bytes is None else most_bytes
-        self._finders = [KeyFinder(secret) for secret in (key, *_secrets(headers or {}))]
+        self._finders = [KeyFinder(secret) for secret in (key, *secrets_in(extra_headers or {}))]
         self._key = key
         self._capabilities = capabilities
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(20.0, timeout_s))
-        self._headers = {"Content-Type": "application/json", **(headers or {})}
+        connect_s = min(CONNECT_S, timeout_s)
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=connect_s)
+        self._headers = {"Content-Type": "application/json", **(extra_headers or {})}
         if key is not None:
             self._headers[self.key_header] = self.key_prefix + key
         self._session: aiohttp.ClientSession | None = None
@@ -154,8 +135,16 @@ class HttpClient:
         """Return the name itself: what stands behind it is known only from the answers."""
         return model
 
+    @property
+    def members(self) -> list[HttpClient]:
+        """The client itself; a pool has several."""
+        return [self]
+
     def prepare(self, request: Request) -> Request:
         """Return the request as it will be sent, or raise CapabilityError."""
+        room = self._capabilities.thinking_tokens
+        if (room or self._extra) and request.body is None:
+            request = replace(request, thinking_tokens=room, extra=self._extra or None)
         check_request(request, self._capabilities, endpoint=self._endpoint)
         return request
 
@@ -164,7 +153,7 @@ class HttpClient:
         request = self.prepare(request)
         most = self._capabilities.native_n
         if request.n <= most:
-            return self._without_key(await self._call(request))
+            return self._without_key(_cut(request, await self._call(request)))
         seed = request.seed
         parts = [
             replace(
@@ -175,7 +164,8 @@ class HttpClient:
             for start in range(0, request.n, most)
         ]
         answers = await asyncio.gather(*(self._call(part) for part in parts))
-        return self._without_key([completion for answer in answers for completion in answer])
+        found = [completion for answer in answers for completion in answer]
+        return self._without_key(_cut(request, found))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -183,15 +173,79 @@ class HttpClient:
             await self._session.close()
             self._session = None
 
+    # -- what it refuses -------------------------------------------------------------------
+
+    def refusals(self, model: str) -> Refusals:
+        """Return what is known to be refused of a model."""
+        known = self.refused.get(model)
+        if known is None:
+            known = self.refused[model] = Refusals()
+            if not self._capabilities.temperature:
+                known.left_out["temperature"] = "it takes no temperature"
+        return known
+
+    async def _send_adapted(
+        self, path: str, body: Mapping[str, Any], model: str
+    ) -> tuple[bytes, Mapping[str, str], float, tuple[str, ...]]:
+        """Send without what the endpoint refuses; the last value is what was left out.
+
+        Of calls of one form the first goes alone, so that a refusal is met once and not by all
+        calls that are under way.
+        """
+        known, left = self.refusals(model), self.most_refused
+        while True:
+            self._check_essential(known, model)
+            sent, missing = known.adapted(body)
+            form = (model, path, *_form(sent))
+            first = self._finding_out.get(form)
+            if first is None:
+                mine = self._finding_out[form] = asyncio.Event()
+            else:
+                mine = None
+                if not first.is_set():
+                    await first.wait()
+                    continue  # what it found may change this call
+            try:
+                return (*await self._send(path, sent), missing)
+            except RefusedCallError as error:
+                said, field = words_of(error.raw)
+                left -= 1
+                if not left or not known.learn(self._short(said), sent, field):
+                    raise
+                self.news.add(model)
+                self._fewer_draws(known)
+            finally:
+                if mine is not None:
+                    mine.set()
+
+    def _check_essential(self, known: Refusals, model: str) -> None:
+        for setting in self.essential & known.left_out.keys():
+            raise CapabilityError(
+                f"{self._endpoint} refuses {setting} of the model {model!r}, which this study "
+                f"cannot do without: {known.left_out[setting]}\n  -> take the methods that need it "
+                "off `methods` in study.toml, or use another endpoint"
+            )
+
+    def recall(self, model: str, known: Refusals) -> None:
+        """Take over what was learned before."""
+        self.refused[model] = known
+        self._fewer_draws(known)
+
+    def _fewer_draws(self, known: Refusals) -> None:
+        most = 1 if "n" in known.left_out else known.at_most.get("n", self._capabilities.native_n)
+        self._capabilities = changed(self._capabilities, native_n=most)
+
     # -- for adapters ----------------------------------------------------------------------
 
     async def _call(self, request: Request) -> list[Completion]:
         raise NotImplementedError
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], float]:
-        """Send and return the answer with the seconds it took; raise a ClientError."""
-        raw, headers, latency = await self._send(path, body)
-        return self._json(raw, headers), latency
+    async def _post(
+        self, path: str, body: Mapping[str, Any], model: str
+    ) -> tuple[dict[str, Any], float, tuple[str, ...]]:
+        """Send and return the answer, the seconds it took and what was left out of the call."""
+        raw, headers, latency, missing = await self._send_adapted(path, body, model)
+        return self._json(raw, headers), latency, missing
 
     async def _send(
         self, path: str, body: Mapping[str, Any]
@@ -210,10 +264,12 @@ class HttpClient:
         try:
             # A redirect would carry the key and the prompts to an address that nobody chose.
             async with session.post(
-                self._base + path, data=orjson.dumps(body), allow_redirects=False
+                joined(self._base, path), data=orjson.dumps(body), allow_redirects=False
             ) as response:
                 raw = await self._read(response)
                 status, headers = response.status, response.headers
+        except aiohttp.ConnectionTimeoutError:
+            raise UnreachableError(f"no connection within {CONNECT_S:g} s") from None
         except TimeoutError:
             waited = self._timeout.total or 0.0
             raise OverloadError(f"no answer within {waited:g} s") from None
@@ -294,7 +350,7 @@ class HttpClient:
             return EndpointRefusedError(message)
         if status >= 500 or status in (409, 421):
             return TransientClientError(message, retry_after=_retry_after(headers, raw))
-        return PermanentClientError(message)
+        return RefusedCallError(message, raw)
 
     def _quote(self, raw: bytes) -> str:
         """Return the endpoint's own words, short, on one line and without the key."""
@@ -320,46 +376,28 @@ class HttpClient:
         return text
 
 
+def _cut(request: Request, completions: list[Completion]) -> list[Completion]:
+    """Return the texts up to the first stop text, where the endpoint would not stop there."""
+    if not request.stop or not any("stop" in one.not_sent for one in completions):
+        return completions
+    cut = []
+    for one in completions:
+        ends = [place for stop in request.stop if (place := one.text.find(stop)) >= 0]
+        kept = replace(one, text=one.text[: min(ends)], logprobs=None) if ends else one
+        cut.append(kept)
+    return cut
+
+
+def _form(body: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what an endpoint may refuse about a call: which fields it has, and how warm it is."""
+    fields = body.get("generationConfig", body)
+    return (fields.get("temperature"), *fields)
+
+
 def _check_number(name: str, value: Any, most: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0 < value <= most):
         raise InputError(f"{name} is a number above 0, up to {most:g}, got {value!r}")
-
-
-def _secrets(headers: Mapping[str, str]) -> list[str]:
-    """Return what a user's own headers may hold in secret; of `Bearer KEY` the last word."""
-    if not isinstance(headers, Mapping) or not all(isinstance(v, str) for v in headers.values()):
-        raise InputError(f"headers are texts by name, got {type(headers).__name__}")
-    names = [name for name in headers if name.lower() not in OPEN_HEADERS]
-    return [headers[name].split()[-1] for name in names if headers[name].strip()]
-
-
-def _endpoint_name(base_url: str) -> str:
-    if not isinstance(base_url, str):
-        raise InputError(f"a base_url is an address, got {base_url!r}")
-    try:
-        parts = urlsplit(base_url)
-        port = f":{parts.port}" if parts.port else ""
-        bare = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError as error:
-        raise InputError(f"the base_url is no address: {error}") from None
-    if parts.username or parts.password:
-        raise InputError(
-            "a base_url must not hold a user name or password",
-            hint="put the key into an environment variable and name it as api_key_env",
-        )
-    if not bare or any(letter.isspace() for letter in base_url.strip()):
-        # What stands before an @ may be a password.
-        shown = str(base_url).rpartition("@")[2]
-        raise InputError(
-            f"a base_url starts with http:// or https:// and names a host, got {shown!r}"
-        )
-    if SECRET_NAMES.search(f"{parts.query}#{parts.fragment}"):
-        raise InputError(
-            "a base_url must not hold a key in its query",
-            hint="put the key into an environment variable and name it as api_key_env",
-        )
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
 
 def _loads(raw: bytes) -> Any:

@@ -14,7 +14,7 @@ from calibrant.clients.answers.chat import (
     read_answer,
     without_choices,
 )
-from calibrant.clients.capabilities import PRESETS, Preset, adjusted, check_request
+from calibrant.clients.capabilities import PRESETS, Preset, adjusted
 from calibrant.clients.endpoints.http import HttpClient
 from calibrant.clients.protocol import Completion, Request
 from calibrant.core.errors import InputError
@@ -37,7 +37,9 @@ class OpenAIClient(HttpClient):
         API key, or None.
     capabilities
         Changes to what the preset says the endpoint can give.
-    timeout_s, headers
+    reasoning_effort
+        How long a model thinks: ``minimal``, ``low``, ``medium``, ``high``.
+    timeout_s, extra_headers, extra_body, most_bytes
         See `HttpClient`.
     """
 
@@ -49,39 +51,55 @@ class OpenAIClient(HttpClient):
         base_url: str | None = None,
         key: str | None = None,
         capabilities: Mapping[str, Any] | None = None,
-        timeout_s: float = 120.0,
-        headers: Mapping[str, str] | None = None,
-        most_bytes: int | None = None,
+        reasoning_effort: str | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        **how: Any,
     ) -> None:
         self._preset = PRESETS[preset]
         url = base_url or self._preset.base_url
         if url is None:
-            raise InputError(f"the preset {preset!r} needs a base_url")
+            raise InputError(
+                f"the client {preset!r} needs a base_url",
+                hint='for Azure base_url = "https://NAME.openai.azure.com/openai/v1"',
+            )
+        self.key_header, self.key_prefix = self._preset.key_header, self._preset.key_prefix
         super().__init__(
             url,
             key=key,
-            capabilities=adjusted(self._preset.capabilities_of(model), capabilities),
-            timeout_s=timeout_s,
-            headers=headers,
-            most_bytes=most_bytes,
+            capabilities=adjusted(self._able(model), capabilities),
+            extra_body={**self._effort(reasoning_effort), **(extra_body or {})},
+            **how,
         )
+
+    def _able(self, model: str) -> Any:
+        return self._preset.capabilities_of(model)
+
+    def _effort(self, effort: str | None) -> dict[str, Any]:
+        return {} if effort is None else {"reasoning_effort": effort}
 
     def prepare(self, request: Request) -> Request:
         """Return the request with the sampling settings that keep the whole distribution."""
         if self._preset.sampler:
             request = request.with_sampler(self._preset.sampler)
-        check_request(request, self._capabilities, endpoint=self._endpoint)
-        return request
+        return super().prepare(request)
 
     async def _call(self, request: Request) -> list[Completion]:
-        body = write_request(request, self._preset, send_temperature=self._capabilities.temperature)
-        raw, headers, latency = await self._send("/chat/completions", body)
+        body = write_request(request, self._preset)
+        path = "/chat/completions"
+        missing: tuple[str, ...] = ()
+        if request.body is not None:
+            # A caller's own request is the caller's own to change.
+            raw, headers, latency = await self._send(path, body)
+        else:
+            raw, headers, latency, missing = await self._send_adapted(path, body, request.model)
         found = read_answer(
             self._parse(raw, headers),
             request,
             latency,
             one_choice_counted=self._preset.one_choice_counted,
         )
+        if missing:
+            found = [replace(one, not_sent=missing) for one in found]
         # An answer of an odd form is kept as far as it was read; it is not handed on whole.
         if request.body is None or found[0].odd is not None:
             return found
@@ -100,9 +118,7 @@ class OpenAIClient(HttpClient):
         raise without_choices(self._json(raw, headers), form=answer)
 
 
-def write_request(
-    request: Request, preset: Preset, *, send_temperature: bool = True
-) -> dict[str, Any]:
+def write_request(request: Request, preset: Preset) -> dict[str, Any]:
     """Return the body of the call."""
     if request.body is not None:
         return {**request.body, "model": request.model}
@@ -111,10 +127,9 @@ def write_request(
         "messages": [
             {"role": message.role, "content": message.content} for message in request.messages
         ],
-        preset.max_tokens_field: request.max_tokens,
+        preset.max_tokens_field: request.most_tokens,
+        "temperature": request.temperature,
     }
-    if send_temperature:
-        body["temperature"] = request.temperature
     if request.n > 1:
         body["n"] = request.n
     if request.logprobs:
@@ -135,4 +150,4 @@ def write_request(
         }
     for name, value in request.sampler.items():
         body[name] = int(value) if name in WHOLE_NUMBERS else value
-    return body
+    return {**body, **request.extra} if request.extra else body

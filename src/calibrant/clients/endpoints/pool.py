@@ -85,6 +85,11 @@ class PoolClient:
         return [member.client.endpoint for member in self._members]
 
     @property
+    def members(self) -> list[PreparingClient]:
+        """The clients themselves."""
+        return [member.client for member in self._members]
+
+    @property
     def capabilities(self) -> Capabilities:
         """What every one of the endpoints can give."""
         return self._capabilities

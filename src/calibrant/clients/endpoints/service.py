@@ -22,8 +22,10 @@ class ServiceClient(HttpClient):
         API key, or None.
     capabilities
         Changes to what the service is known to give.
-    timeout_s, headers, most_bytes
+    timeout_s, extra_headers, extra_body, most_bytes
         See `HttpClient`.
+    reasoning_effort
+        How long a model thinks, in the provider's own words; see `effort`.
     """
 
     address: ClassVar[str]
@@ -38,14 +40,23 @@ class ServiceClient(HttpClient):
         key: str | None = None,
         capabilities: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
-        headers: Mapping[str, str] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+        extra_body: Mapping[str, Any] | None = None,
         most_bytes: int | None = None,
+        reasoning_effort: str | None = None,
     ) -> None:
+        extra = {**self.effort(reasoning_effort), **(extra_body or {})}
         super().__init__(
             base_url or self.address,
             key=key,
             capabilities=adjusted(self.able, capabilities),
             timeout_s=timeout_s,
-            headers={**self.own_headers, **(headers or {})},
+            extra_headers={**self.own_headers, **(extra_headers or {})},
+            extra_body=extra,
             most_bytes=most_bytes,
         )
+
+    @classmethod
+    def effort(cls, effort: str | None) -> dict[str, Any]:
+        """Return the fields that say how long a model is to think."""
+        return {} if effort is None else {"reasoning_effort": effort}

@@ -30,6 +30,14 @@ class LedgerLookup:
         found = self._ids(digests)
         return [found.get(digest) for digest in digests]
 
+    def notes(self, beginning: str) -> dict[str, str]:
+        """Return the facts whose names begin so, by the rest of their names."""
+        rows = self._reader.execute(
+            "SELECT substr(name, ?), value FROM meta WHERE substr(name, 1, ?) = ?",
+            (len(beginning) + 1, len(beginning), beginning),
+        )
+        return dict(rows.fetchall())
+
     def held(self, keys: Sequence[LedgerKey]) -> list[set[int]]:
         """Return, for each key, the indices of the draws that are committed."""
         ids = self.find(keys)

@@ -295,6 +295,10 @@ class Ledger(LedgerClaims):
             for group, end in zip(groups, ends, strict=True)
         ]
 
+    def note(self, name: str, value: str) -> None:
+        """Keep a small fact about an endpoint under a name, in place of what was there."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
     def add_failure(self, request_id: int, kind: str, message: str) -> None:
         """Set a request aside for good."""
         self._db.execute(

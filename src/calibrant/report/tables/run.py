@@ -16,6 +16,8 @@ _FAILURES_SHOWN = 5
 
 def blocks(document: Mapping[str, Any]) -> list[Paragraph | Table]:
     """Return what a person wants to know before or after a run."""
+    if document.get("probe"):
+        return _probed(document)
     if document["dry_run"]:
         return [*_repaired(document), *_plan(document), *_unavailable(document)]
     place = Paragraph(f"Tables, results and report.html are in {document['study']}.")
@@ -52,6 +54,26 @@ def _repaired(document: Mapping[str, Any]) -> list[Paragraph | Table]:
             strong=True,
         )
     ]
+
+
+def _probed(document: Mapping[str, Any]) -> list[Paragraph | Table]:
+    """Say what each endpoint takes, and what it refuses in its own words."""
+    said: list[Paragraph | Table] = []
+    for one in document["probe"]:
+        if one["problem"]:
+            said.append(Paragraph(f"{one['model']} does not answer: {one['problem']}", strong=True))
+            continue
+        text = f"{one['model']} answers '{one['answer'].strip()}' in {one['seconds']:.1f} s"
+        text += f" as {one['answered_by']}." if one["answered_by"] else "."
+        said.append(Paragraph(text, strong=True))
+        said.append(Paragraph(f"It takes {', '.join(one['takes']) or 'no setting'}."))
+        for name, words in one["refuses"].items():
+            said.append(Paragraph(f"It refuses {name}: {words}"))
+        if one["thinking_tokens"]:
+            said.append(Paragraph(f"It spent {one['thinking_tokens']:,} tokens on thinking."))
+        if one["cut_off"]:
+            said.append(Paragraph("The answer was cut off: raise thinking_tokens of the model."))
+    return said
 
 
 # -- before a run ----------------------------------------------------------------------------

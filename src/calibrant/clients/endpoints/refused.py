@@ -1,0 +1,173 @@
+"""Settings that an endpoint refuses: learned from its own words once, left out ever after."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from calibrant.clients.answers.odd import loose_json
+
+# Which fields of a call a setting stands for, in the interfaces of all providers.
+FIELDS: dict[str, tuple[str, ...]] = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p", "topP"),
+    "top_k": ("top_k", "topK"),
+    "min_p": ("min_p",),
+    "logprobs": ("logprobs", "top_logprobs", "responseLogprobs", "include"),
+    "seed": ("seed", "random_seed"),
+    "n": ("n", "candidateCount"),
+    "stop": ("stop", "stop_sequences", "stopSequences"),
+}
+NAMES = {
+    **{field: setting for setting, fields in FIELDS.items() for field in fields},
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "response_logprobs": "logprobs",
+    "multiple candidates": "n",
+    "candidate_count": "n",
+}
+"""Settings by what endpoints call them."""
+THINKING = ("temperature", "top_p", "logprobs", "stop")
+"""A model that thinks before it answers takes none of these; it says so of one at a time."""
+OWN_TEMPERATURE = ("temperature", 1.0)
+_WORDS = "|".join(sorted(NAMES.keys() - {"include"}, key=len, reverse=True))
+_SPELT = re.compile(rf"(?<![a-z_])({_WORDS})(?![a-z_])", re.I)
+_REFUSED = re.compile(
+    r"unsupported|n[o']t (?:be )?(?:supported?|enabled|allowed|permitted|available|accepted)|does "
+    r"not (?:support|accept|take)|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|only "
+    r"the default|may only be set to 1|must be (?:unset|1\b)|cannot both|incompatible|deprecated",
+    re.I,
+)
+_AT_MOST = re.compile(
+    r"(?:at most|less than or equal to|no more than|<=|maximum(?: value)?(?: is| of)?)\D{0,3}"
+    r"(\d{1,6})",
+    re.I,
+)
+
+
+class Refusals(Struct):
+    """What an endpoint refuses of one model, and what is sent instead.
+
+    Examples
+    --------
+    >>> known = Refusals()
+    >>> sent = {"model": "m", "temperature": 0.0, "max_tokens": 9}
+    >>> known.learn("Unsupported value: 'temperature' does not support 0.0 with this model.", sent)
+    True
+    >>> known.adapted(sent)
+    ({'model': 'm', 'max_tokens': 9}, ('temperature',))
+    >>> known.learn("Your credit is used up", sent)
+    False
+    """
+
+    left_out: dict[str, str] = msgspec.field(default_factory=dict)
+    at_most: dict[str, int] = msgspec.field(default_factory=dict)
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
+
+    def adapted(self, body: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+        """Return the call as the endpoint takes it, and the settings that were left out."""
+        if not (self.left_out or self.at_most or self.renamed):
+            return body, ()
+        inner = body.get("generationConfig")
+        if isinstance(inner, Mapping):
+            fields, missing = self.adapted(inner)
+            return {**body, "generationConfig": fields}, missing
+        gone = {field for name in self.left_out for field in FIELDS[name]}
+        kept = {
+            self.renamed.get(name, name): min(value, self.at_most[name])
+            if name in self.at_most
+            else value
+            for name, value in body.items()
+            if name not in gone
+        }
+        # Temperature 1 is the model's own distribution: nothing is lost with it.
+        present = {
+            NAMES[name] for name in body if name in gone and (name, body[name]) != OWN_TEMPERATURE
+        }
+        return kept, tuple(name for name in self.left_out if name in present)
+
+    def learn(self, said: str, body: Mapping[str, Any], named: str | None = None) -> bool:
+        """Take note of a refusal; return whether the call can be sent in another way.
+
+        Parameters
+        ----------
+        said
+            The endpoint's words.
+        body
+            What was sent.
+        named
+            The field that the endpoint names apart from its words, if it does.
+        """
+        inner = body.get("generationConfig")
+        fields = inner if isinstance(inner, Mapping) else body
+        words = [named] if named in NAMES else _SPELT.findall(said)
+        for word in words:
+            field = str(word).lower() if str(word).lower() in NAMES else str(word)
+            setting = NAMES.get(field)
+            if setting == "max_tokens":
+                if self._learn_length(said, fields):
+                    return True
+            elif setting is not None and any(name in fields for name in FIELDS[setting]):
+                return self._learn(setting, field, said, fields)
+        return False
+
+    def _learn(self, setting: str, field: str, said: str, fields: Mapping[str, Any]) -> bool:
+        limit = _AT_MOST.search(said)
+        if limit and isinstance(value := fields.get(field), int) and value > int(limit[1]) > 0:
+            self.at_most[field] = int(limit[1])
+            return True
+        if setting in self.left_out or not _REFUSED.search(said):
+            return False
+        self.left_out[setting] = said
+        if setting == "temperature" and "with this model" in said:
+            self._learn_that_it_thinks(said)
+        return True
+
+    def _learn_length(self, said: str, fields: Mapping[str, Any]) -> bool:
+        for old, new in (
+            ("max_tokens", "max_completion_tokens"),
+            ("max_completion_tokens", "max_tokens"),
+        ):
+            if old not in fields or old in self.renamed:
+                continue
+            limit = _AT_MOST.search(said)
+            if limit and fields[old] > int(limit[1]) > 0:
+                return False  # a longer answer was wanted than there can be: the user decides
+            if not _REFUSED.search(said) or new in self.renamed:
+                return False
+            self.renamed[old] = new
+            if new == "max_completion_tokens":
+                self._learn_that_it_thinks(said)
+            return True
+        return False
+
+    def _learn_that_it_thinks(self, said: str) -> None:
+        for name in THINKING:
+            self.left_out.setdefault(name, said)
+
+
+def words_of(raw: bytes) -> tuple[str, str | None]:
+    """Return what an endpoint says in a refusal, and the field that it names.
+
+    Examples
+    --------
+    >>> words_of(b'{"error": {"message": "Unsupported value", "param": "temperature"}}')
+    ('Unsupported value', 'temperature')
+    """
+    text = raw.decode("utf-8", "replace")
+    try:
+        body = loose_json(raw)
+    except ValueError:
+        return text, None
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(error, Mapping):
+        return text, None
+    param, said = error.get("param"), error.get("message")
+    return (
+        said if isinstance(said, str) else text,
+        param.rpartition(".")[2] if isinstance(param, str) else None,
+    )
