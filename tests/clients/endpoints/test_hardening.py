@@ -13,8 +13,8 @@ from calibrant.clients import EndpointRefusedError
 from calibrant.clients.endpoints.anthropic import AnthropicClient
 from calibrant.clients.endpoints.factory import open_client
 from calibrant.clients.endpoints.gemini import GeminiClient
-from calibrant.clients.endpoints.http import _retry_after
 from calibrant.clients.endpoints.openai import OpenAIClient
+from calibrant.clients.endpoints.retry_after import retry_after_s
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.core.errors import InputError
 from clients.server import Endpoint, error
@@ -243,7 +243,7 @@ def test_a_wait_beyond_patience_ends_the_run_and_says_so(server, session, wait):
     [("²", None), ("1e3", None), ("-5", None), ("", None), ("nan", None), ("0.5", 0.5), ("7", 7.0)],
 )
 def test_only_plain_numbers_and_dates_are_a_wait(value, expected):
-    assert _retry_after({"Retry-After": value}, b"") == expected
+    assert retry_after_s({"Retry-After": value}, b"") == expected
 
 
 def test_a_key_is_never_written_into_a_study():

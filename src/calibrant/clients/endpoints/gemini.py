@@ -173,10 +173,9 @@ def _completion(
 def _thoughts(candidate: Mapping[str, Any]) -> str:
     content = candidate.get("content")
     parts = content.get("parts") if isinstance(content, Mapping) else None
-    listed = (
-        [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-    )
-    found = [part.get("text") for part in listed if part.get("thought")]
+    listed = parts if isinstance(parts, list) else []
+    thoughts = [part for part in listed if isinstance(part, Mapping) and part.get("thought")]
+    found = [part.get("text") for part in thoughts]
     return "\n".join(one for one in found if isinstance(one, str))
 
 

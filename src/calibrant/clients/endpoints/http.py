@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import replace as changed
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -17,7 +16,14 @@ from msgspec.structs import replace
 from calibrant.clients.answers.odd import loose_json
 from calibrant.clients.capabilities import check_request
 from calibrant.clients.endpoints.address import check_extra, endpoint_name, joined, secrets_in
-from calibrant.clients.endpoints.refused import Refusals, words_of
+from calibrant.clients.endpoints.refused import (
+    Refusals,
+    RefusedCallError,
+    cut_at_stop,
+    form_of,
+    words_of,
+)
+from calibrant.clients.endpoints.retry_after import LONGEST_WAIT_S, retry_after_s
 from calibrant.clients.endpoints.secrets import KeyFinder
 from calibrant.clients.protocol import (
     Capabilities,
@@ -45,20 +51,10 @@ LONGEST_QUOTE = 300
 MOST_QUOTED = 65_536
 SUCCESSES = frozenset({201, 202, 203, 206})
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-LONGEST_WAIT_S = 366 * 86_400.0
 CONNECT_S = 4.0
 """Seconds for a connection: an address where nobody answers is told of while the user looks."""
 MOST_REFUSED = 4
 """Settings that one call may be found to be refused for, one after the other."""
-_PLAIN_NUMBER = re.compile(r"\d{1,12}(\.\d{1,6})?", re.ASCII)
-
-
-class RefusedCallError(PermanentClientError):
-    """The endpoint refuses one call; `raw` is what it says."""
-
-    def __init__(self, message: str, raw: bytes) -> None:
-        super().__init__(message)
-        self.raw = raw
 
 
 class HttpClient:
@@ -153,7 +149,7 @@ class HttpClient:
         request = self.prepare(request)
         most = self._capabilities.native_n
         if request.n <= most:
-            return self._without_key(_cut(request, await self._call(request)))
+            return self._without_key(cut_at_stop(request, await self._call(request)))
         seed = request.seed
         parts = [
             replace(
@@ -165,7 +161,7 @@ class HttpClient:
         ]
         answers = await asyncio.gather(*(self._call(part) for part in parts))
         found = [completion for answer in answers for completion in answer]
-        return self._without_key(_cut(request, found))
+        return self._without_key(cut_at_stop(request, found))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -196,7 +192,7 @@ class HttpClient:
         while True:
             self._check_essential(known, model)
             sent, missing = known.adapted(body)
-            form = (model, path, *_form(sent))
+            form = (model, path, *form_of(sent))
             first = self._finding_out.get(form)
             if first is None:
                 mine = self._finding_out[form] = asyncio.Event()
@@ -344,12 +340,12 @@ class HttpClient:
             return EndpointRefusedError(message)
         if status in OVERLOAD:
             return OverloadError(
-                message, retry_after=_retry_after(headers, raw), rate_limited=status == 429
+                message, retry_after=retry_after_s(headers, raw), rate_limited=status == 429
             )
         if status in REFUSED and not ABOUT_THE_TEXT.search(quote):
             return EndpointRefusedError(message)
         if status >= 500 or status in (409, 421):
-            return TransientClientError(message, retry_after=_retry_after(headers, raw))
+            return TransientClientError(message, retry_after=retry_after_s(headers, raw))
         return RefusedCallError(message, raw)
 
     def _quote(self, raw: bytes) -> str:
@@ -376,24 +372,6 @@ class HttpClient:
         return text
 
 
-def _cut(request: Request, completions: list[Completion]) -> list[Completion]:
-    """Return the texts up to the first stop text, where the endpoint would not stop there."""
-    if not request.stop or not any("stop" in one.not_sent for one in completions):
-        return completions
-    cut = []
-    for one in completions:
-        ends = [place for stop in request.stop if (place := one.text.find(stop)) >= 0]
-        kept = replace(one, text=one.text[: min(ends)], logprobs=None) if ends else one
-        cut.append(kept)
-    return cut
-
-
-def _form(body: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return what an endpoint may refuse about a call: which fields it has, and how warm it is."""
-    fields = body.get("generationConfig", body)
-    return (fields.get("temperature"), *fields)
-
-
 def _check_number(name: str, value: Any, most: float) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0 < value <= most):
@@ -412,27 +390,3 @@ def _repeats_the_key() -> EndpointRefusedError:
     return EndpointRefusedError(
         "the endpoint repeats the API key in its answer; the answer was not stored"
     )
-
-
-def _retry_after(headers: Mapping[str, str], raw: bytes) -> float | None:
-    """Return the seconds that the endpoint asks to wait, in any of the usual dialects.
-
-    What is no plain number or date says nothing; what is beyond a year is a year.
-    """
-    value = headers.get("Retry-After-Ms")
-    if value is not None and _PLAIN_NUMBER.fullmatch(value):
-        return min(float(value) / 1000.0, LONGEST_WAIT_S)
-    value = headers.get("Retry-After")
-    if value is None:
-        found = re.search(rb'"retryDelay"\s*:\s*"(\d{1,12}(?:\.\d{1,6})?)s"', raw[:MOST_QUOTED])
-        return min(float(found.group(1)), LONGEST_WAIT_S) if found else None
-    if _PLAIN_NUMBER.fullmatch(value.strip()):
-        return min(float(value), LONGEST_WAIT_S)
-    if value.strip().isdecimal():
-        # More digits than any time has.
-        return LONGEST_WAIT_S
-    try:
-        wait = parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, OverflowError, OSError, IndexError, TypeError):
-        return None
-    return min(max(0.0, wait), LONGEST_WAIT_S)

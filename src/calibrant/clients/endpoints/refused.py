@@ -8,8 +8,11 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from calibrant.clients.answers.odd import loose_json
+from calibrant.clients.protocol import Completion, Request
+from calibrant.core.errors import PermanentClientError
 
 # Which fields of a call a setting stands for, in the interfaces of all providers.
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -47,6 +50,14 @@ _AT_MOST = re.compile(
     r"(\d{1,6})",
     re.I,
 )
+
+
+class RefusedCallError(PermanentClientError):
+    """The endpoint refuses one call; `raw` is what it says."""
+
+    def __init__(self, message: str, raw: bytes) -> None:
+        super().__init__(message)
+        self.raw = raw
 
 
 class Refusals(Struct):
@@ -171,3 +182,21 @@ def words_of(raw: bytes) -> tuple[str, str | None]:
         said if isinstance(said, str) else text,
         param.rpartition(".")[2] if isinstance(param, str) else None,
     )
+
+
+def cut_at_stop(request: Request, completions: list[Completion]) -> list[Completion]:
+    """Return the texts up to the first stop text, where the endpoint would not stop there."""
+    if not request.stop or not any("stop" in one.not_sent for one in completions):
+        return completions
+    cut = []
+    for one in completions:
+        ends = [place for stop in request.stop if (place := one.text.find(stop)) >= 0]
+        kept = replace(one, text=one.text[: min(ends)], logprobs=None) if ends else one
+        cut.append(kept)
+    return cut
+
+
+def form_of(body: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what an endpoint may refuse about a call: which fields it has, and how warm it is."""
+    fields = body.get("generationConfig", body)
+    return (fields.get("temperature"), *fields)
