@@ -47,7 +47,7 @@ def test_the_next_step_of_a_domain_of_ones_own_can_be_taken_as_it_stands(tmp_pat
     assert name == "calibrant"
     checked = CliRunner().invoke(app, words, catch_exceptions=False)
     assert checked.exit_code == 0
-    assert "All 3 questions hold" in " ".join(checked.output.split())
+    assert "All 3 questions follow from their list" in " ".join(checked.output.split())
 
 
 def test_a_wrong_reference_ends_with_exit_code_1(tmp_path):

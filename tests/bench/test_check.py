@@ -136,4 +136,8 @@ def test_published_math_is_right_by_rule(shared_data):
     frame = pl.read_parquet(shared_data / "mace" / "questions.parquet")
     result = bench_check(frame.filter(pl.col("domain") == "math"))
     assert result["questions"] == 2_000
-    assert result["ok"]
+    assert result["findings"]["number"] == 0
+    # Bounds that are answers themselves: 'between 2 and 7'.
+    assert result["second_look"]["number"] == 172
+    details = {item["detail"][:29] for item in result["second_look"]["findings"]}
+    assert details == {"the question names its answer"}

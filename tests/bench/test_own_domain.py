@@ -78,3 +78,61 @@ def test_methods_are_filtered_by_need(word, inside, outside):
 def test_an_unknown_need_is_refused():
     with pytest.raises(InputError, match="did you mean 'logprobs'"):
         methods(needs="logprob")
+
+
+BORDERS = "A,B\nB,A\nB,C\nC,B\nC,D\nD,C\nA,D\nD,A\n"
+
+
+def borders(folder, pairs=BORDERS, more=""):
+    (folder / "borders.csv").write_text(f"subject,object\n{pairs}")
+    file = folder / "borders.toml"
+    file.write_text(
+        'name = "border"\nrelation = "shares_border_with"\ntriples = "borders.csv"\n'
+        'question = "Which state borders on state {subjects}?"\nsource = "a map"\n'
+        f'date = "2025-01"\ncomplete = true\n{more}'
+    )
+    return file
+
+
+def checked_borders(folder, pairs=BORDERS, more=""):
+    file = borders(folder, pairs, more)
+    bench_mace(folder / "q.jsonl", domain_files=[file], k=[1, 2], per_k=5)
+    return bench_check(folder / "q.jsonl", domain_files=[file])
+
+
+def test_a_list_alone_is_called_unchecked(tmp_path):
+    checked = checked_borders(tmp_path)
+    assert checked["ok"]
+    [claim] = checked["claims"]
+    assert claim["outcome"] == "undecided"
+    assert "only your list says so" in claim["text"]
+    assert "right" not in claim["text"]
+
+
+def test_a_symmetric_list_with_one_direction_only_is_caught(tmp_path):
+    one_sided = BORDERS.replace("D,A\n", "")
+    assert checked_borders(tmp_path, one_sided)["ok"], "nothing says that the list is symmetric"
+    checked = checked_borders(tmp_path, one_sided, "symmetric = true\n")
+    assert not checked["ok"]
+    details = {item["detail"] for item in checked["second_look"]["findings"]}
+    assert details == {"A has D, but D does not have A"}
+    assert checked_borders(tmp_path, BORDERS, "symmetric = true\n")["ok"]
+
+
+@pytest.mark.parametrize("key", ["second", "inverse"])
+def test_a_second_list_confirms_or_contradicts(tmp_path, key):
+    (tmp_path / "other.csv").write_text(f"subject,object\n{BORDERS}")
+    more = f'{key} = "other.csv"\nsecond_source = "another map"\n'
+    [claim] = checked_borders(tmp_path, more=more)["claims"]
+    assert claim["outcome"] == "shown"
+    assert "A second source agrees on 4" in claim["text"]
+    false_list = BORDERS.replace("C,D\nD,C\n", "C,A\nA,C\n")
+    checked = checked_borders(tmp_path, false_list, more)
+    assert not checked["ok"]
+    assert {item["rule"] for item in checked["second_look"]["findings"]} == {"another source"}
+
+
+def test_a_second_list_names_its_source(tmp_path):
+    (tmp_path / "other.csv").write_text(f"subject,object\n{BORDERS}")
+    with pytest.raises(InputError, match="where the second list comes from"):
+        checked_borders(tmp_path, more='second = "other.csv"\n')

@@ -68,7 +68,7 @@ def test_facts_known_by_heart():
     assert answers["Singapore"] == {"English", "Chinese", "Malay", "Tamil"}
     assert answers["Belgium"] == {"Dutch", "French", "German"}
     [region] = shipped_region()
-    assert len(region.facts["state of United States"]) == 50
+    assert len(region.facts["state of the United States"]) == 50
     assert len(region.facts["land of Germany"]) == 16
     bavaria = next(f for f in region.facts["land of Germany"] if f.obj == "Bayern")
     assert "Bavaria" in bavaria.aliases
@@ -123,7 +123,8 @@ def test_errors_planted_in_the_source_itself_are_found():
     ]  # fmt: skip
     document = check_questions(questions, {"language": [bad]})
     assert document["findings"]["number"] == 0
-    texts = {entry["text"] for entry in document["second_look"]["findings"]}
+    entries = document["second_look"]["findings"]
+    texts = {entry["text"] for entry in entries if entry["rule"] == "another source"}
     assert texts == {bad.wording.union_text([subject]) for subject in poisoned}
     assert not document["ok"]
 

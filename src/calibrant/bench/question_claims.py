@@ -7,16 +7,24 @@ from typing import Any
 
 from scipy.special import betaincinv
 
-from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, declare
+from calibrant.claims.claim import ALPHA, Claim, ClaimRule, Facts, Outcome, declare
 from calibrant.claims.words import count, percent
 
 
 def _second_source(facts: Facts) -> str:
-    seen, rest = facts["looked_at"], facts["not_covered"]
+    seen, rule = facts["looked_at"], facts["not_covered"] - facts["only_listed"]
     if not seen:
-        return "No other source covers them."
-    tail = f"; it does not cover {rest:,}" if rest else ""
+        return "They are true by rule."
+    tail = f"; {rule:,} are true by rule" if rule else ""
     return f"A second source agrees on {seen:,}{tail}."
+
+
+def _only_listed(facts: Facts) -> str:
+    alone, whole = facts["only_listed"], facts["questions"]
+    head = f"All {count(whole, 'question')} follow from their list, and none comes twice."
+    if alone == whole:
+        return f"{head} Not checked: only your list says so."
+    return f"{head} Not checked: for {alone:,} of them only your list says so."
 
 
 def _first(facts: Facts) -> str:
@@ -49,13 +57,15 @@ HOLD = declare(
         "for every question the references are all answers that the source gives, and no others; "
         "no question comes twice; no answer belongs to two domains",
         "answers are derived again from the text of every question by rule or from the facts, and "
-        "compared with a second source and with rules of plausibility; no sampling is involved",
+        "compared with a second source and with rules of plausibility; where only the list that "
+        "made a question speaks for it, this is undecided; no sampling is involved",
         "none needed: every question is looked at",
         {
             "shown": lambda facts: (
                 f"All {count(facts['questions'], 'question')} hold: exactly the listed answers "
                 f"are right, none comes twice. {_second_source(facts)}"
             ),
+            "undecided": _only_listed,
         },
     )
 )
@@ -99,7 +109,9 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
     document
         Document ``calibrant.bench_check/1`` as plain data.
     """
-    second = document.get("second_look") or {"looked_at": 0, "not_covered": 0, "number": 0}
+    second = document.get("second_look") or {
+        "looked_at": 0, "not_covered": 0, "only_listed": 0, "number": 0,
+    }  # fmt: skip
     numbers = {
         "findings": document["findings"]["number"],
         "duplicates": document["duplicates"]["number"],
@@ -109,14 +121,15 @@ def question_claims(document: Mapping[str, Any]) -> list[Claim]:
     }
     facts = {
         **numbers,
-        **{name: second[name] for name in ("looked_at", "not_covered")},
+        **{name: second[name] for name in ("looked_at", "not_covered", "only_listed")},
         "questions": document["questions"],
         "problems": sum(numbers.values()),
         "first": _first_finding(document),
     }
     rule = HOLD if document["ok"] and not numbers["called_wrong"] else BROKEN
     subject = {"domains": [entry["domain"] for entry in document["results"]]}
-    made = [rule.claim("shown", facts, subject=subject, n=document["questions"])]
+    outcome: Outcome = "undecided" if rule is HOLD and facts["only_listed"] else "shown"
+    made = [rule.claim(outcome, facts, subject=subject, n=document["questions"])]
     return [*made, *_spot(document.get("spot_check"))]
 
 

@@ -38,6 +38,7 @@ _OUTCOME_WORDS = {
     ("multi_answer", "shown"): "one method ranks best",
     ("groups", "undecided"): "no group stands out",
     ("bench_check", "shown"): "questions hold",
+    ("bench_check", "undecided"): "only your list says so",
     ("label", "shown"): "precise enough",
     ("label", "undecided"): "keep labelling",
     ("plan", "shown"): "told apart",

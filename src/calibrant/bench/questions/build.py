@@ -11,7 +11,7 @@ from calibrant.bench.questions.candidates import union_candidates, window_candid
 from calibrant.bench.questions.choose import Embed, choose, without_duplicates
 from calibrant.bench.questions.facts import FactSet, foreign_entities
 from calibrant.bench.questions.math_rule import MATH_SOURCE, NUMBER_NAMES, math_questions
-from calibrant.bench.questions.question import Question
+from calibrant.bench.questions.question import Question, named_answer
 from calibrant.bench.questions.shipped import SHIPPED
 from calibrant.bench.questions.siblings import SiblingNames
 from calibrant.core.errors import InputError
@@ -19,6 +19,7 @@ from calibrant.core.hints import Hint
 from calibrant.core.registry import did_you_mean
 from calibrant.core.rng import named_stream
 
+NAMED = "names its answer"
 DOMAINS = ("award", "office", "region", "math", "river", "language")
 
 
@@ -94,6 +95,7 @@ def build_benchmark(
             by_k = _with_siblings(chosen, known[name])
         found.extend(question for k in ks for question in by_k[k])
         statistics.append(_statistics(name, known.get(name, ()), by_k, candidates, per_k))
+        statistics[-1]["names_its_answer"] = repeated.pop(NAMED, 0)
         statistics[-1]["duplicates"] = repeated
     filters = [_filters(facts) for sets in known.values() for facts in sets]
     return Benchmark(tuple(found), tuple(statistics), tuple(filters))
@@ -144,9 +146,9 @@ def _facts_of(name: str, facts: Mapping[str, Sequence[FactSet]]) -> Sequence[Fac
 def _pools(
     sets: Sequence[FactSet], ks: Sequence[int], cap: int, foreign: frozenset[str], seed: int
 ) -> tuple[dict[int, list[Question]], dict[str, int]]:
-    """Return the candidates by k, and the duplicates dropped."""
+    """Return the candidates by k, and how many were dropped for what."""
     dropped: Counter[str] = Counter()
-    pools = {}
+    pools: dict[int, list[Question]] = {}
     share = max(1, cap // len(ks) // len(sets))
     for k in ks:
         pool: list[Question] = []
@@ -155,8 +157,10 @@ def _pools(
             builder = window_candidates if facts.wording.bounded else union_candidates
             rng = named_stream(seed, "candidates", facts.domain, facts.relation, k)
             pool.extend(builder(facts, k, share, foreign=foreign, rng=rng))
-        pools[k], repeated = without_duplicates(pool)
+        asked = [question for question in pool if named_answer(question) is None]
+        pools[k], repeated = without_duplicates(asked)
         dropped.update(repeated)
+        dropped[NAMED] += len(pool) - len(asked)
     return pools, dict(dropped)
 
 

@@ -72,6 +72,8 @@ def _windows(facts: FactSet, subject: str, k: int, foreign: frozenset[str]) -> I
     highs = sorted({_span(fact)[1] for fact in members})
     for lower in lows:
         for upper in (high for high in highs if high >= lower):
+            if upper == lower and not facts.wording.words_one_value:
+                continue
             certain = {f.key for f in members if lower <= _span(f)[0] and _span(f)[1] <= upper}
             if len(certain) > k:
                 break

@@ -80,7 +80,7 @@ def check_questions(
             row[found.problem] += 1
             findings.append(found)
     duplicates = list(_duplicates(questions))
-    second = second_look(questions)
+    second = second_look(questions, known.own)
     shared = _shared(questions)
     return {
         "schema": "calibrant.bench_check/1",
@@ -140,6 +140,7 @@ class _Facts:
     def __init__(self, given: Mapping[str, Sequence[FactSet]]) -> None:
         self._sets = {facts.relation: facts for sets in given.values() for facts in sets}
         self._loaded: set[str] = set()
+        self.own = dict(self._sets)
 
     def get(self, domain: str, relation: str) -> FactSet | None:
         if relation not in self._sets and domain in SHIPPED and domain not in self._loaded:

@@ -55,6 +55,10 @@ class FactSet:
         relations are asked for 'exactly k'.
     own_wording
         The frame of the questions; None: the one registered for the relation.
+    symmetric
+        Whether A has B exactly where B has A, as for borders.
+    second, second_source
+        What another source says: the objects of every subject, all in their normal form.
     """
 
     domain: str
@@ -67,6 +71,9 @@ class FactSet:
     complete: bool = True
     completeness: str = "complete as given: whoever gives the facts vouches for them"
     own_wording: Wording | None = None
+    symmetric: bool = False
+    second: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    second_source: str = ""
 
     @property
     def wording(self) -> Wording:

@@ -297,11 +297,16 @@ def _run(kind: str, first: int, k: int) -> list[int]:
 
 def _interval(
     kind: str, run: Sequence[int], limit: int, rng: np.random.Generator
-) -> tuple[int, int]:
-    """Return random ends around the run that take in none of its neighbours."""
-    before = KINDS[kind].previous(run[0] - 1)
+) -> tuple[int, int] | None:
+    """Return random ends around the run that take in none of its neighbours, or None.
+
+    An end is no answer itself: the question would name it.
+    """
+    before = KINDS[kind].previous(run[0] - 1) + 1
     after = min(KINDS[kind].following(run[-1] + 1), limit + 1)
-    return int(rng.integers(before + 1, run[0] + 1)), int(rng.integers(run[-1], after))
+    if before >= run[0] or run[-1] + 1 >= after:
+        return None
+    return int(rng.integers(before, run[0])), int(rng.integers(run[-1] + 1, after))
 
 
 def _question(kind: str, run: Sequence[int], lower: int, upper: int) -> Question:

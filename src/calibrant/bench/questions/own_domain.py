@@ -12,10 +12,14 @@
     complete = true                     # every right answer of every subject is listed
     completeness = "the authority publishes the whole list"
     right = "the substance, not the brand"    # what makes an answer right, for judges
+    second = "register.csv"             # another list of the same facts, from another source
+    second_source = "public register, 2025-01"
+    inverse = "uses.csv"                # or: a list of the other direction, by another source
+    symmetric = true                    # where A has B, B has A (borders): checked in the list
 
 With a ``[window]`` table, questions ask about one subject within bounds: ``column`` names the
 number, ``text`` words the bounds with ``{low}`` and ``{high}``, and ``{bounds}`` stands in the
-question.
+question; ``one`` words bounds that are one number ('in {low}').
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant.bench.questions.facts import Fact, FactSet
+from calibrant.bench.questions.question import normalised
 from calibrant.bench.questions.wording import WORDINGS, Bounds, Unit, Wording
 from calibrant.core.document import load_toml
 from calibrant.core.errors import InputError
@@ -34,7 +39,8 @@ from calibrant.core.registry import did_you_mean
 from calibrant.records import read_table
 
 _KEYS = ("name", "relation", "triples", "question", "or", "source", "date", "complete",
-         "completeness", "right", "window", "article")  # fmt: skip
+         "completeness", "right", "window", "article", "symmetric", "second", "inverse",
+         "second_source")  # fmt: skip
 _NEEDED = ("name", "relation", "triples", "question", "source", "date", "complete")
 
 
@@ -55,9 +61,7 @@ def read_domain(path: str | Path) -> FactSet:
     settings = _settings(place)
     wording = _wording(settings, place)
     facts: dict[str, list[Fact]] = defaultdict(list)
-    table = place.parent / settings["triples"]
-    if not table.is_file():
-        raise InputError("the table of triples does not exist", source=str(table))
+    table = _existing(place.parent / settings["triples"])
     for row, record in enumerate(read_table(table).iter_rows(named=True), start=1):
         fact = _fact(record, settings, str(table), row)
         facts[fact.subject].append(fact)
@@ -71,7 +75,39 @@ def read_domain(path: str | Path) -> FactSet:
         complete=settings["complete"],
         completeness=settings.get("completeness", "as the domain file declares"),
         own_wording=wording,
+        symmetric=settings.get("symmetric") is True,
+        second=_second_list(settings, place),
+        second_source=str(settings.get("second_source", "")),
     )
+
+
+def _second_list(settings: Mapping[str, Any], place: Path) -> dict[str, frozenset[str]]:
+    """Return what another list says: the objects of every subject, in the form that is compared."""
+    pairs: set[tuple[str, str]] = set()
+    for key, names in (("second", ("subject", "object")), ("inverse", ("object", "subject"))):
+        if key not in settings:
+            continue
+        if not settings.get("second_source"):
+            raise InputError(
+                f"say where the {key} list comes from",
+                source=str(place),
+                hint="set second_source to another source than that of the facts",
+            )
+        table = _existing(place.parent / settings[key])
+        for row, record in enumerate(read_table(table).iter_rows(named=True), start=1):
+            fact = _fact(record, {}, str(table), row)
+            both = {"subject": fact.subject, "object": fact.obj}
+            pairs.add((normalised(both[names[0]]), normalised(both[names[1]])))
+    found: dict[str, set[str]] = defaultdict(set)
+    for subject, obj in pairs:
+        found[subject].add(obj)
+    return {subject: frozenset(objects) for subject, objects in found.items()}
+
+
+def _existing(table: Path) -> Path:
+    if not table.is_file():
+        raise InputError("the table of triples does not exist", source=str(table))
+    return table
 
 
 def own_domains(paths: Sequence[str | Path]) -> dict[str, list[FactSet]]:
@@ -124,24 +160,28 @@ def _wording(settings: Mapping[str, Any], place: Path) -> Wording:
         unit=str(window["column"]) if window else None,
         article=settings.get("article", ""),
         joiner=settings.get("or", " or "),
-        own_unit=_unit(str(window["text"])) if window else None,
+        own_unit=_unit(str(window["text"]), str(window.get("one", ""))) if window else None,
     )
 
 
-def _unit(text: str) -> Unit:
-    """Return how bounds are written, from a text such as 'from {low} to {high}'."""
+def _unit(text: str, one: str) -> Unit:
+    """Return how bounds are written, from texts such as 'from {low} to {high}' and 'in {low}'."""
     number = r"-?\d+(?:\.\d+)?"
-    pattern = re.escape(text).replace(r"\{low\}", number).replace(r"\{high\}", number)
+    patterns = [
+        re.escape(form).replace(r"\{low\}", number).replace(r"\{high\}", number)
+        for form in (text, one)
+        if form
+    ]
 
     def read(found: str) -> Bounds:
         numbers = [float(part) for part in re.findall(number, found)]
         return numbers[0], numbers[-1]
 
-    return Unit(
-        lambda low, high: text.replace("{low}", f"{low:.15g}").replace("{high}", f"{high:.15g}"),
-        pattern,
-        read,
-    )
+    def write(low: float, high: float) -> str:
+        form = one if one and low == high else text
+        return form.replace("{low}", f"{low:.15g}").replace("{high}", f"{high:.15g}")
+
+    return Unit(write, "|".join(patterns), read, equal=bool(one))
 
 
 def _fact(record: Mapping[str, Any], settings: Mapping[str, Any], source: str, row: int) -> Fact:

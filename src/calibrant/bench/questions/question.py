@@ -130,6 +130,30 @@ class Question:
         }
 
 
+_SHORT_NAME = 4
+
+
+def named_answer(question: Question) -> str | None:
+    """Return a right answer that the question itself names; None where it names none.
+
+    Names of four letters and more are looked for inside words too: 'Malay' is in 'Malaysia'.
+
+    Examples
+    --------
+    >>> two = Question("Name one prime number from 2 to 3, both included.", (("2",), ("3",)),
+    ...                "math", "prime", "rule")
+    >>> named_answer(two)
+    '2'
+    """
+    text = f" {normalised(question.text).removeprefix('name one')} "
+    for name in (name for names in question.references for name in names):
+        form = normalised(name)
+        whole = len(form) < _SHORT_NAME or form.isdecimal()
+        if form and (f" {form} " if whole else form) in text:
+            return name
+    return None
+
+
 def question_rows(questions: Iterable[Question]) -> bytes:
     """Return the questions as JSON lines."""
     return b"".join(orjson.dumps(question.row()) + b"\n" for question in questions)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import isqrt
 from typing import Any
 
-from calibrant.bench.questions.question import Question, ascii_fold, normalised
+from calibrant.bench.questions.facts import FactSet
+from calibrant.bench.questions.question import Question, ascii_fold, named_answer, normalised
 from calibrant.bench.questions.shipped.language import cldr_official, language_names, state_names
 from calibrant.bench.questions.shipped.lists import listed_divisions, official_languages
 from calibrant.core.errors import MissingDependencyError
@@ -55,6 +56,8 @@ def implausible(question: Question) -> Iterator[str]:
         yield "the question holds a bare id"
     if not question.references:
         yield "there is no right answer"
+    if name := named_answer(question):
+        yield f"the question names its answer: {name}"
     yield from _names(question)
     yield from _twice(question)
     wrong = {normalised(name) for name in question.siblings}
@@ -86,7 +89,7 @@ def _twice(question: Question) -> Iterator[str]:
                 return
 
 
-_UNSEEN = "not covered"
+UNSEEN = "not covered"
 _OF = re.compile(r"^Name one (?:spoken )?language that is official[^.]*? in (?P<names>[^.]+?)"
                  r"(?:, by law.*)?\.$")  # fmt: skip
 _IN = re.compile(r"^Name one (?:country|member state|state)[^.]* where (?P<names>[^.]+?) is an? "
@@ -103,13 +106,13 @@ def look_at_languages(question: Question) -> str | None:
         return _languages_of(question, match["names"])
     if match := _IN.match(question.text):
         return _states_with(question, match["names"])
-    return _UNSEEN
+    return UNSEEN
 
 
 def _languages_of(question: Question, text: str) -> str | None:
     states = [code for code, _ in _found_names(text, _state_keys())]
     if not states:
-        return _UNSEEN
+        return UNSEEN
     listed = official_languages()
     if out := [code for code in states if code in listed.left_out]:
         return f"the official languages of {state_names()[out[0]][0]} are not certain"
@@ -125,7 +128,7 @@ def _languages_of(question: Question, text: str) -> str | None:
 def _states_with(question: Question, text: str) -> str | None:
     tongues = {code for code, _ in _found_names(text, _language_keys())}
     if not tongues:
-        return _UNSEEN
+        return UNSEEN
     listed = official_languages()
     if out := sorted(c for c, found in listed.left_out.items() if found & tongues):
         return f"not certain whether it is official in {state_names()[out[0]][0]}"
@@ -177,11 +180,11 @@ def look_at_divisions(question: Question) -> str | None:
     """Compare with the divisions that were written down by hand."""
     match = _LETTERS.match(question.text)
     if match is None:
-        return _UNSEEN
+        return UNSEEN
     lists = {(one.country, one.kind): one.names for one in listed_divisions()[1]}
-    names = lists.get((match["country"], match["kind"].lower()))
+    names = lists.get((match["country"].removeprefix("the "), match["kind"].lower()))
     if names is None:
-        return _UNSEEN
+        return UNSEEN
     low, high = (match["one"], match["one"]) if match["one"] else (match["low"], match["high"])
     answers = {normalised(name) for reference in question.references for name in reference}
     inside = [entity for entity in names if low <= ascii_fold(entity[0])[0].upper() <= high]
@@ -198,7 +201,7 @@ def look_at_numbers(question: Question) -> str | None:
     span = _SPAN.search(question.text)
     kind = next((name for name in _DEFINITIONS if name in question.text.lower()), None)
     if span is None or kind is None or int(span[2]) - int(span[1]) > _LONGEST_SPAN:
-        return _UNSEEN
+        return UNSEEN
     holds = _DEFINITIONS[kind]
     expected = {n for n in range(int(span[1]), int(span[2]) + 1) if holds(n)}
     answers = {int(names[0]) for names in question.references if names[0].isdecimal()}
@@ -235,31 +238,80 @@ _LOOKS: dict[str, Callable[[Question], str | None]] = {
     "region": look_at_divisions,
     "math": look_at_numbers,
 }
-UNSEEN = "not covered"
 
 
-def second_look(questions: Sequence[Question]) -> dict[str, Any]:
+def second_look(
+    questions: Sequence[Question], own: Mapping[str, FactSet] | None = None
+) -> dict[str, Any]:
     """Return what other sources say about the questions.
+
+    Parameters
+    ----------
+    questions
+        Questions to look at.
+    own
+        Facts by relation that may bring a second list of their own, or be symmetric.
 
     Returns
     -------
     dict
         ``looked_at``: questions that another source covers; ``not_covered``; ``findings``: one
-        entry per contradiction, with the question, the rule or source and the detail.
+        entry per contradiction, with the question, the rule or source and the detail;
+        ``only_listed``: questions that nothing but the list behind them speaks for. Math is true
+        by rule and never among them.
     """
     findings: list[dict[str, Any]] = []
-    seen: Counter[bool] = Counter()
+    seen: Counter[str] = Counter()
     for question in questions:
         problems = [("plausibility", text) for text in implausible(question)]
-        found = _contradiction(question)
-        seen[found != UNSEEN] += 1
+        facts = (own or {}).get(question.subtype)
+        if facts is not None and facts.symmetric:
+            problems += [("symmetry", text) for text in one_sided(question, facts)]
+        found = _contradiction(question, facts)
+        seen["not_covered" if found == UNSEEN else "looked_at"] += 1
+        seen["only_listed"] += found == UNSEEN and question.domain != "math"
         if found not in (None, UNSEEN):
             problems.append(("another source", str(found)))
         findings.extend(_entries(question, problems))
-    return {"looked_at": seen[True], "not_covered": seen[False], "findings": findings}
+    counts = {name: seen[name] for name in ("looked_at", "not_covered", "only_listed")}
+    return {**counts, "findings": findings}
 
 
-def _contradiction(question: Question) -> str | None:
+def look_at_second_list(question: Question, facts: FactSet) -> str | None:
+    """Compare with the second list that a domain of one's own brings."""
+    parsed = facts.wording.read(question.text, facts.facts)
+    if parsed is None or parsed.bounds is not None:
+        return UNSEEN
+    lists = [facts.second.get(normalised(subject)) for subject in parsed.subjects]
+    if not all(lists):
+        return UNSEEN
+    expected = frozenset().union(*(found for found in lists if found))
+    answers, known = set(), {}
+    for names in question.references:
+        forms = {normalised(name) for name in names}
+        key = next(iter(sorted(forms & expected)), normalised(names[0]))
+        answers.add(key)
+        known[key] = names[0]
+    return _differ(answers, expected, known)
+
+
+def one_sided(question: Question, facts: FactSet) -> Iterator[str]:
+    """Yield where a symmetric list has one direction only: A has B, but B does not have A."""
+    parsed = facts.wording.read(question.text, facts.facts)
+    for subject in parsed.subjects if parsed is not None else ():
+        for fact in facts.facts.get(subject, ()):
+            back = facts.facts.get(fact.obj)
+            if back is not None and normalised(subject) not in {other.key for other in back}:
+                yield f"{subject} has {fact.obj}, but {fact.obj} does not have {subject}"
+        for other, found in facts.facts.items():
+            missing = any(fact.key == normalised(subject) for fact in found)
+            if missing and normalised(other) not in {fact.key for fact in facts.facts[subject]}:
+                yield f"{other} has {subject}, but {subject} does not have {other}"
+
+
+def _contradiction(question: Question, facts: FactSet | None) -> str | None:
+    if facts is not None and facts.second:
+        return look_at_second_list(question, facts)
     look = _LOOKS.get(question.domain)
     if look is None:
         return UNSEEN

@@ -49,6 +49,12 @@ class Wording:
     own_unit: Unit | None = None
 
     @property
+    def words_one_value(self) -> bool:
+        """Whether bounds may be one and the same number."""
+        unit = self._unit()
+        return unit is not None and unit.equal
+
+    @property
     def bounded(self) -> bool:
         """Whether questions ask about one subject within bounds."""
         return self.unit is not None
@@ -56,9 +62,13 @@ class Wording:
     def _unit(self) -> Unit | None:
         return self.own_unit or (_UNITS[self.unit] if self.unit else None)
 
+    def _named(self, subject: str) -> str:
+        """Return a subject as it stands in a sentence: 'the Drava', 'the Bahamas', 'Peru'."""
+        return self.article + subject if self.article else in_a_sentence(subject)
+
     def union_text(self, subjects: Sequence[str]) -> str:
         """Return the question about one to three subjects."""
-        named = [self.article + subject for subject in subjects]
+        named = [self._named(subject) for subject in subjects]
         head, last = named[:-1], named[-1]
         return self.frame.format(subjects=", ".join(head) + self.joiner + last if head else last)
 
@@ -66,7 +76,7 @@ class Wording:
         """Return the question about one subject within bounds, both included."""
         unit = self._unit()
         assert unit is not None
-        return self.frame.format(subjects=self.article + subject, bounds=unit.write(*bounds))
+        return self.frame.format(subjects=self._named(subject), bounds=unit.write(*bounds))
 
     def read(self, text: str, subjects: Collection[str]) -> Parsed | None:
         """Return what `text` asks for, or None when it is not of this frame."""
@@ -80,30 +90,57 @@ class Wording:
         named = match["subjects"]
         bounds = unit.read(match["bounds"]) if unit is not None else None
         found = (
-            (named.removeprefix(self.article),)
+            (_bare(named, self.article, subjects),)
             if unit is not None
             else split_subjects(named, self.article, frozenset(subjects), self.joiner)
         )
         return Parsed(self.relation, found, bounds) if found else None
 
 
+# Countries and other places that English names with an article.
+_WITH_ARTICLE = frozenset(
+    {"Bahamas", "Central African Republic", "Comoros", "Czech Republic", "Dominican Republic",
+     "Democratic Republic of the Congo", "Federated States of Micronesia", "Gambia", "Maldives",
+     "Marshall Islands", "Netherlands", "Philippines", "Republic of the Congo", "Soviet Union",
+     "Republic of Ireland", "Solomon Islands", "State of Palestine", "United Arab Emirates",
+     "United Kingdom", "United States", "United States of America"}
+)  # fmt: skip
+
+
+def in_a_sentence(name: str) -> str:
+    """Return a name with the article that English gives it.
+
+    Examples
+    --------
+    >>> in_a_sentence("Bahamas"), in_a_sentence("Peru")
+    ('the Bahamas', 'Peru')
+    """
+    return f"the {name}" if name in _WITH_ARTICLE else name
+
+
+def _bare(text: str, article: str, subjects: Collection[str]) -> str:
+    """Return the subject that a piece of text names, without the article before it."""
+    name = text.removeprefix(article)
+    return name if name in subjects else name.removeprefix("the ")
+
+
 def split_subjects(
     text: str, article: str, subjects: frozenset[str], joiner: str = " or "
 ) -> tuple[str, ...]:
     """Split 'A, B or C' into known subjects; names may hold commas and 'or' themselves."""
-    whole = text.removeprefix(article)
+    whole = _bare(text, article, subjects)
     if whole in subjects:
         return (whole,)
     for match in re.finditer(rf"{re.escape(joiner)}|,{re.escape(joiner)}", text):
-        last = text[match.end() :].removeprefix(article)
+        last = _bare(text[match.end() :], article, subjects)
         if last not in subjects:
             continue
         head = text[: match.start()]
-        if head.removeprefix(article) in subjects:
-            return (head.removeprefix(article), last)
+        if _bare(head, article, subjects) in subjects:
+            return (_bare(head, article, subjects), last)
         for comma in re.finditer(", ", head):
             pair = (head[: comma.start()], head[comma.end() :])
-            first, second = (part.removeprefix(article) for part in pair)
+            first, second = (_bare(part, article, subjects) for part in pair)
             if first in subjects and second in subjects:
                 return (first, second, last)
     return ()
@@ -116,6 +153,8 @@ class Unit:
     write: Callable[[float, float], str]
     pattern: str
     read: Callable[[str], Bounds]
+    # Whether it has words for bounds that are one number: 'in 2016', never '2016 to 2016'.
+    equal: bool = True
 
 
 def _write_years(low: float, high: float) -> str:
@@ -145,6 +184,7 @@ _UNITS = {
         lambda low, high: f"{low:.15g} to {high:.15g} square kilometres",
         r"[\d.]+ to [\d.]+ square kilometres",
         _read_numbers,
+        equal=False,
     ),
     "letter": Unit(_write_letters, r"the letter [A-Z]|a letter from [A-Z] to [A-Z]", _read_letters),
 }

@@ -40,6 +40,13 @@ _ALSO_CALLED = {
     "TR": ("Turkey",),
     "US": ("USA", "US", "United States of America"),
 }
+# Names for a sentence, where CLDR's are made for lists: 'Congo - Kinshasa'.
+_USUAL = {
+    "CD": "Democratic Republic of the Congo",
+    "CG": "Republic of the Congo",
+    "MM": "Myanmar",
+    "VC": "Saint Vincent and the Grenadines",
+}
 _Sets = dict[str, frozenset[str]]
 
 
@@ -117,10 +124,12 @@ def cldr_source() -> str:
 
 def state_names() -> dict[str, tuple[str, ...]]:
     """Return the names of every territory by its code, the usual English one first."""
-    return {
-        code: tuple(dict.fromkeys((name, *name_variants(name), *_ALSO_CALLED.get(code, ()))))
-        for code, name in _core().Locale("en").territories.items()
-    }
+    found = {}
+    for code, name in _core().Locale("en").territories.items():
+        usual = _USUAL.get(code, name.replace("&", "and").replace("St. ", "Saint "))
+        others = (name, *name_variants(name), *_ALSO_CALLED.get(code, ()))
+        found[code] = tuple(dict.fromkeys((usual, *others)))
+    return found
 
 
 def language_names() -> dict[str, str]:

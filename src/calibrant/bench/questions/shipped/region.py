@@ -11,6 +11,7 @@ from typing import Any
 from calibrant.bench.questions.facts import Fact, FactSet
 from calibrant.bench.questions.question import ascii_fold, normalised
 from calibrant.bench.questions.shipped.lists import Division, listed_divisions
+from calibrant.bench.questions.wording import in_a_sentence
 from calibrant.core.optional import optional_import
 
 _WHY = (
@@ -29,7 +30,7 @@ def shipped_region() -> list[FactSet]:
     source, divisions = listed_divisions()
     facts: dict[str, tuple[Fact, ...]] = {}
     for division in divisions:
-        subject = f"{division.kind} of {division.country}"
+        subject = f"{division.kind} of {in_a_sentence(division.country)}"
         found = _agreed(division, iso.get(_key(division.country, division.kind), ()))
         if found is not None:
             facts[subject] = tuple(found)
@@ -89,7 +90,7 @@ def _agreed(division: Division, iso: tuple[str, ...]) -> list[Fact] | None:
         if match is None:
             return None
         del left[match]
-        facts.append(_fact(f"{division.kind} of {division.country}", name, match))
+        facts.append(_fact(f"{division.kind} of {in_a_sentence(division.country)}", name, match))
     return facts if not left else None
 
 
